@@ -1,0 +1,37 @@
+"""The errors a user can cause, in one tree.
+
+    CrystalPerfError          one sentence: what, where, what to do; the terminal prints it and exits with 1
+    ├── InputError            a file or folder that cannot be read as what it should be
+    ├── SettingError          a KEY=VALUE or an option whose content makes no sense
+    ├── IndexFileError        an index that is missing, foreign, damaged or of another schema version
+    ├── BuildError            sources that cannot be fetched or indexed
+    └── NoAnswerError         a question the run cannot answer, with the reason
+
+Anything else that escapes is a bug of ours.
+"""
+
+from __future__ import annotations
+
+
+class CrystalPerfError(Exception):
+    """A mistake or a limit the user can act on; its text is the whole message."""
+
+
+class InputError(CrystalPerfError):
+    """A file or folder cannot be read as what it should be."""
+
+
+class SettingError(CrystalPerfError):
+    """A setting's name or value makes no sense."""
+
+
+class IndexFileError(CrystalPerfError):
+    """An index or run file is missing, foreign, damaged or of another schema version."""
+
+
+class BuildError(CrystalPerfError):
+    """Sources cannot be fetched or indexed."""
+
+
+class NoAnswerError(CrystalPerfError):
+    """The run cannot answer the question; the text says why."""

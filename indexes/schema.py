@@ -1,0 +1,86 @@
+"""schema.sql as data: its tables, columns and their comments, by kind of file.
+
+The comments are written once, beside the columns they define, and carried into every file as COMMENT ON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+Kind = Literal["index", "run"]
+
+SCHEMA_VERSION = 1
+"""Changed whenever an older reader would misread a file; there are no migrations, files are rebuilt."""
+
+_PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
+_TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
+_COLUMN = re.compile(r"^    (\w+) (.+?),?\s+-- (.+)$")
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+
+    def statements(self, prefix: str = "") -> list[str]:
+        """The CREATE TABLE and COMMENT ON statements; `prefix` is a database alias with its dot."""
+        body = ", ".join(f"{column.name} {column.type}" for column in self.columns)
+        comments = [f"COMMENT ON TABLE {prefix}{self.name} IS {_quoted(self.comment)}"]
+        comments += [
+            f"COMMENT ON COLUMN {prefix}{self.name}.{column.name} IS {_quoted(column.comment)}"
+            for column in self.columns
+        ]
+        return [f"CREATE TABLE {prefix}{self.name} ({body})", *comments]
+
+
+@cache
+def tables(kind: Kind) -> tuple[Table, ...]:
+    """The tables of a kind of file, in the order of schema.sql."""
+    text = files("indexes").joinpath("schema.sql").read_text(encoding="utf-8")
+    pieces = _PART.split(text)
+    parts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    return tuple(_parse(parts["both"]) + _parse(parts[kind]))
+
+
+@cache
+def table(kind: Kind, name: str) -> Table:
+    """One table by name."""
+    return next(each for each in tables(kind) if each.name == name)
+
+
+@cache
+def resources() -> tuple[str, ...]:
+    """The resources, in the order of a resource vector: ('cpu', 'disk', 'net')."""
+    columns = (column.name for column in table("index", "functions").columns)
+    return tuple(name.removeprefix("code_") for name in columns if name.startswith("code_") and name != "code_chars")
+
+
+def _parse(part: str) -> list[Table]:
+    found: list[Table] = []
+    name, comment, columns = "", "", list[Column]()
+    for line in part.split("\n"):
+        if start := _TABLE.match(line):
+            name, comment, columns = start[1], start[2].strip(), []
+        elif column := _COLUMN.match(line):
+            columns.append(Column(column[1], column[2], column[3].strip()))
+        elif line.startswith(");"):
+            found.append(Table(name, comment, tuple(columns)))
+        elif name and line.startswith("    "):
+            raise ValueError(f"schema.sql: a column without a comment: {line.strip()}")
+    return found
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
