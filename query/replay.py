@@ -1,0 +1,249 @@
+"""Replaying the execution DAG on task slots (paper §5, Algorithm 1, and its footnote 8).
+
+A replay reads task durations and the driver's intervals, nothing else of the recorded clock: starts come from
+slots and edges.  Replayed unchanged it should give the run back; how far it is off is printed with every answer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexes.errors import NoAnswerError
+from query.dag import Dag, Floats, Ints, Stage, Tasks
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where tasks can run.  Arrays of one length, a row per slot; `available_ms` is when its executor registered."""
+
+    executor: Ints
+    host: Ints
+    available_ms: Floats
+    until_ms: Floats
+
+    def __len__(self) -> int:
+        return len(self.executor)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A stage with tasks to launch, as a scheduler sees it."""
+
+    stage: Stage
+    waiting: int
+    running: int
+
+
+Schedule = Callable[[Sequence[Waiting]], int]
+"""Which of the stages with waiting tasks launches next: a position in the sequence."""
+
+
+def fifo(ready: Sequence[Waiting]) -> int:
+    """Spark's default: the earliest job first, within it the earliest stage."""
+    return min(range(len(ready)), key=lambda i: (_none_last(ready[i].stage.job_id), ready[i].stage.stage_id))
+
+
+def fair(ready: Sequence[Waiting]) -> int:
+    """Equal shares: the stage with the fewest running tasks first (pools of equal weight, no minimum share)."""
+    return min(
+        range(len(ready)),
+        key=lambda i: (ready[i].running, _none_last(ready[i].stage.job_id), ready[i].stage.stage_id),
+    )
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """When everything happened in a replay.  Task arrays are aligned with the tasks given."""
+
+    start_ms: float
+    end_ms: float
+    launch_ms: Floats
+    finish_ms: Floats
+    slot: Ints
+    node_start_ms: dict[str, float]
+    node_end_ms: dict[str, float]
+
+    @property
+    def makespan_ms(self) -> float:
+        return self.end_ms - self.start_ms
+
+
+def replay(
+    dag: Dag,
+    tasks: Tasks,
+    durations_ms: Floats,
+    slots: Slots,
+    schedule: Schedule = fifo,
+    limits: Sequence[int | None] | None = None,
+) -> Replayed:
+    """Run the DAG on slots; `durations_ms` is aligned with `tasks`, `limits` caps the parallelism of each stage.
+
+    Tasks of a stage launch in their recorded order (footnote 8).  Driver intervals keep their recorded length.
+    """
+    return _Replay(dag, tasks, durations_ms, slots, schedule, limits).run()
+
+
+def _none_last(job_id: int | None) -> float:
+    return float("inf") if job_id is None else job_id
+
+
+class _FreeSlots:
+    """Free slots, least loaded executor first, as Spark offers them: tasks spread before they pile up."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.executor = slots.executor.tolist()
+        self.until = slots.until_ms.tolist()
+        count = int(slots.executor.max(initial=-1)) + 1
+        self.free: list[list[int]] = [[] for _ in range(count)]
+        self.running = [0] * count
+        self.heap: list[tuple[int, int]] = []  # (running, executor); entries no longer true are skipped
+
+    def release(self, slot: int) -> None:
+        executor = self.executor[slot]
+        self.free[executor].append(slot)
+        heapq.heappush(self.heap, (self.running[executor], executor))
+
+    def take(self, now: float) -> int | None:
+        """A slot of the least loaded executor that is still alive, or None."""
+        while self.heap:
+            running, executor = self.heap[0]
+            free = self.free[executor]
+            if not free or running != self.running[executor]:
+                heapq.heappop(self.heap)
+                continue
+            slot = free.pop()
+            if now >= self.until[slot]:
+                continue
+            self.running[executor] += 1
+            if free:
+                heapq.heappush(self.heap, (self.running[executor], executor))
+            return slot
+        return None
+
+    def finished(self, slot: int) -> None:
+        self.running[self.executor[slot]] -= 1
+        self.release(slot)
+
+
+_SLOT, _TASK, _NODE = range(3)
+
+
+class _Replay:
+    """A clock, a heap of ends, and queues: nothing else moves time."""
+
+    def __init__(
+        self,
+        dag: Dag,
+        tasks: Tasks,
+        durations_ms: Floats,
+        slots: Slots,
+        schedule: Schedule,
+        limits: Sequence[int | None] | None,
+    ) -> None:
+        self.dag, self.slots, self.schedule = dag, slots, schedule
+        self.free = _FreeSlots(slots)
+        self.durations: list[float] = durations_ms.tolist()
+        self.stage_of: list[int] = tasks.stage.tolist()
+        self.limits = list(limits) if limits is not None else [None] * len(dag.stages)
+        self.launch = [0.0] * len(tasks)
+        self.finish = [0.0] * len(tasks)
+        self.slot = [0] * len(tasks)
+        self.queues: list[list[int]] = [[] for _ in dag.stages]
+        for task in reversed(range(len(tasks))):  # so that pop() launches in recorded order
+            self.queues[self.stage_of[task]].append(task)
+        self.left = [len(queue) for queue in self.queues]
+        self.running = [0] * len(dag.stages)
+        self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
+        self.missing: dict[str, int] = dict.fromkeys(dag.nodes, 0)
+        for source, target in dag.edges:
+            self.successors[source].append(target)
+            self.missing[target] += 1
+        self.node_of_stage = {node.stage: node_id for node_id, node in dag.nodes.items() if node.stage is not None}
+        self.node_start: dict[str, float] = {}
+        self.node_end: dict[str, float] = {}
+        self.ready: list[int] = []
+        self.events: list[tuple[float, int, int, int]] = []  # (time, order of entry, kind, which)
+        self.names = list(dag.nodes)
+        self.number = {node_id: number for number, node_id in enumerate(self.names)}
+        self.entered = 0
+
+    def run(self) -> Replayed:
+        start = self.dag.start_ms
+        for slot, available in enumerate(self.slots.available_ms.tolist()):
+            self._at(max(start, available), _SLOT, slot)
+        for node_id, missing in self.missing.items():
+            if missing == 0:
+                self._start_node(node_id, start)
+        while self.events:
+            now = self.events[0][0]
+            while self.events and self.events[0][0] <= now:
+                _, _, kind, which = heapq.heappop(self.events)
+                if kind == _SLOT:
+                    self.free.release(which)
+                elif kind == _TASK:
+                    self._finish_task(which, now)
+                else:
+                    self._finish_node(self.names[which], now)
+            self._launch(now)
+        if len(self.node_end) < len(self.dag.nodes):
+            raise NoAnswerError("the replay cannot finish: tasks are left for which no executor was alive")
+        return Replayed(
+            start_ms=start,
+            end_ms=max(self.node_end.values(), default=start),
+            launch_ms=np.array(self.launch),
+            finish_ms=np.array(self.finish),
+            slot=np.array(self.slot, dtype=np.int64),
+            node_start_ms=self.node_start,
+            node_end_ms=self.node_end,
+        )
+
+    def _at(self, time: float, kind: int, which: int) -> None:
+        self.entered += 1
+        heapq.heappush(self.events, (time, self.entered, kind, which))
+
+    def _start_node(self, node_id: str, now: float) -> None:
+        node = self.dag.nodes[node_id]
+        self.node_start[node_id] = now
+        if node.stage is None:
+            self._at(now + node.end_ms - node.start_ms, _NODE, self.number[node_id])
+        elif self.left[node.stage] == 0:
+            self._at(now, _NODE, self.number[node_id])
+        else:
+            self.ready.append(node.stage)
+
+    def _finish_node(self, node_id: str, now: float) -> None:
+        self.node_end[node_id] = now
+        for successor in self.successors[node_id]:
+            self.missing[successor] -= 1
+            if self.missing[successor] == 0:
+                self._start_node(successor, now)
+
+    def _finish_task(self, task: int, now: float) -> None:
+        stage = self.stage_of[task]
+        self.running[stage] -= 1
+        self.left[stage] -= 1
+        self.free.finished(self.slot[task])
+        if self.left[stage] == 0:
+            self._at(now, _NODE, self.number[self.node_of_stage[stage]])
+
+    def _launch(self, now: float) -> None:
+        while able := [s for s in self.ready if self.limits[s] is None or self.running[s] < (self.limits[s] or 0)]:
+            slot = self.free.take(now)
+            if slot is None:
+                return
+            stage = able[0]
+            if len(able) > 1:
+                offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
+                stage = able[self.schedule(offers)]
+            task = self.queues[stage].pop()
+            if not self.queues[stage]:
+                self.ready.remove(stage)
+            self.running[stage] += 1
+            self.slot[task] = slot
+            self.launch[task] = now
+            self.finish[task] = now + self.durations[task]
+            self._at(self.finish[task], _TASK, task)

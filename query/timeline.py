@@ -1,0 +1,61 @@
+"""What running tasks were doing at each moment.
+
+A stage's wall-clock is not its tasks' summed time: at every instant the tasks then running stand for the stage, each
+with the same voice.  So a straggler that runs alone at the end decides alone what the end was spent on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query.dag import Floats, Tasks
+
+
+class Timeline:
+    """The mean resource vector of the tasks running, integrated over time."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        lasting = tasks.duration_ms > 0
+        launch, finish = tasks.launch_ms[lasting], tasks.finish_ms[lasting]
+        shares = tasks.parts_ms[lasting] / (finish - launch)[:, None]
+        ones = np.ones((len(launch), 1))
+        moments = np.concatenate([launch, finish])
+        changes = np.concatenate([np.hstack([shares, ones]), -np.hstack([shares, ones])])
+        order = np.argsort(moments, kind="stable")
+        self.moments = moments[order]
+        running = np.cumsum(changes[order], axis=0)[:-1]
+        lengths = np.diff(self.moments)[:, None]
+        count = np.rint(running[:, -1:])
+        means = np.where(count > 0, running[:, :-1] / np.maximum(count, 1), 0.0)
+        self.integral = np.vstack([np.zeros((1, means.shape[1])), np.cumsum(means * lengths, axis=0)])
+
+    def between(self, start_ms: float, end_ms: float) -> Floats:
+        """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
+        if len(self.moments) == 0 or end_ms <= start_ms:
+            return np.zeros(self.integral.shape[1])
+        edges = np.array([start_ms, end_ms])
+        columns = [np.interp(edges, self.moments, column) for column in self.integral.T]
+        return np.maximum(np.array([column[1] - column[0] for column in columns]), 0.0)
+
+
+def company(host: NDArray[np.int64], start_ms: Floats, end_ms: Floats, share: Floats) -> Floats:
+    """How many tasks share a device of its host with each task on average, the task itself counted as one.
+
+    `share` is the part of each task's time on that device.  Two tasks that are on it all the time give 2 each;
+    a task whose neighbours never touch it gives 1.
+    """
+    result = np.ones(len(host))
+    for each in np.unique(host):
+        mine = np.flatnonzero(host == each)
+        moments = np.concatenate([start_ms[mine], end_ms[mine]])
+        changes = np.concatenate([share[mine], -share[mine]])
+        order = np.argsort(moments, kind="stable")
+        moments, level = moments[order], np.cumsum(changes[order])
+        integral = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(moments))])
+        length = end_ms[mine] - start_ms[mine]
+        total = np.interp(end_ms[mine], moments, integral) - np.interp(start_ms[mine], moments, integral)
+        lasting = length > 0
+        others = total[lasting] / length[lasting] - share[mine][lasting]
+        result[mine[lasting]] = 1.0 + np.maximum(others, 0.0)
+    return result
