@@ -1,0 +1,348 @@
+"""What the lab borrows from one Linux machine: network namespaces joined by shaped links, and cgroups.
+
+Every borrowed thing carries the prefix ``cplab``, so that whatever an earlier, killed run left behind is found and
+removed by name. The root network namespace is never touched: the switch is a bridge in a namespace of its own, and
+each node is a namespace with one cable to it.
+
+    cplab-driver ──┐
+    cplab-w1 ══════╪═ cplab-switch (bridge)      ═ shaped at both ends by a token bucket (tc tbf)
+    cplab-w2 ══════┘
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexes.errors import CrystalPerfError
+
+PREFIX = "cplab"
+SWITCH = f"{PREFIX}-switch"
+SUBNET = "10.203.77"
+COMMAND_TIMEOUT_S = 20.0
+KILL_TIMEOUT_S = 10.0
+_NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; run without CPU and memory limits."
+
+# A quota is refilled once a period: a short one makes a slow core rather than a fast core with long pauses, and
+# 25 ms keeps the refill apart from a sampler that looks every 20 ms.
+CPU_PERIOD_US = 25_000
+
+
+class LabError(CrystalPerfError):
+    """The lab cannot run here, or a run went wrong; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine of the cluster: its own network namespace where ``shaped`` links are asked for.
+
+    Attributes:
+        name: short name, unique in the cluster (``driver``, ``w1`` …).
+        address: IPv4 address that the processes of the node listen on.
+        rate_bps: rate of its cable, bits per second, in each direction; None leaves it unshaped.
+        cpu_cores: CPU time per second that all of the node's processes share; None for no limit.
+        memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
+    """
+
+    name: str
+    address: str
+    rate_bps: int | None = None
+    cpu_cores: float | None = None
+    memory_bytes: int | None = None
+
+    @property
+    def namespace(self) -> str:
+        return f"{PREFIX}-{self.name}"
+
+
+@dataclass(frozen=True)
+class CgroupMount:
+    """Where cgroups are mounted: version 1 has one tree a controller, version 2 a single one."""
+
+    version: int
+    cpu: Path
+    memory: Path
+
+
+_BIT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_BYTE_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def parse_bit_rate(text: str) -> int:
+    """Bits per second of ``100Mbps``, ``1Gbit/s``, ``12.5MB/s`` (b is bit, B is byte; decimal units)."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kKmMgG]?)(?:(bps|bit/s|bit|b/s)|(Bps|B/s))\s*", text)
+    if match is None or float(match[1]) <= 0:
+        raise LabError(f"'{text}' is not a network rate; write a positive number with its unit, as 100Mbps or 12MB/s.")
+    bits = float(match[1]) * _BIT_UNITS[match[2].lower()] * (8 if match[4] else 1)
+    return round(bits)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``1g``, ``512m``, ``1.5GiB`` (binary units, as Spark and the JVM read them)."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kKmMgGtT]?)(?:i?[bB])?\s*", text)
+    if match is None or float(match[1]) <= 0:
+        raise LabError(f"'{text}' is not a size; write a positive number with its unit, as 512m or 1g.")
+    return round(float(match[1]) * _BYTE_UNITS[match[2].lower()])
+
+
+def cache_dir() -> Path:
+    """Where the lab keeps data sets and libraries: ``$CRYSTALPERF_HOME/lab``, else the user's cache."""
+    home = os.environ.get("CRYSTALPERF_HOME")
+    if home:
+        return Path(home) / "lab"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crystalperf" / "lab"
+
+
+def shaping_command(namespace: str, device: str, rate_bps: int) -> list[str]:
+    """The token bucket on one end of a cable.
+
+    The bucket holds 10 ms of the rate (at least 32 KiB, so that a whole burst of a segmented packet passes) and
+    the queue another 50 ms, which is what a switch port of that speed would buffer.
+    """
+    burst_bytes = max(32 * 1024, rate_bps // 8 // 100)
+    limit_bytes = burst_bytes + rate_bps // 8 // 20
+    return [
+        "tc",
+        "-n",
+        namespace,
+        "qdisc",
+        "add",
+        "dev",
+        device,
+        "root",
+        "tbf",
+        "rate",
+        f"{rate_bps}bit",
+        "burst",
+        str(burst_bytes),
+        "limit",
+        str(limit_bytes),
+    ]
+
+
+def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
+    """Commands, in order, that build the switch and one cable to each node."""
+    commands = [
+        ["ip", "netns", "add", SWITCH],
+        ["ip", "-n", SWITCH, "link", "set", "lo", "up"],
+        ["ip", "-n", SWITCH, "link", "add", "br0", "type", "bridge"],
+        ["ip", "-n", SWITCH, "link", "set", "br0", "up"],
+    ]
+    for node in nodes:
+        ns, port = node.namespace, f"to-{node.name}"
+        commands += [
+            ["ip", "netns", "add", ns],
+            ["ip", "-n", ns, "link", "set", "lo", "up"],
+            ["ip", "-n", SWITCH, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns],
+            ["ip", "-n", SWITCH, "link", "set", port, "master", "br0", "up"],
+            ["ip", "-n", ns, "address", "add", f"{node.address}/24", "dev", "eth0"],
+            ["ip", "-n", ns, "link", "set", "eth0", "up"],
+        ]
+        if node.rate_bps is not None:
+            commands += [
+                shaping_command(ns, "eth0", node.rate_bps),
+                shaping_command(SWITCH, port, node.rate_bps),
+            ]
+    return commands
+
+
+def find_cgroups(mounts: str | None = None) -> CgroupMount | None:
+    """Where the cpu and memory controllers are, from the text of /proc/self/mounts; None where they are not."""
+    trees: dict[str, Path] = {}
+    unified: Path | None = None
+    for line in (Path("/proc/self/mounts").read_text() if mounts is None else mounts).split("\n"):
+        fields = line.split(" ")
+        if len(fields) < 4:
+            continue
+        if fields[2] == "cgroup":
+            for option in fields[3].split(","):
+                trees.setdefault(option, Path(fields[1]))
+        elif fields[2] == "cgroup2":
+            unified = Path(fields[1])
+    if "cpu" in trees and "memory" in trees:
+        return CgroupMount(1, trees["cpu"], trees["memory"])
+    if unified is not None:
+        return CgroupMount(2, unified, unified)
+    return None
+
+
+def cgroup_folders(mount: CgroupMount, node: Node) -> list[Path]:
+    """The cgroup folders of one node: those of its limited controllers, each once."""
+    folders = []
+    if node.cpu_cores is not None:
+        folders.append(mount.cpu / node.namespace)
+    if node.memory_bytes is not None and (mount.memory != mount.cpu or not folders):
+        folders.append(mount.memory / node.namespace)
+    return folders
+
+
+def cgroup_writes(mount: CgroupMount, node: Node) -> list[tuple[Path, str]]:
+    """(file, text) pairs that limit one node once its cgroup folders exist."""
+    writes: list[tuple[Path, str]] = []
+    if node.cpu_cores is not None:
+        folder, quota_us = mount.cpu / node.namespace, max(1000, round(node.cpu_cores * CPU_PERIOD_US))
+        if mount.version == 2:
+            writes.append((folder / "cpu.max", f"{quota_us} {CPU_PERIOD_US}"))
+        else:
+            writes.append((folder / "cpu.cfs_period_us", str(CPU_PERIOD_US)))
+            writes.append((folder / "cpu.cfs_quota_us", str(quota_us)))
+    if node.memory_bytes is not None:
+        name = "memory.max" if mount.version == 2 else "memory.limit_in_bytes"
+        writes.append((mount.memory / node.namespace / name, str(node.memory_bytes)))
+    return writes
+
+
+def command_on(node: Node, command: Sequence[str], *, in_namespace: bool, cgroups: Sequence[Path]) -> list[str]:
+    """The command that runs ``command`` on a node: in its cgroups, in its namespace, ended when the lab's process ends.
+
+    ``nsenter`` rather than ``ip netns exec``: the latter hides /sys/fs/cgroup from the JVM.
+    """
+    prefix: list[str] = []
+    if cgroups:
+        join = " && ".join(f"echo $$ > {folder}/cgroup.procs" for folder in cgroups)
+        prefix += ["sh", "-c", f'{join} && exec "$@"', "sh"]
+    if in_namespace:
+        prefix += ["nsenter", f"--net=/run/netns/{node.namespace}", "--"]
+    return [*prefix, "setpriv", "--pdeathsig", "TERM", "--", *command]
+
+
+def run_command(command: Sequence[str]) -> str:
+    """Output of a short system command; LabError with its own words where it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+    except FileNotFoundError:
+        raise LabError(f"The lab needs the command '{command[0]}'; install iproute2 and util-linux.") from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"'{' '.join(command)}' did not end within {COMMAND_TIMEOUT_S:.0f} s.") from None
+    if done.returncode != 0:
+        reason = done.stderr.strip().replace("\n", "; ") or f"exit status {done.returncode}"
+        raise LabError(f"'{' '.join(command)}' failed ({reason}); this kernel or container may not allow it.")
+    return done.stdout
+
+
+def check_host(*, namespaces: bool, limits: bool) -> None:
+    """Raise LabError, with what to install or allow, where this machine cannot do what is asked."""
+    if os.uname().sysname != "Linux":
+        raise LabError("The lab needs Linux: namespaces, cgroups and tc exist only there.")
+    needed = {"setpriv": "util-linux"}
+    if namespaces:
+        needed |= {"nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"}
+    for program, package in needed.items():
+        if shutil.which(program) is None:
+            raise LabError(f"The lab needs the command '{program}'; install it with 'apt-get install {package}'.")
+    if (namespaces or limits) and os.geteuid() != 0:
+        raise LabError(
+            "Shaped networks, CPU quotas and memory limits need root; run the lab as root, or without them "
+            "(--network none and no --cpu-quota or --node-memory)."
+        )
+    if limits and find_cgroups() is None:
+        raise LabError(_NO_CGROUPS)
+
+
+@contextlib.contextmanager
+def machine_lock() -> Iterator[None]:
+    """Hold the machine for one run: two at a time would spoil each other's times, and share names."""
+    folder = cache_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            owner = lock.read().strip()
+            raise LabError(f"Another lab run (process {owner}) has the machine; wait for its end.") from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
+
+
+def build_network(nodes: Sequence[Node]) -> None:
+    """Build the namespaces and cables of the nodes."""
+    for command in network_commands(nodes):
+        run_command(command)
+
+
+def make_cgroups(node: Node) -> list[Path]:
+    """Create and limit the cgroups of one node and return their folders ([] where nothing is limited)."""
+    if node.cpu_cores is None and node.memory_bytes is None:
+        return []
+    mount = find_cgroups()
+    if mount is None:
+        raise LabError(_NO_CGROUPS)
+    try:
+        if mount.version == 2:
+            (mount.cpu / "cgroup.subtree_control").write_text("+cpu +memory")
+        folders = cgroup_folders(mount, node)
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        for file, text in cgroup_writes(mount, node):
+            file.write_text(text)
+    except OSError as error:
+        raise LabError(
+            f"The cgroup of node {node.name} could not be made ({error}); run without CPU and memory limits."
+        ) from None
+    return folders
+
+
+def _named_namespaces() -> list[str]:
+    folder = Path("/run/netns")
+    if not folder.is_dir():
+        return []
+    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(f"{PREFIX}-"))
+
+
+def _named_cgroups() -> list[Path]:
+    mount = find_cgroups()
+    if mount is None:
+        return []
+    return [folder for tree in sorted({mount.cpu, mount.memory}) for folder in sorted(tree.glob(f"{PREFIX}-*"))]
+
+
+def _borrowed_processes() -> set[int]:
+    """Processes inside our namespaces or cgroups, our own never among them."""
+    pids: set[int] = set()
+    for namespace in _named_namespaces():
+        with contextlib.suppress(LabError):
+            pids |= {int(word) for word in run_command(["ip", "netns", "pids", namespace]).split()}
+    for folder in _named_cgroups():
+        with contextlib.suppress(OSError):
+            pids |= {int(word) for word in (folder / "cgroup.procs").read_text().split()}
+    return pids - {os.getpid()}
+
+
+def remove_borrowed() -> list[str]:
+    """Kill what still runs in our namespaces and cgroups, remove them, and return the names of what was there.
+
+    Called at the end of a run and, with the machine locked, at the start of the next, where it finds what a killed
+    run left. Without root nothing of ours can exist, so nothing is done.
+    """
+    if os.geteuid() != 0:
+        return []
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    while pids := _borrowed_processes():
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise LabError(f"Processes {sorted(pids)} of an earlier lab run do not end; end them by hand.")
+        time.sleep(0.05)
+    removed = []
+    # Removing a node's namespace removes its cable with it, on the switch's side too.
+    for namespace in _named_namespaces():
+        run_command(["ip", "netns", "delete", namespace])
+        removed.append(namespace)
+    for folder in _named_cgroups():
+        with contextlib.suppress(FileNotFoundError):
+            folder.rmdir()
+        removed.append(str(folder))
+    return removed
