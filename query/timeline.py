@@ -36,7 +36,8 @@ class Timeline:
             return np.zeros(self.integral.shape[1])
         edges = np.array([start_ms, end_ms])
         columns = [np.interp(edges, self.moments, column) for column in self.integral.T]
-        return np.maximum(np.array([column[1] - column[0] for column in columns]), 0.0)
+        parts: Floats = np.maximum(np.array([column[1] - column[0] for column in columns]), 0.0)
+        return parts
 
 
 def company(host: NDArray[np.int64], start_ms: Floats, end_ms: Floats, share: Floats) -> Floats:

@@ -1,0 +1,224 @@
+"""The answers, as frozen values; `as_json` of each is the contract that scripts rely on.
+
+Times are ms since application start, lengths are ms.  Resource mappings have the keys of `indexes.resources()` and
+`other`, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Parts = Mapping[str, float]
+"""ms by resource, and `other`."""
+
+
+@dataclass(frozen=True)
+class PathItem:
+    """One stretch of the critical path; `resource_ms` sums to end − start."""
+
+    id: str
+    name: str
+    start_ms: float
+    end_ms: float
+    resource_ms: Parts
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "start_ms": _ms(self.start_ms),
+            "end_ms": _ms(self.end_ms),
+            "resource_ms": _parts(self.resource_ms),
+        }
+
+
+@dataclass(frozen=True)
+class SampleCounts:
+    """Stack samples: all, those on task threads, and of those the ones whose deciding frame is indexed code.
+
+    `skipped` says, by reason, how many samples on task threads had frames passed over, or nothing that decides.
+    """
+
+    total: int
+    on_tasks: int
+    resolved: int
+    skipped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class SqlExecution:
+    id: int
+    name: str
+    start_ms: float
+    end_ms: float | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that cost time.  `cost_ms` is at most; `basis` is measured, modelled or label."""
+
+    cost_ms: float
+    what: str
+    basis: str
+    advice: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"cost_ms": _ms(self.cost_ms), "what": self.what, "basis": self.basis, "advice": self.advice}
+
+
+@dataclass(frozen=True)
+class FunctionTime:
+    """A function that decided samples on task threads, with the time they stand for."""
+
+    qualified_name: str
+    index_name: str
+    resource: str
+    share: float
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class Debug:
+    """Where the time of a scope went."""
+
+    scope: str
+    runtime_ms: float
+    bottleneck: str
+    resource_ms: Parts
+    critical_path: tuple[PathItem, ...]
+    samples: SampleCounts
+    sql_executions: tuple[SqlExecution, ...]
+    findings: tuple[Finding, ...] = ()
+    functions: tuple[FunctionTime, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "scope": self.scope,
+            "runtime_ms": _ms(self.runtime_ms),
+            "bottleneck": self.bottleneck,
+            "resource_ms": _parts(self.resource_ms),
+            "critical_path": [each.as_json() for each in self.critical_path],
+            "samples": {
+                "total": self.samples.total,
+                "on_tasks": self.samples.on_tasks,
+                "resolved": self.samples.resolved,
+                "skipped": dict(self.samples.skipped),
+            },
+            "sql_executions": [
+                {"id": each.id, "name": each.name, "start_ms": _ms(each.start_ms), "end_ms": _ms(each.end_ms)}
+                for each in self.sql_executions
+            ],
+            "findings": [each.as_json() for each in self.findings],
+            "functions": [
+                {
+                    "qualified_name": each.qualified_name,
+                    "index_name": each.index_name,
+                    "resource": each.resource,
+                    "share": round(each.share, 4),
+                    "time_ms": _ms(each.time_ms),
+                }
+                for each in self.functions
+            ],
+            "unseen": list(self.unseen),
+        }
+
+
+@dataclass(frozen=True)
+class StagePrediction:
+    id: str
+    name: str
+    recorded_ms: float
+    predicted_ms: float | None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a changed world would make of a scope.
+
+    `predicted_ms` is None where the question is refused; then `refused` has the reasons, and `bound_ms` what can be
+    proved all the same.  `replay_error_ratio` is (replayed − runtime) / runtime of the unchanged run.
+    """
+
+    scope: str
+    setting: str
+    runtime_ms: float
+    replayed_ms: float
+    predicted_ms: float | None
+    interval_ms: tuple[float, float] | None = None
+    bound_ms: tuple[float | None, float | None] | None = None
+    stages: tuple[StagePrediction, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def replay_error_ratio(self) -> float:
+        return (self.replayed_ms - self.runtime_ms) / self.runtime_ms if self.runtime_ms else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {
+            "scope": self.scope,
+            "set": self.setting,
+            "runtime_ms": _ms(self.runtime_ms),
+            "replayed_ms": _ms(self.replayed_ms),
+            "replay_error_ratio": round(self.replay_error_ratio, 6),
+            "predicted_ms": _ms(self.predicted_ms),
+            "interval_ms": None if self.interval_ms is None else [_ms(each) for each in self.interval_ms],
+            "stages": [
+                {"id": each.id, "recorded_ms": _ms(each.recorded_ms), "predicted_ms": _ms(each.predicted_ms)}
+                for each in self.stages
+            ],
+            "assumptions": list(self.assumptions),
+            "refused": list(self.refused),
+        }
+        if self.bound_ms is not None:
+            answer["bound_ms"] = [_ms(each) for each in self.bound_ms]
+        return answer
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One prediction per listed value, in the order given."""
+
+    points: tuple[Prediction, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The first point's answer, with all of them under `sweep`."""
+        first = self.points[0].as_json()
+        first["sweep"] = [
+            {
+                "set": each.setting,
+                "predicted_ms": _ms(each.predicted_ms),
+                "interval_ms": None if each.interval_ms is None else [_ms(side) for side in each.interval_ms],
+                "refused": list(each.refused),
+            }
+            for each in self.points
+        ]
+        return first
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a run is, in the few words at the top of a verdict."""
+
+    app_id: str
+    name: str
+    framework: str
+    framework_version: str
+    executors: int
+    slots_per_executor: int | None
+    duration_ms: float
+    complete: bool
+    problems: tuple[tuple[str, str], ...]  # (severity, sentence), the worst first
+    indexes: tuple[str, ...]
+    has_samples: bool
+
+
+def _ms(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 3)
+
+
+def _parts(parts: Parts) -> dict[str, float]:
+    return {name: round(float(value), 3) for name, value in parts.items()}
