@@ -1,0 +1,47 @@
+"""Reader of Java flight recordings in pure Python and numpy: JDK 9 to 25, OpenJDK 8u262 on, and async-profiler.
+
+    recording = read("app.jfr")
+    recording.samples.time_ns, recording.samples.stack      # arrays, sorted by time
+    for frame in recording.stacks.frames(7):                # leaf first
+        recording.frames.name(frame)
+
+The package needs nothing else of the project (numpy; cramjam for recordings wrapped in lz4).
+"""
+
+from __future__ import annotations
+
+from .model import (
+    INTERVAL_KINDS,
+    SAMPLE_KINDS,
+    Chunk,
+    Frames,
+    Intervals,
+    JfrError,
+    Jvm,
+    Problem,
+    Recording,
+    Samples,
+    Stacks,
+    Thread,
+    ThreadCpuLoad,
+)
+from .reader import read
+from .source import is_jfr
+
+__all__ = [
+    "INTERVAL_KINDS",
+    "SAMPLE_KINDS",
+    "Chunk",
+    "Frames",
+    "Intervals",
+    "JfrError",
+    "Jvm",
+    "Problem",
+    "Recording",
+    "Samples",
+    "Stacks",
+    "Thread",
+    "ThreadCpuLoad",
+    "is_jfr",
+    "read",
+]

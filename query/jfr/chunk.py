@@ -1,0 +1,176 @@
+"""Chunks of a recording: finding them, their headers, and the walk over their events.
+
+Header, 68 bytes, big-endian: magic, major and minor version (2 bytes each), then 8 bytes each: size of the chunk,
+offset of the last constant pool event, offset of the metadata event, start (ns since the epoch), duration (ns),
+start (ticks), ticks per second; then a byte that is not 0 while the chunk is being written, and a last byte of
+flags (1: integers are compressed).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .model import JfrError, ProblemLog
+from .varint import Truncated, read_varint
+
+HEADER = struct.Struct(">4sHHqqqqqqqI")
+HEADER_BYTES = HEADER.size
+NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
+METADATA, CONSTANT_POOL = 0, 1
+MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
+
+
+@dataclass(frozen=True)
+class RawChunk:
+    """A chunk's header and its bytes' place in the recording; offsets count from the chunk's start."""
+
+    offset: int
+    size: int
+    major: int
+    minor: int
+    pool_offset: int
+    metadata_offset: int
+    start_ns: int
+    duration_ns: int
+    start_ticks: int
+    ticks_per_s: int
+    compressed: bool
+    complete: bool
+
+
+def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
+    """The recording's chunks in file order. JfrError where it is of a version that is not read."""
+    chunks: list[RawChunk] = []
+    pos = 0
+    while pos < len(view):
+        place = f"byte {pos}"
+        if view[pos : pos + 4] != b"FLR\0" or len(view) - pos < HEADER_BYTES:
+            following = _next_header(view, pos + 1)
+            log.add("foreign bytes", "data loss", place, "bytes between or behind the chunks were skipped", following - pos)
+            pos = following
+            continue
+        (_, major, minor, size, pool, metadata, start_ns, duration, ticks, per_s, flags) = HEADER.unpack_from(view, pos)
+        if major != 2:
+            if not chunks:
+                raise JfrError(
+                    f"{name}: a recording of format {major}.{minor} (Oracle JDK 7 and 8, early 9), which is not read; "
+                    "record with JDK 11, 8u262 or later."
+                )
+            log.add("foreign version", "error", place, f"a chunk of format {major}.{minor} was skipped")
+            pos = _next_header(view, pos + 4)
+            continue
+        inside = HEADER_BYTES <= metadata < size and HEADER_BYTES <= pool < size
+        end = pos + size
+        complete = inside and end <= len(view) and flags >> 24 == 0
+        if not complete or (end < len(view) and view[end : end + 4] != b"FLR\0"):
+            following = _next_header(view, pos + HEADER_BYTES)
+            if not inside or end > following:
+                end = following
+                complete = False
+            if not complete:
+                log.add("chunk cut", "data loss", place, "a chunk without its end: the recorder was killed or the file was cut")
+        if not 0 < per_s < 1 << 40:
+            log.add("clock missing", "error", place, "ticks per second are damaged; nanoseconds assumed")
+            per_s, complete = 1_000_000_000, False
+        if not 0 < start_ns < MAX_EPOCH_NS or not 0 <= duration < MAX_EPOCH_NS:
+            log.add("time damaged", "error", place, "the chunk's start or duration is out of range; 0 assumed")
+            start_ns, duration, complete = 0, 0, False
+        chunks.append(
+            RawChunk(
+                pos, end - pos, major, minor, pool, metadata, start_ns, duration, ticks, per_s, bool(flags & 1), complete
+            )
+        )
+        pos = end
+    return chunks
+
+
+def _next_header(view: memoryview, pos: int) -> int:
+    found = NEXT_HEADER.search(view, pos)
+    return found.start() if found else len(view)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where the bodies of events lie (behind size and type), by type id, and what could not be walked over."""
+
+    starts: dict[int, array[int]]
+    ends: dict[int, array[int]]
+    lost_bytes: int
+    first_lost: int
+
+
+def walk(buf: memoryview, anchors: Iterable[int]) -> Walk:
+    """One pass over a chunk's events. Damage is skipped up to the next of `anchors`, known event positions."""
+    starts: dict[int, array[int]] = {}
+    ends: dict[int, array[int]] = {}
+    known = sorted(set(anchors))
+    lost, first_lost = 0, -1
+    pos, end = HEADER_BYTES, len(buf)
+    while pos < end:
+        here = pos
+        try:
+            # Inlined integers: this loop runs once per event of the recording.
+            size = buf[pos]
+            if size < 128:
+                pos += 1
+            else:
+                size, pos = read_varint(buf, pos, end)
+            kind = buf[pos] if pos < end else 128
+            if kind < 128:
+                pos += 1
+            else:
+                kind, pos = read_varint(buf, pos, end)
+            if size < pos - here or size > end - here:
+                raise Truncated
+        except Truncated:
+            pos = here
+            while pos < end and buf[pos] == 0:  # zero bytes where an event was to begin: padding
+                pos += 1
+            if pos == here:
+                following = bisect_right(known, here)
+                pos = known[following] if following < len(known) else end
+            lost += pos - here
+            first_lost = here if first_lost < 0 else first_lost
+            continue
+        pos, body = here + size, pos
+        of_kind = starts.get(kind)
+        if of_kind is None:
+            of_kind = starts[kind] = array("q")
+            ends[kind] = array("q")
+        of_kind.append(body)
+        ends[kind].append(pos)
+    return Walk(starts, ends, lost, first_lost)
+
+
+def event_body(buf: memoryview, pos: int, kind: int) -> tuple[int, int] | None:
+    """(start of the body, end) of the event at `pos` if it is whole and of type `kind`."""
+    try:
+        size, body = read_varint(buf, pos, len(buf))
+        found, body = read_varint(buf, body, len(buf))
+    except (Truncated, IndexError):
+        return None
+    return (body, pos + size) if found == kind and body <= pos + size <= len(buf) else None
+
+
+def pool_chain(buf: memoryview, last: int) -> list[int]:
+    """Positions of the chunk's constant pool events, following each one's offset to the next, each once."""
+    seen: set[int] = set()
+    pos = last
+    while HEADER_BYTES <= pos < len(buf) and pos not in seen:
+        body = event_body(buf, pos, CONSTANT_POOL)
+        if body is None:
+            break
+        seen.add(pos)
+        try:
+            _, at = read_varint(buf, body[0], body[1])
+            _, at = read_varint(buf, at, body[1])
+            delta, _ = read_varint(buf, at, body[1])
+        except Truncated:
+            break
+        pos += delta
+    return sorted(seen)

@@ -1,0 +1,268 @@
+"""What a recording holds, as structures of arrays.
+
+Indexes that point nowhere are -1. Times are nanoseconds since the Unix epoch (int64).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+U8 = npt.NDArray[np.uint8]
+F32 = npt.NDArray[np.float32]
+Bool = npt.NDArray[np.bool_]
+Severity = Literal["info", "data loss", "error"]
+
+SAMPLE_KINDS: tuple[str, ...] = ("EXECUTION", "NATIVE", "WALL", "CPU")
+EXECUTION, NATIVE, WALL, CPU = range(4)
+
+INTERVAL_KINDS: tuple[str, ...] = (
+    "SOCKET_READ",
+    "SOCKET_WRITE",
+    "FILE_READ",
+    "FILE_WRITE",
+    "FILE_FORCE",
+    "PARK",
+    "SLEEP",
+    "MONITOR_WAIT",
+    "MONITOR_ENTER",
+    "GC_PAUSE",
+    "SAFEPOINT",
+)
+(
+    SOCKET_READ,
+    SOCKET_WRITE,
+    FILE_READ,
+    FILE_WRITE,
+    FILE_FORCE,
+    PARK,
+    SLEEP,
+    MONITOR_WAIT,
+    MONITOR_ENTER,
+    GC_PAUSE,
+    SAFEPOINT,
+) = range(11)
+
+
+class JfrError(ValueError):
+    """Nothing in the input can be read as a flight recording; the text is one sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something the reader met and did not hide.
+
+    `count` says how often, `first_place` where it was first seen ("chunk 2, byte 4711").
+    """
+
+    name: str
+    severity: Severity
+    count: int
+    first_place: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One self-contained part of a recording. `complete` is False where its end or its header is missing."""
+
+    start_ns: int
+    duration_ns: int
+    ticks_per_s: int
+    major: int
+    minor: int
+    complete: bool
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """The virtual machine as jdk.JVMInformation and the initial property and environment events describe it."""
+
+    pid: int
+    jvm_name: str
+    jvm_version: str
+    jvm_arguments: str
+    java_arguments: str
+    start_ns: int
+    host_name: str | None
+    system_properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread, one per JVM and Java thread id (or OS thread id where it has no Java id).
+
+    Spark renames its threads for every task: `names` has all Java names in order of appearance, `java_name`
+    is the last of them. `pid` is 0 where the recording does not tell.
+    """
+
+    java_name: str
+    os_name: str
+    java_tid: int
+    os_tid: int
+    group: str
+    names: tuple[str, ...]
+    pid: int
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Unique frames. Arrays have length n; `*_id` index the string tables beside them.
+
+    `line` is int32, 0 or -1 where unknown. Class names are dotted (`a.b.C$D`), empty for native functions.
+    """
+
+    class_id: I32
+    method_id: I32
+    descriptor_id: I32
+    line: I32
+    type_id: U8
+    class_names: tuple[str, ...]
+    method_names: tuple[str, ...]
+    descriptors: tuple[str, ...]
+    type_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.line.size)
+
+    def name(self, index: int) -> str:
+        """`class.method` of one frame, or the bare function name of a native one."""
+        class_name = self.class_names[self.class_id[index]]
+        method = self.method_names[self.method_id[index]]
+        return f"{class_name}.{method}" if class_name else method
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Unique stacks: `frame_index[offsets[i]:offsets[i + 1]]` are stack i's frames, leaf first.
+
+    offsets int64[n + 1], frame_index int32, truncated bool[n] (the recorder cut the stack's root end).
+    """
+
+    offsets: I64
+    frame_index: I32
+    truncated: Bool
+
+    def __len__(self) -> int:
+        return int(self.truncated.size)
+
+    def frames(self, index: int) -> I32:
+        return self.frame_index[self.offsets[index] : self.offsets[index + 1]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Sampled stacks sorted by time, arrays of one length.
+
+    `ticks` is what one event stands for in sampler ticks (`samples` of profiler.WallClockSample, else 1).
+    `kind` codes SAMPLE_KINDS, `state` codes `state_names`. `period_ns` is the time one tick of the event stands
+    for where the event itself says so (jdk.CPUTimeSample), else 0: see Recording.periods_ns.
+    """
+
+    time_ns: I64
+    thread: I32
+    stack: I32
+    ticks: I32
+    kind: U8
+    state: U8
+    period_ns: I64
+    state_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Duration events sorted by start, arrays of one length.
+
+    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `detail` indexes `details` (path, host:port, class
+    of the monitor, name of the pause or VM operation).
+
+    GC_PAUSE is jdk.GCPhasePause; where a collection has none, jdk.GarbageCollection from its start for its
+    sumOfPauses. SAFEPOINT is jdk.ExecuteVMOperation run at a safepoint plus jdk.SafepointBegin (reaching it);
+    a collection is also a VM operation, so take the union of GC_PAUSE and SAFEPOINT, never their sum.
+    Both have thread -1: they stop every thread.
+    """
+
+    start_ns: I64
+    end_ns: I64
+    thread: I32
+    stack: I32
+    kind: U8
+    bytes: I64
+    detail: I32
+    details: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.start_ns.size)
+
+
+@dataclass(frozen=True)
+class ThreadCpuLoad:
+    """jdk.ThreadCPULoad sorted by time: shares (0 to 1 of all the machine's processors) since the last event."""
+
+    time_ns: I64
+    thread: I32
+    user: F32
+    system: F32
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A whole recording.
+
+    `settings` maps (event type, setting) to the text in jdk.ActiveSetting, the last one where it changed.
+    `periods_ns` maps the name of a sample kind to its sampling period where the settings tell it.
+    `event_counts` counts every event by type, also those that are not decoded.
+    """
+
+    chunks: tuple[Chunk, ...]
+    jvms: tuple[Jvm, ...]
+    frames: Frames
+    stacks: Stacks
+    threads: tuple[Thread, ...]
+    samples: Samples
+    intervals: Intervals
+    cpu_load: ThreadCpuLoad
+    settings: dict[tuple[str, str], str]
+    periods_ns: dict[str, int]
+    event_counts: dict[str, int]
+    problems: tuple[Problem, ...]
+
+    @property
+    def jvm(self) -> Jvm | None:
+        """The recording's JVM; the first where recordings of several were joined, None where none is named."""
+        return self.jvms[0] if self.jvms else None
+
+
+class ProblemLog:
+    """Collects problems by name; the first place wins."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Severity, int, str, str]] = {}
+
+    def add(self, name: str, severity: Severity, place: str, meaning: str, count: int = 1) -> None:
+        if count <= 0:
+            return
+        old = self._seen.get(name)
+        if old is None:
+            self._seen[name] = (severity, count, place, meaning)
+        else:
+            self._seen[name] = (old[0], old[1] + count, old[2], old[3])
+
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(name, severity, count, place, meaning)
+            for name, (severity, count, place, meaning) in self._seen.items()
+        )

@@ -1,0 +1,324 @@
+"""Constant pools: what events refer to by key, above all stacks.
+
+Stack pools are the bulk of a recording and hold only integers, so they are decoded with numpy, in windows;
+pools of integers likewise; pools with strings one entry at a time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .metadata import Layout, Leaf, Types, read_string
+from .model import I32, I64, U8, Bool, ProblemLog
+from .varint import Truncated, read_varint, varint_stream
+
+WINDOW_BYTES = 4 << 20
+FEW_ENTRIES = 24
+STRING = "java.lang.String"
+STACK_TRACE = "jdk.types.StackTrace"
+
+
+@dataclass
+class Pool:
+    """Entries of one type in file order, `values[i]` belonging to `keys[i]`; a later entry of a key wins."""
+
+    layout: Layout
+    keys: list[int] = field(default_factory=list)
+    values: list[list[object]] = field(default_factory=list)
+    _rows: dict[int, list[object]] = field(default_factory=dict)
+
+    def row(self, key: int) -> list[object] | None:
+        if len(self._rows) == 0 and self.keys:
+            self._rows = dict(zip(self.keys, self.values, strict=True))
+        return self._rows.get(key)
+
+    def column(self, name: str) -> int:
+        """Index of the leaf called `name`, -1 if the type has none."""
+        return next((i for i, leaf in enumerate(self.layout) if leaf.path == name), -1)
+
+
+class Stacks:
+    """The stacks of a chunk that events refer to. A frame is (key of the method, line, key of the frame type)."""
+
+    def __init__(self, wanted: I64) -> None:
+        self.frames: list[tuple[int, int, int]] = []
+        self._wanted = wanted
+        self._codes: dict[tuple[int, int, int], int] = {}
+        self._parts: list[tuple[I64, Bool, I64, I32]] = []
+
+    def add(self, keys: I64, truncated: Bool, depth: I64, frames: I64, items: Layout) -> None:
+        """Keep the wanted ones among stacks whose frames, `depth` each, follow each other in `frames`."""
+        wanted = np.isin(keys, self._wanted)
+        if not wanted.any():
+            return
+        if not wanted.all():
+            frames = frames[np.repeat(wanted, depth)]
+            keys, truncated, depth = keys[wanted], truncated[wanted], depth[wanted]
+        names = [leaf.path.rpartition(".")[2] for leaf in items]
+        nothing = np.zeros(len(frames), np.int64)
+        method, line, kind = (
+            frames[:, names.index(name)] if name in names else nothing for name in ("method", "lineNumber", "type")
+        )
+        self._parts.append((keys, truncated, depth, self._encode(method, line.astype(np.int32), kind)))
+
+    def _encode(self, method: I64, line: I32, kind: I64) -> I32:
+        if not method.size:
+            return np.empty(0, np.int32)
+        small = method.min() >= 0 and method.max() < 1 << 31 and kind.min() >= 0 and kind.max() < 256
+        if small and line.min() >= -1 and line.max() < 1 << 23:
+            packed = method << 32 | (line.astype(np.int64) + 1) << 8 | kind
+            _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
+        else:
+            table = np.stack([method, line.astype(np.int64), kind], axis=1)
+            _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        local = np.empty(first.size, np.int32)
+        distinct = zip(method[first].tolist(), line[first].tolist(), kind[first].tolist(), strict=True)
+        for i, frame in enumerate(distinct):
+            code = self._codes.get(frame)
+            if code is None:
+                code = self._codes[frame] = len(self.frames)
+                self.frames.append(frame)
+            local[i] = code
+        return local[inverse.reshape(-1)]
+
+    def table(self) -> tuple[I64, Bool, I64, I32]:
+        """(keys in rising order, truncated flags, start offsets n + 1, frame codes) of one row a key, the last."""
+        if not self._parts:
+            return np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(1, np.int64), np.empty(0, np.int32)
+        keys, truncated, depth, codes = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        self._parts = []
+        start = np.cumsum(depth) - depth
+        # Of equal keys the last in the file: unique() finds the first, so it is given the reverse.
+        distinct, last = np.unique(keys[::-1], return_index=True)
+        row = keys.size - 1 - last
+        if row.size != keys.size or not (np.diff(row) == 1).all():
+            offsets = np.concatenate([[0], np.cumsum(depth[row])])
+            source = np.repeat(start[row] - offsets[:-1], depth[row]) + np.arange(offsets[-1])
+            return distinct, truncated[row], offsets, codes[source]
+        return distinct, truncated, np.append(start, codes.size), codes
+
+
+@dataclass
+class Pools:
+    """All pools of a chunk by type id."""
+
+    types: Types
+    stacks: Stacks
+    by_type: dict[int, Pool] = field(default_factory=dict)
+    _texts: dict[tuple[int, int], str | None] = field(default_factory=dict)
+
+    def string(self, value: object) -> str | None:
+        """Text of a string value: itself, or what its key stands for in the pool of strings."""
+        if not isinstance(value, int):
+            return value if isinstance(value, str) else None
+        for type_id in self.types.ids(STRING):
+            pool = self.by_type.get(type_id)
+            row = pool.row(value) if pool else None
+            if row and isinstance(row[0], str):
+                return row[0]
+        return None
+
+    def text(self, type_id: int, key: int) -> str | None:
+        """The name of the entry `key` of a pool: its first string, or the name it refers to. None if unknown."""
+        known = self._texts.get((type_id, key))
+        if known is not None or (type_id, key) in self._texts:
+            return known
+        at, step, found = (type_id, key), 0, None
+        while step < 4:
+            step += 1
+            pool = self.by_type.get(at[0])
+            row = pool.row(at[1]) if pool else None
+            if pool is None or row is None:
+                break
+            strings = [i for i, leaf in enumerate(pool.layout) if leaf.code == "s"]
+            if strings:
+                found = self.string(row[strings[0]])
+                break
+            column = pool.column("name")
+            value = row[column] if column >= 0 else None
+            if not isinstance(value, int) or not pool.layout[column].ref:
+                break
+            at = (pool.layout[column].ref, value)
+        self._texts[type_id, key] = found
+        return found
+
+
+def read_pools(
+    buf: memoryview,
+    data: U8,
+    bodies: Iterable[tuple[int, int]],
+    types: Types,
+    keep: set[int],
+    stack_keys: I64,
+    log: ProblemLog,
+    place: str,
+) -> Pools:
+    """The pools in the constant pool events at `bodies`: those of the types in `keep`, and the stacks `stack_keys`."""
+    pools = Pools(types, Stacks(stack_keys))
+    budget = 8 * len(buf)  # damaged events may overlap; without a bound the work would grow with their number
+    for pos, end in bodies:
+        budget -= end - pos
+        if budget < 0:
+            log.add("pool overlap", "data loss", f"{place}, byte {pos}", "constant pools overlap; the rest was skipped")
+            break
+        try:
+            _read_event(buf, data, pos, end, pools, keep, log, place)
+        except Truncated:
+            log.add("pool damaged", "data loss", f"{place}, byte {pos}", "a constant pool is damaged from here on")
+    return pools
+
+
+def _read_event(
+    buf: memoryview, data: U8, pos: int, end: int, pools: Pools, keep: set[int], log: ProblemLog, place: str
+) -> None:
+    for _ in range(3):  # start, duration, offset of the next event
+        _, pos = read_varint(buf, pos, end)
+    pos += 1  # what kind of checkpoint
+    count, pos = read_varint(buf, pos, end)
+    for _ in range(min(count, end - pos)):
+        type_id, pos = read_varint(buf, pos, end)
+        entries, pos = read_varint(buf, pos, end)
+        entries &= 0xFFFFFFFF
+        if entries == 0:
+            continue
+        if entries > end - pos:
+            raise Truncated
+        layout = pools.types.layout(type_id)
+        if layout is None:
+            log.add("unknown pool", "data loss", f"{place}, byte {pos}", "a pool of an undescribed type hides those behind it")
+            return
+        if pools.types.name(type_id) == STACK_TRACE and (shape := _stack_shape(layout)):
+            pos = _read_stacks(data, pos, end, entries, layout, shape, pools.stacks)
+            continue
+        pool = None
+        if type_id in keep:
+            pool = pools.by_type.setdefault(type_id, Pool(layout))
+        if all(leaf.code == "v" or (leaf.code == "b" and leaf.bits == 1) for leaf in layout) and entries > FEW_ENTRIES:
+            pos = _read_integers(data, pos, end, entries, len(layout), pool)
+        else:
+            pos = _read_entries(buf, pos, end, entries, layout, pool)
+
+
+def _read_entries(buf: memoryview, pos: int, end: int, entries: int, layout: Layout, pool: Pool | None) -> int:
+    for _ in range(entries):
+        key, pos = read_varint(buf, pos, end)
+        row: list[object] = []
+        pos = read_leaves(buf, pos, end, layout, row)
+        if pool is not None:
+            pool.keys.append(key)
+            pool.values.append(row)
+    return pos
+
+
+def read_leaves(buf: memoryview, pos: int, end: int, layout: Layout, row: list[object]) -> int:
+    """Append the values of a layout at `pos` to `row` (None for arrays and floats); position behind them."""
+    value: object
+    for leaf in layout:
+        value = None
+        if leaf.code == "v":
+            value, pos = read_varint(buf, pos, end)
+        elif leaf.code == "s":
+            value, pos = read_string(buf, pos, end)
+        elif leaf.code == "b":
+            value = buf[pos] if pos < end else None
+            pos += 1
+        elif leaf.code == "a":
+            count, pos = read_varint(buf, pos, end)
+            if not 0 <= count <= end - pos:
+                raise Truncated
+            for _ in range(count if leaf.items else 0):
+                pos = read_leaves(buf, pos, end, leaf.items, [])
+        else:
+            pos += 4 if leaf.code == "f" else 8
+        if pos > end:
+            raise Truncated
+        row.append(value)
+    return pos
+
+
+def _read_integers(data: U8, pos: int, end: int, entries: int, columns: int, pool: Pool | None) -> int:
+    """Entries of integers only, by window. A boolean is one byte, 0 or 1, and so reads as an integer."""
+    width = columns + 1
+    while entries:
+        window = min(end - pos, max(4096, min(entries * width * 4, WINDOW_BYTES)))
+        values, ends = varint_stream(data[pos : pos + window])
+        whole = min(entries, values.size // width)
+        if whole == 0:
+            raise Truncated
+        if pool is not None:
+            table = values[: whole * width].reshape(whole, width)
+            pool.keys.extend(table[:, 0].tolist())
+            pool.values.extend(table[:, 1:].tolist())
+        pos += int(ends[whole * width - 1])
+        entries -= whole
+    return pos
+
+
+def _stack_shape(layout: Layout) -> tuple[int, int] | None:
+    """(index of the array of frames, index of the truncated flag or -1) of a type of integers around one array."""
+    arrays = [i for i, leaf in enumerate(layout) if leaf.code == "a"]
+    rest = [leaf for leaf in layout if leaf.code != "a"]
+
+    def integers(leaves: Iterable[Leaf]) -> bool:
+        return all(leaf.code == "v" or (leaf.code == "b" and leaf.bits == 1) for leaf in leaves)
+
+    if len(arrays) != 1 or not integers(rest) or not layout[arrays[0]].items or not integers(layout[arrays[0]].items):
+        return None
+    flag = next((i for i, leaf in enumerate(layout) if leaf.path == "truncated"), -1)
+    return arrays[0], flag
+
+
+def _read_stacks(
+    data: U8, pos: int, end: int, entries: int, layout: Layout, shape: tuple[int, int], stacks: Stacks
+) -> int:
+    array_at, flag_at = shape
+    items = layout[array_at].items
+    before, after, width = 1 + array_at, len(layout) - array_at - 1, len(items)
+    first_window = max(1024, min(entries * 256, WINDOW_BYTES))
+    window = first_window
+    while entries:
+        size = min(end - pos, window)
+        values, ends = varint_stream(data[pos : pos + size])
+        starts, following = _chain(values, entries, before, width, after)
+        if not starts.size:
+            if size == end - pos:
+                raise Truncated
+            window *= 4  # one stack longer than the window
+            continue
+        window = first_window
+        flag = np.zeros(starts.size, np.bool_)
+        if flag_at >= 0:
+            flag = values[starts + 1 + flag_at if flag_at < array_at else following - len(layout) + flag_at] != 0
+        used = int(following[-1])
+        is_frame = np.ones(used, np.bool_)
+        for i in range(before + 1):
+            is_frame[starts + i] = False
+        for i in range(after):
+            is_frame[following - 1 - i] = False
+        stacks.add(values[starts], flag, values[starts + before], values[:used][is_frame].reshape(-1, width), items)
+        pos += int(ends[used - 1])
+        entries -= starts.size
+    return pos
+
+
+def _chain(values: I64, entries: int, before: int, width: int, after: int) -> tuple[I64, I64]:
+    """Start and end, as indexes of `values`, of up to `entries` whole stacks."""
+    starts, following = array("q"), array("q")
+    quick = memoryview(values)  # plain integers, three times faster than numpy's
+    at, size = 0, values.size
+    for _ in range(entries):
+        head = at + before
+        if head >= size:
+            break
+        depth = quick[head]
+        behind = head + 1 + depth * width + after
+        if depth < 0 or behind > size:
+            break
+        starts.append(at)
+        following.append(behind)
+        at = behind
+    return np.array(starts, np.int64), np.array(following, np.int64)

@@ -1,0 +1,121 @@
+"""From whatever holds a recording to its bytes: path, bytes or stream, wrapped in gzip or lz4 or not."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from .model import JfrError, ProblemLog
+
+MAGIC = b"FLR\0"
+GZIP_MAGIC = b"\x1f\x8b"
+LZ4_MAGIC = b"\x04\x22\x4d\x18"
+MAX_WRAPPERS = 4
+MAX_UNWRAPPED_BYTES = 16 << 30
+BLOCK_BYTES = 1 << 20
+
+
+def is_jfr(head: bytes) -> bool:
+    """Whether a file that begins with `head` (some hundred bytes are enough) is a recording, gzip unwrapped."""
+    for _ in range(MAX_WRAPPERS):
+        if head[:2] != GZIP_MAGIC:
+            break
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, 4096)
+        except zlib.error:
+            return False
+    return head[:4] == MAGIC
+
+
+def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memoryview, str]:
+    """The recording's bytes, unwrapped, and a name for messages. Files are mapped, not read."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        view, name = memoryview(source).cast("B"), "the recording"
+    elif isinstance(source, (str, Path)):
+        name = os.fspath(source)
+        try:
+            with open(name, "rb") as file:
+                view = _map(file)
+        except OSError as error:
+            raise JfrError(f"{name}: cannot be read ({error.strerror or error}).") from None
+    else:
+        name = str(getattr(source, "name", "the recording"))
+        view = memoryview(source.read())
+    for _ in range(MAX_WRAPPERS):
+        if view[:2] == GZIP_MAGIC:
+            view = _gunzip(view, name, log)
+        elif view[:4] == LZ4_MAGIC:
+            view = _unlz4(view, name)
+        else:
+            break
+    if not len(view):
+        raise JfrError(f"{name}: the file is empty; a flight recording begins with the bytes FLR.")
+    if view[:4] != MAGIC:
+        raise JfrError(f"{name}: not a flight recording (it does not begin with the bytes FLR).")
+    return view, name
+
+
+def _map(file: IO[bytes]) -> memoryview:
+    try:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (ValueError, OSError):
+        # Empty files, pipes and devices cannot be mapped.
+        return memoryview(file.read())
+
+
+def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
+    """Every member of a gzip file, through a temporary file once it is large; what is damaged is cut off."""
+    total = 0
+    with tempfile.SpooledTemporaryFile(max_size=64 << 20) as spool:
+        pos = 0
+        pending = b""
+        inflate = zlib.decompressobj(wbits=31)
+        try:
+            while pos < len(view) or pending:
+                if not pending:
+                    pending = bytes(view[pos : pos + BLOCK_BYTES])
+                    pos += len(pending)
+                out = inflate.decompress(pending, BLOCK_BYTES)
+                pending = inflate.unconsumed_tail
+                total += len(out)
+                if total > MAX_UNWRAPPED_BYTES:
+                    raise JfrError(f"{name}: unpacks to more than {MAX_UNWRAPPED_BYTES >> 30} GiB; unpack it first.")
+                spool.write(out)
+                if inflate.eof:
+                    pending = inflate.unused_data
+                    if not pending:
+                        pending = bytes(view[pos : pos + BLOCK_BYTES])
+                        pos += len(pending)
+                    if pending[:1] != GZIP_MAGIC[:1]:
+                        break  # the end, or padding behind the last member
+                    inflate = zlib.decompressobj(wbits=31)
+            while not inflate.eof:
+                out = inflate.decompress(inflate.unconsumed_tail, BLOCK_BYTES)
+                if not out:
+                    break
+                total += len(out)
+                spool.write(out)
+            damaged = not inflate.eof
+        except zlib.error:
+            damaged = True
+        if damaged:
+            log.add("gzip cut", "data loss", f"byte {total} of the unpacked file", "the gzip wrapper ends early or is damaged")
+        spool.seek(0)
+        if total > 64 << 20:
+            return _map(cast(IO[bytes], spool))
+        return memoryview(spool.read())
+
+
+def _unlz4(view: memoryview, name: str) -> memoryview:
+    try:
+        import cramjam
+    except ImportError:
+        raise JfrError(f"{name}: wrapped in lz4; install the package cramjam or unpack it with lz4 -d.") from None
+    try:
+        return memoryview(bytes(cramjam.lz4.decompress(bytes(view))))
+    except (cramjam.DecompressionError, MemoryError):
+        raise JfrError(f"{name}: wrapped in lz4 that is cut or damaged; nothing could be unpacked.") from None
