@@ -1,0 +1,290 @@
+"""What a source is: a directory, a git checkout, an archive or an installed Python distribution, read in place.
+
+    open_source("spark", [Path("spark-core-sources.jar")])     archives: .jar .zip .whl, .tar .tar.gz .tgz .tar.xz …
+    open_source("mine", [Path("/src/mine")])                   a directory
+    open_source("mine", ["/src/mine@v1.2"])                    a revision of a git repository, without a checkout
+    open_source("numpy", ["numpy"])                            an installed Python distribution
+
+Nothing is unpacked: archives are read member by member, so a member named `../x` or a link cannot write anywhere,
+and what a member inflates to is bounded.  Links are not followed, in directories neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from indexer.parse import MAX_FILE_BYTES
+from indexer.records import SUFFIXES, Language
+from indexes.errors import BuildError
+
+MAX_SOURCE_BYTES = 4 << 30
+"""Of all files of a source together; the largest known one, the JDK's, has 0.2 GB."""
+
+MAX_MEMBERS = 1_000_000
+"""Entries of an archive that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file: its path relative to the source root with '/', language and text."""
+
+    file: str
+    language: Language
+    text: bytes
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files to index.  `revision` is a git commit or version where known."""
+
+    name: str
+    locations: tuple[str, ...]
+    revision: str | None
+    _readers: tuple[Callable[[list[tuple[str, str]]], Iterator[SourceFile]], ...] = field(repr=False)
+
+    def files(self, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+        """The files in a known language, in order of path within each location, each path and text once.
+
+        What cannot be read is appended to `problems` as (file, sentence).
+        """
+        seen: set[str] = set()
+        total = 0
+        for read in self._readers:
+            for each in read(problems):
+                if each.file in seen:
+                    problems.append((each.file, "appears twice in the source; the first one counts"))
+                    continue
+                seen.add(each.file)
+                total += len(each.text)
+                if total > MAX_SOURCE_BYTES:
+                    raise BuildError(
+                        f"{self.name}: more than {MAX_SOURCE_BYTES >> 30} GB of source; index a part of it"
+                    )
+                yield each
+
+
+def open_source(name: str, locations: Iterable[str | Path]) -> Source:
+    """The source at these locations together.  Raises BuildError where one is nothing that can be read."""
+    opened = [_open(str(each)) for each in locations]
+    revisions = [revision for _, revision in opened if revision]
+    return Source(
+        name,
+        tuple(str(each) for each in locations),
+        ", ".join(dict.fromkeys(revisions)) or None,
+        tuple(reader for reader, _ in opened),
+    )
+
+
+def language_of(file: str) -> Language | None:
+    """The language by a file's suffix; None for what is not indexed."""
+    if file.endswith(("package-info.java", "module-info.java")):
+        return None
+    return SUFFIXES.get(PurePosixPath(file).suffix)
+
+
+_Reader = Callable[[list[tuple[str, str]]], Iterator[SourceFile]]
+
+
+def _open(location: str) -> tuple[_Reader, str | None]:
+    path = Path(location).expanduser()
+    if path.is_dir():
+        return (lambda problems: _read_directory(path, problems)), _git_revision(path, "HEAD")
+    if path.is_file():
+        if zipfile.is_zipfile(path):
+            return (lambda problems: _read_zip(path, problems)), path.name
+        try:
+            with tarfile.open(path):
+                pass
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            language = language_of(path.name)
+            if language is not None:
+                return (lambda problems: _read_one(path, language, problems)), None
+            raise BuildError(
+                f"{location}: not a source archive (jar, zip, wheel or tar) nor a source file in a known language"
+            ) from error
+        return (lambda problems: _read_tar(path, problems)), path.name
+    folder, at, revision = location.rpartition("@")
+    if at and Path(folder).expanduser().is_dir():
+        repository = Path(folder).expanduser()
+        commit = _git_revision(repository, revision)
+        if commit is None:
+            raise BuildError(f"{location}: git knows no revision '{revision}' in {folder}")
+        return (lambda problems: _read_git(repository, commit, problems)), commit
+    if "/" not in location:
+        try:
+            distribution = metadata.distribution(location)
+        except (metadata.PackageNotFoundError, ValueError):
+            pass
+        else:
+            return (lambda problems: _read_distribution(distribution, problems)), distribution.version
+    raise BuildError(f"{location}: no such directory, archive, path@revision or installed Python distribution to index")
+
+
+def _accept(file: str, size: int, problems: list[tuple[str, str]]) -> Language | None:
+    """The language of a file worth reading; what is too large or oddly named is listed instead."""
+    language = language_of(file)
+    if language is None:
+        return None
+    parts = PurePosixPath(file).parts
+    if file.startswith("/") or ".." in parts or "\\" in file or "\0" in file:
+        problems.append((file, "a path that leads out of the source; left out"))
+        return None
+    if size > MAX_FILE_BYTES:
+        problems.append(
+            (file, f"{size / 1e6:.1f} MB, more than the {MAX_FILE_BYTES / 1e6:.0f} MB that are parsed; left out")
+        )
+        return None
+    return language
+
+
+def _read_directory(root: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and each != "__pycache__")
+        for name in sorted(names):
+            path = Path(folder) / name
+            file = path.relative_to(root).as_posix()
+            if language_of(file) is None:
+                continue
+            yield from _read_path(path, file, problems)
+
+
+def _read_path(path: Path, file: str, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            problems.append((file, "a link or device, not a file; left out"))
+            return
+        language = _accept(file, status.st_size, problems)
+        if language is not None:
+            yield SourceFile(file, language, path.read_bytes())
+    except OSError as error:
+        problems.append((file, f"cannot be read ({error.strerror}); left out"))
+
+
+def _read_one(path: Path, language: Language, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    yield from _read_path(path, path.name, problems)
+
+
+def _read_zip(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = sorted(archive.infolist()[:MAX_MEMBERS], key=lambda member: member.filename)
+            for member in members:
+                if member.is_dir() or language_of(member.filename) is None:
+                    continue
+                if stat.S_ISLNK(member.external_attr >> 16):
+                    problems.append((member.filename, "a link, not a file; left out"))
+                    continue
+                language = _accept(member.filename, member.file_size, problems)
+                if language is None:
+                    continue
+                try:
+                    # The stated size may be a lie: never inflate more than is parsed.
+                    with archive.open(member) as stream:
+                        text = stream.read(MAX_FILE_BYTES + 1)
+                except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+                    problems.append((member.filename, f"cannot be read from the archive ({error}); left out"))
+                    continue
+                if _accept(member.filename, len(text), problems):
+                    yield SourceFile(member.filename, language, text)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise BuildError(f"{path}: a damaged archive ({error}); fetch it again") from error
+
+
+def _read_tar(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    """A tar is read in its own order, once through; an sdist's only top folder is not part of the paths."""
+    inflated = 0
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for number, member in enumerate(archive):
+                inflated += member.size
+                if number >= MAX_MEMBERS or inflated > MAX_SOURCE_BYTES:
+                    problems.append((path.name, f"too large after {member.name}; the rest is left out"))
+                    return
+                if language_of(member.name) is None or member.isdir():
+                    continue
+                if not member.isfile():
+                    problems.append((member.name, "a link or device, not a file; left out"))
+                    continue
+                language = _accept(member.name, member.size, problems)
+                stream = archive.extractfile(member) if language else None
+                if language and stream is not None:
+                    file = member.name.removeprefix("./")
+                    yield SourceFile(file.partition("/")[2] or file, language, stream.read(MAX_FILE_BYTES + 1))
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        problems.append((path.name, f"the archive is damaged ({error}); the rest of it is left out"))
+
+
+def _read_git(repository: Path, commit: str, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    """Files of a commit, read from the object store: nothing is checked out, no hook or filter runs."""
+    listing = _git(repository, "ls-tree", "-r", "-l", "-z", commit)
+    chosen: list[tuple[str, Language, str]] = []
+    for entry in listing.split(b"\0"):
+        head, _, name = entry.partition(b"\t")
+        file = name.decode("utf-8", "replace")
+        if not head or language_of(file) is None:
+            continue
+        mode, kind, identity, size = head.decode().split()
+        if kind != "blob" or mode == "120000":
+            problems.append((file, "a link, not a file; left out"))
+            continue
+        language = _accept(file, int(size), problems)
+        if language is not None:
+            chosen.append((file, language, identity))
+    with subprocess.Popen(
+        ["git", "-C", str(repository), "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for file, language, identity in chosen:
+            process.stdin.write(identity.encode() + b"\n")
+            process.stdin.flush()
+            header = process.stdout.readline().split()
+            text = process.stdout.read(int(header[2]))
+            process.stdout.read(1)
+            yield SourceFile(file, language, text)
+        process.stdin.close()
+
+
+def _read_distribution(distribution: metadata.Distribution, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
+    for each in sorted(distribution.files or (), key=str):
+        file = each.as_posix()
+        if language_of(file) is not None and not file.startswith("../"):
+            yield from _read_path(Path(str(each.locate())), file, problems)
+
+
+def _git_revision(path: Path, revision: str) -> str | None:
+    """The commit of a revision; None outside of a repository's root, without git, or for an unknown revision."""
+    if not (path / ".git").exists() and not (path / "objects").is_dir():
+        return None
+    try:
+        found = _git(path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except BuildError:
+        return None
+    return found.decode().strip()
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments], check=True, capture_output=True, timeout=300
+        ).stdout
+    except FileNotFoundError as error:
+        raise BuildError("git is not installed; a path@revision needs it") from error
+    except subprocess.SubprocessError as error:
+        raise BuildError(f"{repository}: git {arguments[0]} failed") from error
+
+
+def hash_file(file: SourceFile) -> bytes:
+    """SHA-256 of a file's path and text, for the hash of a whole source."""
+    return hashlib.sha256(file.file.encode() + b"\0" + file.text).digest()
