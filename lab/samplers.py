@@ -16,6 +16,7 @@ from pathlib import Path
 from lab.host import LabError, cache_dir
 
 ASYNC_PROFILER_VERSION = "4.6"
+STACK_DEPTH = 256
 SAMPLERS = ("jfr", "async", "none")
 
 # Where a JFR chunk begins: magic, version, then its whole size in bytes; the JVM writes the size last.
@@ -79,13 +80,15 @@ def jfr_settings(sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = Tr
 
 
 def jfr_flag(file: str, sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = True) -> str:
-    """The JVM flag that records to ``file`` until the JVM exits in order.
+    """The JVM flags that record to ``file`` until the JVM exits in order.
 
     Spark puts the executor's id in place of ``{{EXECUTOR_ID}}``; JDK 17 itself knows no ``%p``. ``maxsize=0`` lifts
-    the limit of 250 MB, beyond which the JVM would drop the oldest part.
+    the limit of 250 MB, beyond which the JVM would drop the oldest part. JFR keeps 64 frames unless told otherwise,
+    which cuts the task's own frame off Spark's deeper stacks.
     """
-    settings = jfr_settings(sample_ms, threshold_ms, small=small)
-    return "-XX:StartFlightRecording:" + ",".join([f"filename={file}", "dumponexit=true", "maxsize=0", *settings])
+    options = [f"filename={file}", "dumponexit=true", "maxsize=0"]
+    options += jfr_settings(sample_ms, threshold_ms, small=small)
+    return f"-XX:FlightRecorderOptions:stackdepth={STACK_DEPTH} -XX:StartFlightRecording:{','.join(options)}"
 
 
 def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:
