@@ -1,0 +1,74 @@
+"""Frameworks: how each writes its log, names its frames, plans and schedules.
+
+A framework is one file here, ending in one frozen `Framework` of plain functions.  Others come in by the entry point
+group `crystalperf.frameworks`, whose entries name such a value; nothing else of CrystalPerf changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal
+
+from indexes.errors import InputError
+
+if TYPE_CHECKING:
+    from query.execution import Execution
+    from query.replay import Schedule
+    from query.world import World
+
+GROUP = "crystalperf.frameworks"
+
+Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated"]
+"""What a frame is besides a function.
+
+task         the root of a task: a stack with it works for a task
+idle         the root of a pool's idle loop: a stack with it works for nobody
+scaffolding  runs whatever it is given: runners, pools, iterators around iterators; never decides
+wait         parks, sleeps, locks, polls: says that time passes, not on what; never decides
+collection   containers and their iterators: the work is that of who uses them; never decides
+generated    code that exists at run time only; what runs it decides
+"""
+
+
+@dataclass(frozen=True)
+class Framework:
+    """The functions by which CrystalPerf knows a framework.
+
+    parse       a log (query.logfiles) → the run tables it can fill, by name, columns as in indexes/schema.sql
+    annotate    (class name, method) of a frame → its Role, or None for an ordinary function
+    sources     the run's properties → names of the indexes whose functions its frames may be, best first
+    replan      what the framework itself would do differently in a changed world, one sentence each
+    schedule    the run's properties → the order in which it launches tasks
+    main        arguments of a recorded JVM → executor id, 'driver', or None for a foreign process
+    """
+
+    name: str
+    parse: Callable[[Any], Mapping[str, Mapping[str, Any]]]
+    annotate: Callable[[str, str], Role | None]
+    sources: Callable[[str | None], tuple[str, ...]]
+    replan: Callable[[Execution, World], tuple[str, ...]]
+    schedule: Callable[[str | None], Schedule]
+    main: Callable[[str], str | None]
+
+
+@cache
+def frameworks() -> dict[str, Framework]:
+    """All known frameworks by name, the built-in ones first."""
+    from query.frameworks.spark import SPARK
+
+    known = {SPARK.name: SPARK}
+    for entry in entry_points(group=GROUP):
+        framework = entry.load()
+        known.setdefault(framework.name, framework)
+    return known
+
+
+def get(name: str) -> Framework:
+    """A framework by name.  Raises InputError where there is none of that name."""
+    try:
+        return frameworks()[name]
+    except KeyError:
+        raise InputError(f"framework '{name}' is not known; known are {', '.join(frameworks())}") from None

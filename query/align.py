@@ -1,0 +1,125 @@
+"""Which task a thread was working for (no sample says so: it names a thread and a time).
+
+A task holds one thread of its executor from launch to finish.  Every thread is either seen inside a task, or seen
+idle in its pool, or not seen; a task goes to the free thread that was seen inside a task for most of its time.
+Times of a recording are on the executor's clock and those of tasks on the driver's, so the shift between the two
+is estimated first: the one under which threads are busy when tasks run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query.dag import Floats, Ints
+
+BIN_MS = 10.0
+MAX_SHIFT_MS = 60_000.0
+CLEARLY_BETTER = 1.02
+"""A shift must agree this much better than none: clocks of one machine agree, and noise must not part them."""
+
+TOLERANCE_MS = 50.0
+"""The driver learns of an end a little later than the thread, and launches a little earlier than it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """When the threads of one recording were seen in a task, and when idle; rows sorted by start, times in ms."""
+
+    thread: Ints
+    start_ms: Floats
+    end_ms: Floats
+    in_task: NDArray[np.bool_]
+
+
+def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
+    """ms to add to the recording's times to get the driver's; 0 unless another shift agrees clearly better."""
+    busy = seen.in_task
+    if not busy.any() or len(launch_ms) == 0:
+        return 0.0
+    begin = min(float(seen.start_ms[busy].min()), float(launch_ms.min())) - BIN_MS
+    end = max(float(seen.end_ms[busy].max()), float(finish_ms.max())) + BIN_MS
+    bins = int((end - begin) / BIN_MS) + 2
+    if bins > 1 << 22:  # 12 hours: beyond it the profile of a day is too flat to place a recording by
+        return 0.0
+    threads = _level(seen.start_ms[busy], seen.end_ms[busy], begin, bins)
+    tasks = _level(launch_ms, finish_ms, begin, bins)
+    threads, tasks = threads - threads.mean(), tasks - tasks.mean()
+    size = 1 << (2 * bins - 1).bit_length()
+    agreement = np.fft.irfft(np.fft.rfft(tasks, size) * np.conj(np.fft.rfft(threads, size)), size)
+    reach = min(int(MAX_SHIFT_MS / BIN_MS), bins - 1)
+    shifts = np.concatenate([np.arange(0, reach + 1), np.arange(-reach, 0)])
+    scores = agreement[shifts]
+    best = int(np.argmax(scores))
+    if scores[best] <= CLEARLY_BETTER * max(float(scores[0]), 0.0) or abs(shifts[best]) * BIN_MS < 2 * TOLERANCE_MS:
+        return 0.0
+    return float(shifts[best]) * BIN_MS
+
+
+def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats, known: dict[int, int]) -> Ints:
+    """The thread of each task, -1 where none fits; tasks are those of one executor, sorted by launch.
+
+    `known` has the thread of tasks (by position) for which the recording itself names it.
+    """
+    threads = np.unique(seen.thread[seen.in_task])
+    count = len(launch_ms)
+    result = np.full(count, -1, dtype=np.int64)
+    if len(threads) == 0 or count == 0:
+        return result
+    length = np.maximum(finish_ms - launch_ms, 1.0)
+    score = np.empty((count, len(threads)))
+    for column, thread in enumerate(threads):
+        mine = seen.thread == thread
+        busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
+        idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
+        score[:, column] = (busy - idle) / length
+    column_of = {int(thread): column for column, thread in enumerate(threads)}
+    occupied_until = np.full(len(threads), -np.inf)
+    for task in range(count):
+        if (thread := known.get(task)) is not None and thread in column_of:
+            column = column_of[thread]
+        else:
+            free = occupied_until <= launch_ms[task] + TOLERANCE_MS
+            if not free.any():
+                continue
+            column = int(np.argmax(np.where(free, score[task], -np.inf)))
+            if score[task, column] <= 0:
+                continue
+        result[task] = threads[column]
+        occupied_until[column] = finish_ms[task]
+    return result
+
+
+def task_at(thread: Ints, moment_ms: Floats, task_thread: Ints, launch_ms: Floats, finish_ms: Floats) -> Ints:
+    """Position of the task that held a thread at a moment, -1 for none; arrays of moments in, one out."""
+    result = np.full(len(thread), -1, dtype=np.int64)
+    for each in np.unique(task_thread[task_thread >= 0]):
+        tasks = np.flatnonzero(task_thread == each)
+        tasks = tasks[np.argsort(launch_ms[tasks], kind="stable")]
+        mine = np.flatnonzero(thread == each)
+        last = np.searchsorted(launch_ms[tasks], moment_ms[mine], side="right") - 1
+        inside = (last >= 0) & (finish_ms[tasks][np.maximum(last, 0)] >= moment_ms[mine])
+        result[mine[inside]] = tasks[last[inside]]
+    return result
+
+
+def _overlap(seen: Seen, rows: NDArray[np.bool_], launch_ms: Floats, finish_ms: Floats) -> Floats:
+    """ms of each task's time that the chosen rows cover (rows of one thread do not overlap)."""
+    if not rows.any():
+        return np.zeros(len(launch_ms))
+    start = seen.start_ms[rows]
+    end = np.maximum(np.minimum(seen.end_ms[rows], np.append(start[1:], np.inf)), start)
+    moments = np.column_stack([start, end]).ravel()
+    covered = np.cumsum(np.column_stack([np.zeros(len(start)), end - start]).ravel())
+    total: Floats = np.interp(finish_ms, moments, covered) - np.interp(launch_ms, moments, covered)
+    return total
+
+
+def _level(start_ms: Floats, end_ms: Floats, begin_ms: float, bins: int) -> Floats:
+    """How many of the intervals are open in each bin."""
+    level = np.zeros(bins + 1)
+    np.add.at(level, ((start_ms - begin_ms) / BIN_MS).astype(np.int64), 1.0)
+    np.add.at(level, np.minimum(((end_ms - begin_ms) / BIN_MS).astype(np.int64) + 1, bins), -1.0)
+    return np.cumsum(level)[:bins]

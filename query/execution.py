@@ -1,0 +1,300 @@
+"""A scope of a profiled run as arrays: what the questions compute on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from indexes import resources
+from indexes.errors import SettingError
+from query import dag
+from query.critical import fill
+from query.dag import Dag, Floats, Ints, Stage, Tasks
+from query.replay import Slots
+from query.world import Resources
+
+SCOPES = "all, sql:ID, job:ID or START..END (ms since application start)"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The stretch of a run that a question is about; times in ms since application start."""
+
+    text: str
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class Volumes:
+    """Bytes that the framework logged per task, aligned with the tasks; 0 where it logged none."""
+
+    input: Ints
+    remote: Ints
+    shuffle_write: Ints
+    output: Ints
+    spill_memory: Ints
+    spill_disk: Ints
+    peak_memory: Ints
+    gc_ms: Floats
+
+
+@dataclass(frozen=True)
+class DriverTime:
+    """What the driver was seen doing: rows sorted by time, `parts` is (rows, resources + 1) shares of `weight_ms`."""
+
+    start_ms: Floats
+    weight_ms: Floats
+    parts: Floats
+
+    def between(self, start_ms: float, end_ms: float) -> Floats:
+        """(resources + 1,) that sum to end − start; time in which it was not seen working is `other`.
+
+        Several of its threads may work at a time: their mixture fills the wall-clock that any of them covers.
+        """
+        length = max(end_ms - start_ms, 0.0)
+        first, last = np.searchsorted(self.start_ms, [start_ms, end_ms])
+        weight, parts = self.weight_ms[first:last], self.parts[first:last]
+        if last == first or weight.sum() <= 0:
+            return fill(np.zeros(len(resources()) + 1), length)
+        begin = self.start_ms[first:last]
+        end = np.minimum(begin + weight, end_ms)
+        reached = np.concatenate([[start_ms], np.maximum.accumulate(end)[:-1]])
+        covered = float(np.maximum(end - np.maximum(begin, reached), 0.0).sum())
+        mixture = (parts * weight[:, None]).sum(axis=0) / weight.sum()
+        return fill(mixture * min(covered, length), length)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Everything that happened in a scope, ready to be walked or replayed."""
+
+    scope: Scope
+    dag: Dag
+    tasks: Tasks
+    volumes: Volumes
+    slots: Slots
+    hosts: tuple[str, ...]
+    driver: DriverTime
+    recorded: Resources
+    scheduler: str | None
+    properties: Mapping[str, str]
+    has_samples: bool
+
+    @property
+    def runtime_ms(self) -> float:
+        return self.scope.end_ms - self.scope.start_ms
+
+
+def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
+    """Read a scope from a run file.  Raises SettingError where the scope is not in the run."""
+    stretch = find_scope(connection, scope)
+    hosts, slots, recorded = _slots(connection)
+    stages, tasks, volumes = _stages_and_tasks(connection, stretch, hosts)
+    run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
+    assert run is not None
+    return Execution(
+        scope=stretch,
+        dag=dag.build(stages, tasks, stretch.start_ms, stretch.end_ms, len(slots)),
+        tasks=tasks,
+        volumes=volumes,
+        slots=slots,
+        hosts=tuple(hosts),
+        driver=_driver(connection, stretch),
+        recorded=recorded,
+        scheduler=run[0],
+        properties=dict(run[1] or {}),
+        has_samples=connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None,
+    )
+
+
+def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:
+    """The times of a scope.  Raises SettingError naming what the run has instead."""
+    duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
+    if text == "all":
+        return Scope(text, 0.0, duration)
+    if match := re.fullmatch(r"(sql|job):(\d+)", text):
+        table, column = {"sql": ("sql_executions", "sql_id"), "job": ("jobs", "job_id")}[match[1]]
+        begin = "start_ms" if match[1] == "sql" else "submit_ms"
+        known = {
+            each: (start, end)
+            for each, start, end in connection.execute(
+                f"SELECT {column}, {begin}, coalesce(end_ms, {float(duration)}) FROM {table} ORDER BY {column}"
+            ).fetchall()
+        }
+        if int(match[2]) not in known:
+            ids = ", ".join(f"{match[1]}:{each}" for each in list(known)[:20]) or "none"
+            raise SettingError(f"--scope {text}: not in this run; it has {ids}{' …' if len(known) > 20 else ''}")
+        return Scope(text, *known[int(match[2])])
+    if match := re.fullmatch(r"(\d+(?:\.\d*)?)\.\.(\d+(?:\.\d*)?)", text):
+        start, end = float(match[1]), min(float(match[2]), duration)
+        if not start < end:
+            raise SettingError(f"--scope {text}: START must lie before END, and within the run's {duration:.0f} ms")
+        return Scope(text, start, end)
+    raise SettingError(f"--scope {text}: expected {SCOPES}")
+
+
+def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots, Resources]:
+    """Hosts by number, task slots, and what the log tells of the run's resources.
+
+    An executor that only its tasks testify to gets as many slots as it ran tasks at a time.
+    """
+    rows = connection.execute(
+        """
+        WITH moments AS (
+            SELECT executor_id, launch_ms AS at_ms, 1 AS change FROM tasks
+            UNION ALL SELECT executor_id, finish_ms, -1 FROM tasks
+        ),
+        levels AS (
+            SELECT executor_id, sum(change) OVER (PARTITION BY executor_id ORDER BY at_ms, change) AS level FROM moments
+        ),
+        used AS (SELECT executor_id, max(level) AS slots FROM levels GROUP BY executor_id),
+        seen AS (
+            SELECT executor_id, any_value(host) AS host, min(launch_ms) AS first_ms FROM tasks GROUP BY executor_id
+        )
+        SELECT
+            coalesce(executors.executor_id, seen.executor_id) AS executor_id,
+            coalesce(executors.host, seen.host, '?') AS host,
+            greatest(coalesce(executors.slots, 0), coalesce(used.slots, 0)) AS slots,
+            least(coalesce(executors.added_ms, seen.first_ms), coalesce(seen.first_ms, executors.added_ms)) AS added_ms,
+            executors.removed_ms,
+            executors.memory_bytes
+        FROM executors FULL JOIN seen USING (executor_id) LEFT JOIN used ON used.executor_id = seen.executor_id
+        ORDER BY added_ms, executor_id
+        """
+    ).fetchall()
+    working = [row for row in rows if row[2]]
+    hosts: dict[str, int] = {}
+    columns: list[tuple[int, int, float, float]] = []
+    for number, (_, host, slots, added, removed, _) in enumerate(working):
+        where = hosts.setdefault(host, len(hosts))
+        columns += [(number, where, added, np.inf if removed is None else removed)] * int(slots)
+    executor, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
+    alive = [row for row in working if row[4] is None] or working
+    memory = {row[5] for row in alive}
+    per_executor = {int(row[2]) for row in alive}
+    recorded = Resources(
+        executors=len(alive) or None,
+        cores=max(per_executor) if per_executor else None,
+        memory=float(memory.pop()) if len(memory) == 1 and None not in memory else None,
+    )
+    slots_table = Slots(
+        executor=np.array(executor, dtype=np.int64),
+        host=np.array(host_of, dtype=np.int64),
+        available_ms=np.array(added_ms, dtype=np.float64),
+        until_ms=np.array(until_ms, dtype=np.float64),
+    )
+    return hosts, slots_table, recorded
+
+
+def _stages_and_tasks(
+    connection: duckdb.DuckDBPyConnection, scope: Scope, hosts: dict[str, int]
+) -> tuple[list[Stage], Tasks, Volumes]:
+    """The stages with a task in the scope, and those tasks, clipped to it."""
+    bounds = [scope.start_ms, scope.end_ms]
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in (*resources(), "other"))
+    columns = connection.execute(
+        f"""
+        SELECT
+            task_id, stage_id, stage_attempt, executor_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
+            coalesce(input_bytes, 0) AS input_bytes, coalesce(shuffle_remote_bytes, 0) AS shuffle_remote_bytes,
+            coalesce(shuffle_write_bytes, 0) AS shuffle_write_bytes, coalesce(output_bytes, 0) AS output_bytes,
+            coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,
+            coalesce(spill_disk_bytes, 0) AS spill_disk_bytes,
+            coalesce(peak_memory_bytes, 0) AS peak_memory_bytes, coalesce(gc_ms, 0) AS gc_ms
+        FROM tasks
+        WHERE finish_ms > ? AND launch_ms < ?
+        ORDER BY launch_ms, task_id
+        """,
+        bounds,
+    ).fetchnumpy()
+    rows = connection.execute(
+        """
+        SELECT stage_id, attempt, job_id, sql_id, coalesce(name, 'stage ' || stage_id), parents, submit_ms, pool
+        FROM stages
+        WHERE first_launch_ms IS NOT NULL
+        """
+    ).fetchall()
+    described = {(row[0], row[1]): row for row in rows}
+    keys = list(zip(columns["stage_id"].tolist(), columns["stage_attempt"].tolist(), strict=True))
+    launch = np.clip(columns["launch_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    finish = np.clip(columns["finish_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    number = {key: position for position, key in enumerate(dict.fromkeys(keys))}
+    stage_of = np.array([number[key] for key in keys], dtype=np.int64)
+    first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
+    np.minimum.at(first_launch, stage_of, launch)
+    np.maximum.at(last_finish, stage_of, finish)
+    stages: list[Stage] = []
+    for position, key in enumerate(number):
+        row = described.get(key, (*key, None, None, f"stage {key[0]}", [], None, None))
+        first = float(first_launch[position])
+        submit = first if row[6] is None else max(min(row[6], first), scope.start_ms)
+        stages.append(
+            Stage(
+                stage_id=key[0],
+                attempt=key[1],
+                job_id=row[2],
+                sql_id=row[3],
+                name=row[4],
+                parents=tuple(row[5]),
+                submit_ms=submit,
+                start_ms=first,
+                end_ms=float(last_finish[position]),
+                pool=row[7],
+            )
+        )
+    executors = {name: i for i, name in enumerate(dict.fromkeys(columns["executor_id"].tolist()))}
+    whole = columns["finish_ms"] - columns["launch_ms"]
+    kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
+    table = np.stack([columns[f"{name}_ms"] for name in (*resources(), "other")], axis=1).astype(np.float64)
+    tasks = Tasks(
+        task_id=columns["task_id"].astype(np.int64),
+        stage=stage_of,
+        executor=np.array([executors[name] for name in columns["executor_id"].tolist()], dtype=np.int64),
+        host=np.array([hosts.get(name, 0) for name in columns["host"].tolist()], dtype=np.int64),
+        launch_ms=launch,
+        finish_ms=finish,
+        parts_ms=table * kept[:, None],
+    )
+
+    def volume(name: str) -> Ints:
+        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
+
+    volumes = Volumes(
+        input=volume("input"),
+        remote=volume("shuffle_remote"),
+        shuffle_write=volume("shuffle_write"),
+        output=volume("output"),
+        spill_memory=volume("spill_memory"),
+        spill_disk=volume("spill_disk"),
+        peak_memory=volume("peak_memory"),
+        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
+    )
+    return stages, tasks, volumes
+
+
+def _driver(connection: duckdb.DuckDBPyConnection, scope: Scope) -> DriverTime:
+    """Samples of the driver whose stack some function decides; those of threads that wait say nothing."""
+    names = resources()
+    columns = connection.execute(
+        f"""
+        SELECT time_ms, weight_ms, {", ".join(f"stacks.{name}" for name in names)}
+        FROM samples JOIN stacks USING (stack_id)
+        WHERE executor_id = 'driver' AND task_id IS NULL AND deciding_depth IS NOT NULL
+            AND NOT contains(coalesce(skipped, ''), 'wait')
+            AND time_ms BETWEEN ? AND ?
+        ORDER BY time_ms
+        """,
+        [scope.start_ms, scope.end_ms],
+    ).fetchnumpy()
+    shares = [np.asarray(columns[name], dtype=np.float64) for name in names]
+    weight = np.asarray(columns["weight_ms"], dtype=np.float64)
+    return DriverTime(
+        start_ms=np.asarray(columns["time_ms"], dtype=np.float64),
+        weight_ms=weight,
+        parts=np.stack([*shares, np.zeros(len(weight))], axis=1),
+    )

@@ -1,0 +1,51 @@
+-- Which frame of each stack decides what the time went to (paper §4.1): the topmost one that is an indexed function
+-- and neither scaffolding, waiting, a collection nor generated code.
+--
+-- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
+--         frames(frame_id, class_name, method, line, role)
+--         resolved(frame_id, index_name, symbol, one column per resource)
+--
+-- one row per stack:
+--   stack_id        the stack
+--   deciding_depth  depth of the deciding frame; NULL where none decides
+--   index_name      the index its function is in
+--   symbol          its function
+--   (resources)     its vector, one column per resource
+--   skipped         reasons for which frames above it were passed over, in order, without repetition
+WITH judged AS (
+    SELECT
+        stack_id,
+        depth,
+        frame_id,
+        coalesce(frames.role, CASE WHEN resolved.symbol IS NULL THEN 'not indexed' END) AS reason
+    FROM stack_frames
+    JOIN frames USING (frame_id)
+    LEFT JOIN resolved USING (frame_id)
+),
+first AS (
+    SELECT stack_id, min(depth) FILTER (reason IS NULL) AS deciding_depth
+    FROM judged
+    GROUP BY stack_id
+),
+passed AS (
+    SELECT stack_id, reason, min(depth) AS depth
+    FROM judged
+    JOIN first USING (stack_id)
+    WHERE reason IS NOT NULL AND (deciding_depth IS NULL OR depth < deciding_depth)
+    GROUP BY stack_id, reason
+),
+reasons AS (
+    SELECT stack_id, string_agg(reason, ',' ORDER BY depth) AS skipped
+    FROM passed
+    GROUP BY stack_id
+)
+SELECT
+    first.stack_id,
+    first.deciding_depth,
+    reasons.skipped,
+    resolved.* EXCLUDE (frame_id)
+FROM first
+LEFT JOIN judged ON judged.stack_id = first.stack_id AND judged.depth = first.deciding_depth
+LEFT JOIN resolved USING (frame_id)
+LEFT JOIN reasons ON reasons.stack_id = first.stack_id
+ORDER BY first.stack_id
