@@ -36,11 +36,11 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
 _SPACES = re.compile(r"\s+")
 _RECEIVER = re.compile(rb"([A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*)(?:\.|::|->)$")
 _SIMPLE_NAME = re.compile(r"[\w$+-]+")
-_SCALA_PASSIVE = frozenset(
-    "function_definition function_declaration type_definition class_definition object_definition trait_definition"
-    " enum_definition val_declaration var_declaration import_declaration export_declaration block_comment comment"
-    " self_type given_definition extension_definition end_marker annotation".split()
+_SCALA_PASSIVE = re.compile(
+    r"function_\w+|type_definition|(class|object|trait|enum|given|extension)_definition|va[lr]_declaration"
+    r"|(im|ex)port_declaration|block_comment|comment|self_type|end_marker|annotation"
 )
+"""What in the body of a trait runs no code of the trait's own."""
 
 
 @dataclass(slots=True)
@@ -488,7 +488,7 @@ class _Sweep:
         body = node.child_by_field_name("body")
         members = [each.type for each in body.named_children] if body is not None else []
         if kind == "trait":
-            return any(each not in _SCALA_PASSIVE for each in members)
+            return any(not _SCALA_PASSIVE.fullmatch(each) for each in members)
         if self.language == "scala" or kind in ("enum", "anonymous"):
             return True
         if kind == "interface":

@@ -18,8 +18,8 @@ import subprocess
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
@@ -45,7 +45,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Source:
-    """Files to index.  `revision` is a git commit or version where known."""
+    """Files to index.  `revision` is the git commits or versions where known."""
 
     name: str
     locations: tuple[str, ...]
@@ -57,14 +57,16 @@ class Source:
 
         What cannot be read is appended to `problems` as (file, sentence).
         """
-        seen: set[str] = set()
+        seen: dict[str, int] = {}
         total = 0
-        for read in self._readers:
+        for location, read in zip(self.locations, self._readers, strict=True):
             for each in read(problems):
                 if each.file in seen:
-                    problems.append((each.file, "appears twice in the source; the first one counts"))
-                    continue
-                seen.add(each.file)
+                    if seen[each.file] == hash(each.text):
+                        continue
+                    # Two archives hold different files of one path: the second goes by its archive's name.
+                    each = SourceFile(f"{PurePosixPath(location).stem}/{each.file}", each.language, each.text)
+                seen[each.file] = hash(each.text)
                 total += len(each.text)
                 if total > MAX_SOURCE_BYTES:
                     raise BuildError(
@@ -73,16 +75,32 @@ class Source:
                 yield each
 
 
-def open_source(name: str, locations: Iterable[str | Path]) -> Source:
-    """The source at these locations together.  Raises BuildError where one is nothing that can be read."""
+def open_source(name: str, locations: Sequence[str | Path], revision: str | None = None) -> Source:
+    """The source at these locations together.  Raises BuildError where one is nothing that can be read.
+
+    `revision` is used where the locations tell none.
+    """
     opened = [_open(str(each)) for each in locations]
-    revisions = [revision for _, revision in opened if revision]
+    revisions = [each for _, each in opened if each]
     return Source(
         name,
         tuple(str(each) for each in locations),
-        ", ".join(dict.fromkeys(revisions)) or None,
+        ", ".join(dict.fromkeys(revisions)) or revision,
         tuple(reader for reader, _ in opened),
     )
+
+
+def filtered(source: Source, keep: Sequence[str] = (), skip: Sequence[str] = ()) -> Source:
+    """The source without files whose path starts with one of `skip`, or with none of `keep` where that is given."""
+
+    def restrict(read: _Reader) -> _Reader:
+        return lambda problems: (
+            each
+            for each in read(problems)
+            if (not keep or each.file.startswith(tuple(keep))) and not each.file.startswith(tuple(skip))
+        )
+
+    return replace(source, _readers=tuple(restrict(each) for each in source._readers))
 
 
 def language_of(file: str) -> Language | None:
@@ -101,7 +119,7 @@ def _open(location: str) -> tuple[_Reader, str | None]:
         return (lambda problems: _read_directory(path, problems)), _git_revision(path, "HEAD")
     if path.is_file():
         if zipfile.is_zipfile(path):
-            return (lambda problems: _read_zip(path, problems)), path.name
+            return (lambda problems: _read_zip(path, problems)), None
         try:
             with tarfile.open(path):
                 pass
@@ -112,7 +130,7 @@ def _open(location: str) -> tuple[_Reader, str | None]:
             raise BuildError(
                 f"{location}: not a source archive (jar, zip, wheel or tar) nor a source file in a known language"
             ) from error
-        return (lambda problems: _read_tar(path, problems)), path.name
+        return (lambda problems: _read_tar(path, problems)), None
     folder, at, revision = location.rpartition("@")
     if at and Path(folder).expanduser().is_dir():
         repository = Path(folder).expanduser()

@@ -1,0 +1,198 @@
+"""Known packages by NAME-VERSION: `catalogue.toml`, and fetching what it names through the packages' own clients."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+from xml.sax.saxutils import escape
+
+from indexer.sources import Source, filtered, open_source
+from indexes.errors import BuildError
+from indexes.exports import cache_folder, split_name
+
+SECONDS_FOR_A_FETCH = 1800
+_MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+@dataclass(frozen=True)
+class Package:
+    """An entry of catalogue.toml, which explains the fields."""
+
+    name: str
+    origin: Literal["maven", "jdk", "python", "pypi"]
+    languages: tuple[str, ...]
+    licence: str
+    artifacts: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+
+@cache
+def catalogue() -> Mapping[str, Package]:
+    """All known packages by name."""
+    entries = tomllib.loads(files("indexer").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+    return {
+        name: Package(
+            name,
+            entry["from"],
+            tuple(entry["languages"]),
+            entry["licence"],
+            *(tuple(entry.get(key, ())) for key in ("artifacts", "keep", "skip")),
+        )
+        for name, entry in entries.items()
+    }
+
+
+def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
+    """Fetch the sources of a known package named NAME-VERSION; what could not be had is appended to `problems`.
+
+    Raises BuildError for an unknown name, a missing client, and where nothing could be fetched.
+    """
+    name, version = split_name(index_name)
+    package = catalogue().get(name)
+    if package is None:
+        known = ", ".join(catalogue())
+        raise BuildError(f"{index_name}: '{name}' is not a known package ({known}); give its source with --source")
+    if not _VERSION.fullmatch(version):
+        raise BuildError(f"{index_name}: '{version}' is not a version")
+    locations: Sequence[str | Path]
+    if package.origin == "maven":
+        locations = _maven(package, version, problems)
+    elif package.origin == "jdk":
+        locations = [_jdk(index_name, version)]
+    elif package.origin == "python":
+        locations = [_python(index_name, version)]
+    else:
+        locations = [_pypi(each, version) for each in package.artifacts]
+    source = open_source(index_name, locations, revision=version)
+    return filtered(source, package.keep, package.skip)
+
+
+def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> list[Path]:
+    """The -sources.jar of each artifact, from Maven's own cache or repository."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise BuildError(
+            f"{package.name}-{version}: Maven (mvn) fetches these sources and is not installed; install it,"
+            f" or download the -sources.jar files and name them with --source"
+        )
+    target = cache_folder() / "sources" / f"{package.name}-{version}"
+    target.mkdir(parents=True, exist_ok=True)
+    wanted = list(package.artifacts)
+    while wanted:
+        output = _run_maven(maven, wanted, version, target)
+        if output is None:
+            break
+        missing = next((each for each in wanted if f"{each}:jar:sources:" in output), None)
+        if missing is None:
+            reason = next((line for line in output.split("\n") if line.startswith("[ERROR]")), "no reason given")
+            raise BuildError(f"{package.name}-{version}: Maven failed: {reason.removeprefix('[ERROR] ')[:300]}")
+        problems.append((missing, f"no sources of version {version} in Maven's repositories; left out"))
+        wanted.remove(missing)
+    found = [target / f"{each.partition(':')[2]}-{version}-sources.jar" for each in wanted]
+    if not found:
+        raise BuildError(f"{package.name}-{version}: Maven has no sources of this version; check the version")
+    return found
+
+
+def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path) -> str | None:
+    """Copy the source archives; None on success, else Maven's output.  One call for all: each start takes seconds."""
+    items = "".join(
+        f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
+        f"<version>{escape(version)}</version><classifier>sources</classifier></artifactItem>"
+        for group, _, artifact in (each.partition(":") for each in artifacts)
+    )
+    group, artifact, plugin_version = _MAVEN_PLUGIN.split(":")
+    project = (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>crystalperf</groupId><artifactId>sources</artifactId><version>1</version><build><plugins><plugin>"
+        f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{plugin_version}</version>"
+        f"<configuration><outputDirectory>{escape(str(target))}</outputDirectory>"
+        f"<artifactItems>{items}</artifactItems></configuration></plugin></plugins></build></project>"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        pom = Path(folder, "pom.xml")
+        pom.write_text(project, encoding="utf-8")
+        done = _run([maven, "-B", "-f", str(pom), "dependency:copy"])
+    return None if done.returncode == 0 else done.stdout
+
+
+def _jdk(index_name: str, version: str) -> Path:
+    """src.zip of an installed JDK whose major version is asked for."""
+    major = version.partition(".")[0]
+    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    homes += sorted(each for each in Path("/usr/lib/jvm").glob("*") if re.search(rf"(?<!\d){major}(?!\d)", each.name))
+    for home in homes:
+        for archive in (home / "lib/src.zip", home / "src.zip"):
+            release = home / "release"
+            text = release.read_text(encoding="utf-8") if release.is_file() else ""
+            stated = re.search(r'JAVA_VERSION="(\d+)', text)
+            if archive.is_file() and (stated is None or stated[1] == major):
+                return archive
+    raise BuildError(
+        f"{index_name}: no src.zip of Java {major} under JAVA_HOME or /usr/lib/jvm; install it"
+        f" (Debian: openjdk-{major}-source) or name it with --source"
+    )
+
+
+def _python(index_name: str, version: str) -> Path:
+    """The standard library of the running Python, or of another installed one of that version."""
+    wanted = ".".join(version.split(".")[:2])
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" == wanted:
+        return Path(sysconfig.get_path("stdlib"))
+    other = shutil.which(f"python{wanted}")
+    if other is None:
+        raise BuildError(f"{index_name}: no Python {wanted} is installed; name its library folder with --source")
+    done = _run([other, "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"])
+    return Path(done.stdout.strip())
+
+
+def _pypi(name: str, version: str) -> str | Path:
+    """The installed distribution of that version, else its wheel or sdist through pip."""
+    try:
+        if metadata.version(name) == version:
+            return name
+    except metadata.PackageNotFoundError:
+        pass
+    target = cache_folder() / "sources" / f"{name}-{version}"
+    target.mkdir(parents=True, exist_ok=True)
+    pattern = f"{name.replace('-', '_')}-{version}*"
+    if not list(target.glob(pattern)):
+        done = _run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(target)]
+            + ["--only-binary", ":all:", f"{name}=={version}"]
+        )
+        if done.returncode != 0:
+            lines = [line for line in done.stdout.split("\n") if line.startswith("ERROR")] or ["no reason given"]
+            raise BuildError(f"{name}-{version}: pip could not fetch it: {lines[0][:300]}")
+    return next(iter(sorted(target.glob(pattern))))
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=SECONDS_FOR_A_FETCH,
+        )
+    except subprocess.TimeoutExpired as error:
+        minutes = SECONDS_FOR_A_FETCH // 60
+        raise BuildError(f"{Path(command[0]).name} did not finish within {minutes} minutes; try again") from error
