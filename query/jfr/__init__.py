@@ -1,4 +1,4 @@
-"""Reader of Java flight recordings in pure Python and numpy: JDK 9 to 25, OpenJDK 8u262 on, and async-profiler.
+"""Reader of Java flight recordings in Python and numpy: JDK 11 to 25, OpenJDK 8u262 on, async-profiler.
 
     recording = read("app.jfr")
     recording.samples.time_ns, recording.samples.stack      # arrays, sorted by time

@@ -1,9 +1,9 @@
 """Chunks of a recording: finding them, their headers, and the walk over their events.
 
-Header, 68 bytes, big-endian: magic, major and minor version (2 bytes each), then 8 bytes each: size of the chunk,
-offset of the last constant pool event, offset of the metadata event, start (ns since the epoch), duration (ns),
-start (ticks), ticks per second; then a byte that is not 0 while the chunk is being written, and a last byte of
-flags (1: integers are compressed).
+Header, 68 bytes, big-endian: magic, major and minor version (2 bytes each), then 8 bytes each: size of the
+chunk, offset of the last constant pool event, offset of the metadata event, start (ns since the epoch),
+duration (ns), start (ticks), ticks per second; then a byte that is not 0 while the chunk is being written,
+and a last byte of flags (1: integers are compressed).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from .model import JfrError, ProblemLog
@@ -20,8 +20,10 @@ from .varint import Truncated, read_varint
 
 HEADER = struct.Struct(">4sHHqqqqqqqI")
 HEADER_BYTES = HEADER.size
+MAGIC = b"FLR\0"
 NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
 METADATA, CONSTANT_POOL = 0, 1
+RESUME_EVENTS = 8
 MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
 
 
@@ -49,16 +51,22 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
     pos = 0
     while pos < len(view):
         place = f"byte {pos}"
-        if view[pos : pos + 4] != b"FLR\0" or len(view) - pos < HEADER_BYTES:
+        if bytes(view[pos : pos + 4]) != MAGIC or len(view) - pos < HEADER_BYTES:
             following = _next_header(view, pos + 1)
-            log.add("foreign bytes", "data loss", place, "bytes between or behind the chunks were skipped", following - pos)
+            log.add(
+                "foreign bytes",
+                "data loss",
+                place,
+                "bytes between or behind the chunks were skipped",
+                following - pos,
+            )
             pos = following
             continue
         (_, major, minor, size, pool, metadata, start_ns, duration, ticks, per_s, flags) = HEADER.unpack_from(view, pos)
         if major != 2:
             if not chunks:
                 raise JfrError(
-                    f"{name}: a recording of format {major}.{minor} (Oracle JDK 7 and 8, early 9), which is not read; "
+                    f"{name}: a recording of format {major}.{minor} (Oracle JDK 7 to 9), not read here; "
                     "record with JDK 11, 8u262 or later."
                 )
             log.add("foreign version", "error", place, f"a chunk of format {major}.{minor} was skipped")
@@ -67,13 +75,18 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
         inside = HEADER_BYTES <= metadata < size and HEADER_BYTES <= pool < size
         end = pos + size
         complete = inside and end <= len(view) and flags >> 24 == 0
-        if not complete or (end < len(view) and view[end : end + 4] != b"FLR\0"):
+        if not complete or (end < len(view) and bytes(view[end : end + 4]) != MAGIC):
             following = _next_header(view, pos + HEADER_BYTES)
             if not inside or end > following:
                 end = following
                 complete = False
             if not complete:
-                log.add("chunk cut", "data loss", place, "a chunk without its end: the recorder was killed or the file was cut")
+                log.add(
+                    "chunk cut",
+                    "data loss",
+                    place,
+                    "a chunk without its end: the recorder was killed or the file was cut",
+                )
         if not 0 < per_s < 1 << 40:
             log.add("clock missing", "error", place, "ticks per second are damaged; nanoseconds assumed")
             per_s, complete = 1_000_000_000, False
@@ -82,7 +95,18 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
             start_ns, duration, complete = 0, 0, False
         chunks.append(
             RawChunk(
-                pos, end - pos, major, minor, pool, metadata, start_ns, duration, ticks, per_s, bool(flags & 1), complete
+                pos,
+                end - pos,
+                major,
+                minor,
+                pool,
+                metadata,
+                start_ns,
+                duration,
+                ticks,
+                per_s,
+                bool(flags & 1),
+                complete,
             )
         )
         pos = end
@@ -96,7 +120,7 @@ def _next_header(view: memoryview, pos: int) -> int:
 
 @dataclass(frozen=True)
 class Walk:
-    """Where the bodies of events lie (behind size and type), by type id, and what could not be walked over."""
+    """Where the bodies of events lie (behind size and type), by type id, and what was no event."""
 
     starts: dict[int, array[int]]
     ends: dict[int, array[int]]
@@ -104,8 +128,13 @@ class Walk:
     first_lost: int
 
 
-def walk(buf: memoryview, anchors: Iterable[int]) -> Walk:
-    """One pass over a chunk's events. Damage is skipped up to the next of `anchors`, known event positions."""
+def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Walk:
+    """One pass over a chunk's events.
+
+    Damage is skipped up to where events of known `types` follow each other again, at the latest to the
+    next of `anchors`, known event positions. Damage is not always an accident of storage: a JVM that records an event
+    while it finishes another writes the one into the other.
+    """
     starts: dict[int, array[int]] = {}
     ends: dict[int, array[int]] = {}
     known = sorted(set(anchors))
@@ -133,7 +162,7 @@ def walk(buf: memoryview, anchors: Iterable[int]) -> Walk:
                 pos += 1
             if pos == here:
                 following = bisect_right(known, here)
-                pos = known[following] if following < len(known) else end
+                pos = _resume(buf, here + 1, known[following] if following < len(known) else end, types)
             lost += pos - here
             first_lost = here if first_lost < 0 else first_lost
             continue
@@ -145,6 +174,26 @@ def walk(buf: memoryview, anchors: Iterable[int]) -> Walk:
         of_kind.append(body)
         ends[kind].append(pos)
     return Walk(starts, ends, lost, first_lost)
+
+
+def _resume(buf: memoryview, pos: int, end: int, types: Set[int] | None) -> int:
+    """First position from which RESUME_EVENTS whole events of known types follow, or events up to `end`."""
+    while types and pos < end:
+        at, events = pos, 0
+        while events < RESUME_EVENTS and at < end:
+            try:
+                size, body = read_varint(buf, at, end)
+                kind, body = read_varint(buf, body, end)
+            except Truncated:
+                break
+            if kind not in types or not body - at < size <= end - at:
+                break
+            at += size
+            events += 1
+        if events == RESUME_EVENTS or (events and at == end):
+            return pos
+        pos += 1
+    return end
 
 
 def event_body(buf: memoryview, pos: int, kind: int) -> tuple[int, int] | None:

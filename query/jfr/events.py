@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,7 @@ class Columns:
 
 
 def decode(buf: memoryview, data: U8, starts: I64, ends: I64, layout: Layout, wanted: set[str]) -> Columns:
-    """The wanted fields of the events whose bodies lie at `starts`. Events that do not fit their size are left out."""
+    """The wanted fields of the events whose bodies lie at `starts`; without those that overrun their size."""
     pos = starts.copy()
     good = np.ones(pos.size, np.bool_)
     integers: dict[str, I64] = {}
@@ -72,7 +73,7 @@ def decode(buf: memoryview, data: U8, starts: I64, ends: I64, layout: Layout, wa
             if keep:
                 strings[leaf.path] = texts
         else:
-            pos = _one_by_one(buf, pos, ends, lambda p, e, leaf=leaf: read_leaves(buf, p, e, (leaf,), []))
+            pos = _one_by_one(pos, ends, partial(_skip_array, buf, leaf))
         good &= pos <= ends
         pos = np.minimum(pos, ends)
     damaged = int(good.size - good.sum())
@@ -99,7 +100,11 @@ def _reals(data: U8, pos: I64, width: int) -> F32:
         return np.ascontiguousarray(data[at]).view(kind).reshape(-1).astype(np.float32)
 
 
-def _one_by_one(buf: memoryview, pos: I64, ends: I64, after: Callable[[int, int], int]) -> I64:
+def _skip_array(buf: memoryview, leaf: Leaf, pos: int, end: int) -> int:
+    return read_leaves(buf, pos, end, (leaf,), [])
+
+
+def _one_by_one(pos: I64, ends: I64, after: Callable[[int, int], int]) -> I64:
     result = np.empty_like(pos)
     for i, (start, end) in enumerate(zip(pos.tolist(), ends.tolist(), strict=True)):
         try:
@@ -120,7 +125,7 @@ def _strings(buf: memoryview, data: U8, pos: I64, ends: I64, keep: bool) -> tupl
         behind = np.where((code > 5) | ((code >= 3) & (length < 0)), ends + 1, behind)
         if (code == 4).any():
             rows = np.flatnonzero(code == 4)
-            behind[rows] = _one_by_one(buf, pos[rows], ends[rows], lambda p, e: read_string(buf, p, e)[1])
+            behind[rows] = _one_by_one(pos[rows], ends[rows], lambda p, e: read_string(buf, p, e)[1])
         return behind, texts
 
     def read(start: int, end: int) -> int:
@@ -132,7 +137,7 @@ def _strings(buf: memoryview, data: U8, pos: I64, ends: I64, keep: bool) -> tupl
         texts.append(None)
         return read(start, end)
 
-    return _one_by_one(buf, pos, ends, guarded), texts
+    return _one_by_one(pos, ends, guarded), texts
 
 
 def epoch_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
@@ -146,7 +151,12 @@ def epoch_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
 
 def span_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
     """Time spans in nanoseconds; without a unit they are ticks."""
-    factor = {"NANOSECONDS": 1, "MICROSECONDS": 1000, "MILLISECONDS": 1_000_000, "SECONDS": 1_000_000_000}.get(unit)
+    factor = {
+        "NANOSECONDS": 1,
+        "MICROSECONDS": 1000,
+        "MILLISECONDS": 1_000_000,
+        "SECONDS": 1_000_000_000,
+    }.get(unit)
     if factor is None:
         return ticks_to_ns(values, chunk)
     limit = (2**63 - 1) // factor

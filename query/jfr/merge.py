@@ -1,12 +1,31 @@
-"""What chunks share: frames, stacks and threads, unique over the whole recording."""
+"""Chunks put together: frames, stacks and threads unique over the whole recording, events in order of time."""
 
 from __future__ import annotations
 
+import re
 from array import array
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from .model import I32, I64, Frames, Stacks, Thread
+from . import model
+from .model import (
+    I32,
+    I64,
+    Bool,
+    Chunk,
+    Frames,
+    Intervals,
+    Jvm,
+    ProblemLog,
+    Recording,
+    Samples,
+    Stacks,
+    Thread,
+    ThreadCpuLoad,
+)
 from .pools import Pools
 
 THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId", "group")
@@ -62,9 +81,10 @@ class FrameTable:
 
     def frames(self) -> Frames:
         table = np.array(list(self._frames), np.int64).reshape(-1, 5)
-        columns = [table[:, i].astype(np.int32) for i in range(4)]
-        names = [tuple(strings) for strings in self._tables]
-        return Frames(*columns, table[:, 4].astype(np.uint8), *names)
+        class_id, method_id, descriptor_id, line = (table[:, i].astype(np.int32) for i in range(4))
+        classes, methods, descriptors, kinds = (tuple(strings) for strings in self._tables)
+        kind = table[:, 4].astype(np.uint8)
+        return Frames(class_id, method_id, descriptor_id, line, kind, classes, methods, descriptors, kinds)
 
 
 class StackTable:
@@ -78,11 +98,11 @@ class StackTable:
     def add(self, pools: Pools, frame_codes: I32) -> tuple[I64, I32]:
         """(keys in rising order, stack indexes) of a chunk's stacks."""
         keys, truncated, offsets, codes = pools.stacks.table()
-        content = memoryview(frame_codes[codes]).cast("B") if codes.size else memoryview(b"")
+        content = frame_codes[codes].tobytes()
         indexes = np.empty(keys.size, np.int32)
         bounds = (offsets * 4).tolist()
         for i, cut in enumerate(truncated.tolist()):
-            stack = bytes(content[bounds[i] : bounds[i + 1]]) + (b"t" if cut else b"")
+            stack = content[bounds[i] : bounds[i + 1]] + (b"t" if cut else b"")
             index = self._stacks.get(stack)
             if index is None:
                 index = self._stacks[stack] = len(self._stacks)
@@ -101,13 +121,22 @@ class StackTable:
         return Stacks(offsets, frame_index, np.array(self._truncated, np.uint8).astype(np.bool_))
 
 
+@dataclass
+class _ThreadRecord:
+    java_tid: int
+    os_tid: int
+    jvm: int
+    os_name: str = ""
+    group: str = ""
+    names: dict[str, None] = field(default_factory=dict)
+
+
 class ThreadTable:
     """Threads by JVM and Java thread id, or OS thread id where there is no Java thread."""
 
     def __init__(self) -> None:
         self._index: dict[tuple[int, int, int], int] = {}
-        self._threads: list[dict[str, str | int]] = []
-        self._names: list[dict[str, None]] = []
+        self._threads: list[_ThreadRecord] = []
 
     def add(self, pools: Pools, jvm: int) -> dict[int, int]:
         """Thread index by the chunk's thread keys; `jvm` tells JVMs in a joined recording apart."""
@@ -117,37 +146,175 @@ class ThreadTable:
             if pool is None:
                 continue
             columns = [pool.column(name) for name in THREAD_LEAVES]
+            group_ref = pool.layout[columns[4]].ref
             for key, row in zip(pool.keys, pool.values, strict=True):
                 java, os_name, java_tid, os_tid, group = (row[c] if c >= 0 else None for c in columns)
-                java_name = pools.string(java) or ""
-                tids = [tid if isinstance(tid, int) else 0 for tid in (java_tid, os_tid)]
-                identity = (jvm, 0, tids[0]) if tids[0] > 0 else (jvm, 1, tids[1])
+                java_tid = java_tid if isinstance(java_tid, int) else 0
+                os_tid = os_tid if isinstance(os_tid, int) else 0
+                identity = (jvm, 0, java_tid) if java_tid > 0 else (jvm, 1, os_tid)
                 index = self._index.setdefault(identity, len(self._index))
                 if index == len(self._threads):
-                    self._threads.append({"java_tid": tids[0], "os_tid": tids[1], "jvm": jvm})
-                    self._names.append({})
+                    self._threads.append(_ThreadRecord(java_tid, os_tid, jvm))
                 thread = self._threads[index]
+                java_name = pools.string(java)
                 if java_name:
                     # Taken out and put in again: the last name is the current one.
-                    self._names[index].pop(java_name, None)
-                    self._names[index][java_name] = None
-                thread["os_name"] = pools.string(os_name) or thread.get("os_name", "")
-                thread["os_tid"] = tids[1] or thread["os_tid"]
-                if isinstance(group, int) and pool.layout[columns[4]].ref:
-                    thread["group"] = pools.text(pool.layout[columns[4]].ref, group) or thread.get("group", "")
+                    thread.names.pop(java_name, None)
+                    thread.names[java_name] = None
+                thread.os_name = pools.string(os_name) or thread.os_name
+                thread.os_tid = os_tid or thread.os_tid
+                if isinstance(group, int) and group_ref:
+                    thread.group = pools.text(group_ref, group) or thread.group
                 by_key[key] = index
         return by_key
 
     def threads(self, pids: list[int]) -> tuple[Thread, ...]:
         return tuple(
             Thread(
-                next(reversed(names), ""),
-                str(thread["os_name"]),
-                int(thread["java_tid"]),
-                int(thread["os_tid"]),
-                str(thread.get("group", "")),
-                tuple(names),
-                pids[int(thread["jvm"])] if int(thread["jvm"]) < len(pids) else 0,
+                next(reversed(each.names), ""),
+                each.os_name,
+                each.java_tid,
+                each.os_tid,
+                each.group,
+                tuple(each.names),
+                pids[each.jvm] if each.jvm < len(pids) else 0,
             )
-            for thread, names in zip(self._threads, self._names, strict=True)
+            for each in self._threads
         )
+
+
+T = TypeVar("T", bound=np.generic)
+
+
+def _joined(parts: list[npt.NDArray[T]], kind: type[T]) -> npt.NDArray[T]:
+    return np.concatenate([np.empty(0, kind), *parts])
+
+
+@dataclass
+class Merged:
+    """Everything collected so far, over all chunks."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    frames: FrameTable = field(default_factory=FrameTable)
+    stacks: StackTable = field(default_factory=StackTable)
+    threads: ThreadTable = field(default_factory=ThreadTable)
+    samples: list[Samples] = field(default_factory=list)
+    # Intervals with their collection's id (-1 for others) and whether they are jdk.GarbageCollection.
+    intervals: list[tuple[Intervals, I64, Bool]] = field(default_factory=list)
+    cpu_load: list[ThreadCpuLoad] = field(default_factory=list)
+    states: dict[str, int] = field(default_factory=lambda: {"": 0})
+    details: dict[str, int] = field(default_factory=lambda: {"": 0})
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    event_counts: dict[str, int] = field(default_factory=dict)
+    jvms: dict[int, Jvm] = field(default_factory=dict)
+    pids: list[int] = field(default_factory=list)
+    properties: list[dict[str, str]] = field(default_factory=list)
+    hosts: list[str | None] = field(default_factory=list)
+    _current_jvm: int = 0
+
+    def use_jvm(self, pid: int | None) -> int:
+        """Number of the current chunk's JVM; a chunk that names none belongs to the JVM before it."""
+        if pid is not None:
+            if pid not in self.jvms:
+                self.pids.append(pid)
+            self._current_jvm = self.pids.index(pid)
+        while len(self.properties) <= self._current_jvm:
+            self.properties.append({})
+            self.hosts.append(None)
+        return self._current_jvm
+
+    def recording(self, log: ProblemLog) -> Recording:
+        slots = {pid: slot for slot, pid in enumerate(self.pids)}
+        jvms = tuple(
+            replace(jvm, host_name=self.hosts[slots[pid]], system_properties=self.properties[slots[pid]])
+            for pid, jvm in self.jvms.items()
+        )
+        if len(jvms) > 1:
+            log.add("several JVMs", "info", "the recording", "recordings of several JVMs were joined", len(jvms))
+        return Recording(
+            tuple(self.chunks),
+            jvms,
+            self.frames.frames(),
+            self.stacks.stacks(),
+            self.threads.threads(self.pids),
+            self._samples(),
+            self._intervals(),
+            self._cpu_load(),
+            self.settings,
+            periods_ns(self.settings),
+            self.event_counts,
+            log.problems(),
+        )
+
+    def _samples(self) -> Samples:
+        parts = self.samples
+        time_ns = _joined([part.time_ns for part in parts], np.int64)
+        order = np.argsort(time_ns, kind="stable")
+        return Samples(
+            time_ns[order],
+            _joined([part.thread for part in parts], np.int32)[order],
+            _joined([part.stack for part in parts], np.int32)[order],
+            _joined([part.ticks for part in parts], np.int32)[order],
+            _joined([part.kind for part in parts], np.uint8)[order],
+            _joined([part.state for part in parts], np.uint8)[order],
+            _joined([part.period_ns for part in parts], np.int64)[order],
+            tuple(self.states),
+        )
+
+    def _intervals(self) -> Intervals:
+        parts = [part for part, _, _ in self.intervals]
+        gc_id = _joined([each for _, each, _ in self.intervals], np.int64)
+        is_collection = _joined([each for _, _, each in self.intervals], np.bool_)
+        start_ns = _joined([part.start_ns for part in parts], np.int64)
+        kind = _joined([part.kind for part in parts], np.uint8)
+        # A collection stands in only where its pauses are not recorded.
+        paused = gc_id[(kind == model.GC_PAUSE) & ~is_collection]
+        kept = np.flatnonzero(~(is_collection & np.isin(gc_id, paused)))
+        order = kept[np.argsort(start_ns[kept], kind="stable")]
+        return Intervals(
+            start_ns[order],
+            _joined([part.end_ns for part in parts], np.int64)[order],
+            _joined([part.thread for part in parts], np.int32)[order],
+            _joined([part.stack for part in parts], np.int32)[order],
+            kind[order],
+            _joined([part.bytes for part in parts], np.int64)[order],
+            _joined([part.detail for part in parts], np.int32)[order],
+            tuple(self.details),
+        )
+
+    def _cpu_load(self) -> ThreadCpuLoad:
+        parts = self.cpu_load
+        time_ns = _joined([part.time_ns for part in parts], np.int64)
+        order = np.argsort(time_ns, kind="stable")
+        return ThreadCpuLoad(
+            time_ns[order],
+            _joined([part.thread for part in parts], np.int32)[order],
+            _joined([part.user for part in parts], np.float32)[order],
+            _joined([part.system for part in parts], np.float32)[order],
+        )
+
+
+PERIOD_SETTINGS = {
+    "EXECUTION": (("jdk.ExecutionSample", "period"), ("jdk.ExecutionSample", "interval")),
+    "NATIVE": (("jdk.NativeMethodSample", "period"),),
+    "WALL": (("profiler.WallClockSample", "interval"), ("jdk.ExecutionSample", "wall")),
+    "CPU": (("jdk.CPUTimeSample", "throttle"),),
+}
+UNIT_NS = {"": 1, "ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
+
+
+def periods_ns(settings: dict[tuple[str, str], str]) -> dict[str, int]:
+    """Sampling period by sample kind where the settings hold a time span for it."""
+    periods: dict[str, int] = {}
+    for kind, keys in PERIOD_SETTINGS.items():
+        for key in keys:
+            period_ns = parse_period_ns(settings.get(key, ""))
+            if period_ns:
+                periods[kind] = period_ns
+    return periods
+
+
+def parse_period_ns(text: str) -> int:
+    """Nanoseconds in a setting: "20 ms" (JDK), "10000000" (async-profiler); 0 where it is no time span."""
+    match = re.fullmatch(r"\s*([0-9]{1,15})\s*(ns|us|ms|s|m|)\s*", text)
+    return int(match[1]) * UNIT_NS[match[2]] if match else 0

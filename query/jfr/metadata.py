@@ -147,7 +147,7 @@ class _Element:
 
 
 def read_types(buf: memoryview, pos: int, end: int) -> Types:
-    """The types in the metadata event whose body (behind size and type) lies at `pos`; Truncated if it does not."""
+    """The types in the metadata event whose body (behind size and type) lies at `pos`, or Truncated."""
     for _ in range(3):  # start, duration, id of the metadata
         _, pos = read_varint(buf, pos, end)
     count, pos = read_varint(buf, pos, end)

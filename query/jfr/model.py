@@ -83,7 +83,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Jvm:
-    """The virtual machine as jdk.JVMInformation and the initial property and environment events describe it."""
+    """The virtual machine by jdk.JVMInformation and the initial property and environment events."""
 
     pid: int
     jvm_name: str
@@ -162,8 +162,8 @@ class Samples:
     """Sampled stacks sorted by time, arrays of one length.
 
     `ticks` is what one event stands for in sampler ticks (`samples` of profiler.WallClockSample, else 1).
-    `kind` codes SAMPLE_KINDS, `state` codes `state_names`. `period_ns` is the time one tick of the event stands
-    for where the event itself says so (jdk.CPUTimeSample), else 0: see Recording.periods_ns.
+    `kind` codes SAMPLE_KINDS, `state` codes `state_names`. `period_ns` is the time one tick of the event
+    stands for where the event itself says so (jdk.CPUTimeSample), else 0: see Recording.periods_ns.
     """
 
     time_ns: I64
@@ -183,8 +183,8 @@ class Samples:
 class Intervals:
     """Duration events sorted by start, arrays of one length.
 
-    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `detail` indexes `details` (path, host:port, class
-    of the monitor, name of the pause or VM operation).
+    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `detail` indexes `details` (path, host:port,
+    class of the monitor, name of the pause or VM operation).
 
     GC_PAUSE is jdk.GCPhasePause; where a collection has none, jdk.GarbageCollection from its start for its
     sumOfPauses. SAFEPOINT is jdk.ExecuteVMOperation run at a safepoint plus jdk.SafepointBegin (reaching it);
@@ -207,7 +207,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class ThreadCpuLoad:
-    """jdk.ThreadCPULoad sorted by time: shares (0 to 1 of all the machine's processors) since the last event."""
+    """jdk.ThreadCPULoad sorted by time: shares (0 to 1 of all processors) since the last such event."""
 
     time_ns: I64
     thread: I32
@@ -242,7 +242,7 @@ class Recording:
 
     @property
     def jvm(self) -> Jvm | None:
-        """The recording's JVM; the first where recordings of several were joined, None where none is named."""
+        """The recording's JVM; the first where several were joined, None where none is named."""
         return self.jvms[0] if self.jvms else None
 
 

@@ -42,7 +42,7 @@ class Pool:
 
 
 class Stacks:
-    """The stacks of a chunk that events refer to. A frame is (key of the method, line, key of the frame type)."""
+    """The stacks of a chunk that events refer to. A frame is (method key, line, frame type key)."""
 
     def __init__(self, wanted: I64) -> None:
         self.frames: list[tuple[int, int, int]] = []
@@ -83,10 +83,11 @@ class Stacks:
                 code = self._codes[frame] = len(self.frames)
                 self.frames.append(frame)
             local[i] = code
-        return local[inverse.reshape(-1)]
+        encoded: I32 = local[inverse.reshape(-1)]
+        return encoded
 
     def table(self) -> tuple[I64, Bool, I64, I32]:
-        """(keys in rising order, truncated flags, start offsets n + 1, frame codes) of one row a key, the last."""
+        """(keys in rising order, truncated, start offsets n + 1, frame codes); of equal keys the last stack."""
         if not self._parts:
             return np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(1, np.int64), np.empty(0, np.int32)
         keys, truncated, depth, codes = (np.concatenate(column) for column in zip(*self._parts, strict=True))
@@ -123,7 +124,7 @@ class Pools:
         return None
 
     def text(self, type_id: int, key: int) -> str | None:
-        """The name of the entry `key` of a pool: its first string, or the name it refers to. None if unknown."""
+        """The name of a pool's entry: its first string, or the name it refers to. None if unknown."""
         known = self._texts.get((type_id, key))
         if known is not None or (type_id, key) in self._texts:
             return known
@@ -157,13 +158,18 @@ def read_pools(
     log: ProblemLog,
     place: str,
 ) -> Pools:
-    """The pools in the constant pool events at `bodies`: those of the types in `keep`, and the stacks `stack_keys`."""
+    """The pools in the constant pool events at `bodies`: the types `keep`, and the stacks `stack_keys`."""
     pools = Pools(types, Stacks(stack_keys))
     budget = 8 * len(buf)  # damaged events may overlap; without a bound the work would grow with their number
     for pos, end in bodies:
         budget -= end - pos
         if budget < 0:
-            log.add("pool overlap", "data loss", f"{place}, byte {pos}", "constant pools overlap; the rest was skipped")
+            log.add(
+                "pool overlap",
+                "data loss",
+                f"{place}, byte {pos}",
+                "constant pools overlap; the rest was skipped",
+            )
             break
         try:
             _read_event(buf, data, pos, end, pools, keep, log, place)
@@ -189,7 +195,12 @@ def _read_event(
             raise Truncated
         layout = pools.types.layout(type_id)
         if layout is None:
-            log.add("unknown pool", "data loss", f"{place}, byte {pos}", "a pool of an undescribed type hides those behind it")
+            log.add(
+                "unknown pool",
+                "data loss",
+                f"{place}, byte {pos}",
+                "a pool of an undescribed type hides those behind it",
+            )
             return
         if pools.types.name(type_id) == STACK_TRACE and (shape := _stack_shape(layout)):
             pos = _read_stacks(data, pos, end, entries, layout, shape, pools.stacks)
@@ -259,7 +270,7 @@ def _read_integers(data: U8, pos: int, end: int, entries: int, columns: int, poo
 
 
 def _stack_shape(layout: Layout) -> tuple[int, int] | None:
-    """(index of the array of frames, index of the truncated flag or -1) of a type of integers around one array."""
+    """(index of the array of frames, of the truncated flag or -1) if the type is integers around one array."""
     arrays = [i for i, leaf in enumerate(layout) if leaf.code == "a"]
     rest = [leaf for leaf in layout if leaf.code != "a"]
 
@@ -308,7 +319,7 @@ def _read_stacks(
 def _chain(values: I64, entries: int, before: int, width: int, after: int) -> tuple[I64, I64]:
     """Start and end, as indexes of `values`, of up to `entries` whole stacks."""
     starts, following = array("q"), array("q")
-    quick = memoryview(values)  # plain integers, three times faster than numpy's
+    quick = memoryview(values.data)  # plain integers, three times faster than numpy's
     at, size = 0, values.size
     for _ in range(entries):
         head = at + before

@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
+from .chunk import MAGIC
 from .model import JfrError, ProblemLog
 
-MAGIC = b"FLR\0"
 GZIP_MAGIC = b"\x1f\x8b"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 MAX_WRAPPERS = 4
@@ -20,7 +20,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def is_jfr(head: bytes) -> bool:
-    """Whether a file that begins with `head` (some hundred bytes are enough) is a recording, gzip unwrapped."""
+    """Whether a file beginning with `head` (some hundred bytes are enough) is a recording, gzip unwrapped."""
     for _ in range(MAX_WRAPPERS):
         if head[:2] != GZIP_MAGIC:
             break
@@ -46,15 +46,15 @@ def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memory
         name = str(getattr(source, "name", "the recording"))
         view = memoryview(source.read())
     for _ in range(MAX_WRAPPERS):
-        if view[:2] == GZIP_MAGIC:
+        if bytes(view[:2]) == GZIP_MAGIC:
             view = _gunzip(view, name, log)
-        elif view[:4] == LZ4_MAGIC:
+        elif bytes(view[:4]) == LZ4_MAGIC:
             view = _unlz4(view, name)
         else:
             break
     if not len(view):
         raise JfrError(f"{name}: the file is empty; a flight recording begins with the bytes FLR.")
-    if view[:4] != MAGIC:
+    if bytes(view[:4]) != MAGIC:
         raise JfrError(f"{name}: not a flight recording (it does not begin with the bytes FLR).")
     return view, name
 
@@ -103,7 +103,12 @@ def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
         except zlib.error:
             damaged = True
         if damaged:
-            log.add("gzip cut", "data loss", f"byte {total} of the unpacked file", "the gzip wrapper ends early or is damaged")
+            log.add(
+                "gzip cut",
+                "data loss",
+                f"byte {total} of the unpacked file",
+                "the gzip wrapper ends early or is damaged",
+            )
         spool.seek(0)
         if total > 64 << 20:
             return _map(cast(IO[bytes], spool))

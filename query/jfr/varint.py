@@ -41,8 +41,8 @@ def read_varint(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
 def varints_at(data: U8, pos: I64) -> tuple[I64, I64]:
     """Integers at many positions at once: (values, positions after them).
 
-    Positions behind the data read its last byte over and over: callers compare the returned positions with the
-    end of what they read.
+    Positions behind the data read its last byte over and over: callers compare the returned positions
+    with the end of what they read.
     """
     last = data.size - 1
     byte = data[np.minimum(pos, last)]
@@ -63,7 +63,7 @@ def varints_at(data: U8, pos: I64) -> tuple[I64, I64]:
 
 
 def varint_stream(data: U8) -> tuple[I64, I64]:
-    """All integers that follow each other in `data`: (values, end of each). An unfinished last one is left out."""
+    """All integers that follow each other in `data`: (values, end of each), without an unfinished last one."""
     ends = np.flatnonzero(data < 128) + 1
     if data.size and (not ends.size or ends[-1] != data.size):
         ends = np.append(ends, data.size)
