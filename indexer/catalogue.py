@@ -173,8 +173,10 @@ def _pypi(name: str, version: str) -> str | Path:
     pattern = f"{name.replace('-', '_')}-{version}*"
     if not list(target.glob(pattern)):
         done = _run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(target)]
-            + ["--only-binary", ":all:", f"{name}=={version}"]
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+                *("--only-binary", ":all:", "--dest", str(target), f"{name}=={version}"),
+            ]
         )
         if done.returncode != 0:
             lines = [line for line in done.stdout.split("\n") if line.startswith("ERROR")] or ["no reason given"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -155,14 +156,18 @@ def _serve() -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    # A parent that was killed can no longer kill this process: SIGALRM ends it, and so does the broken pipe.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     while len(length := stdin.read(_LENGTH.size)) == _LENGTH.size:
         request = msgspec.json.decode(stdin.read(_LENGTH.unpack(length)[0]), type=_Request)
         text = stdin.read(_LENGTH.unpack(stdin.read(_LENGTH.size))[0])
+        signal.setitimer(signal.ITIMER_REAL, 3 * SECONDS_PER_FILE)
         try:
             parsed = parse_file(text, request.language, request.file)
         except (MemoryError, RecursionError, ValueError) as error:
             problem = f"the parser gave up ({type(error).__name__}); left out"
             parsed = ParsedFile(request.file, request.language, len(text), errors=(problem,))
+        signal.setitimer(signal.ITIMER_REAL, 0)
         message = msgspec.msgpack.encode(parsed)
         stdout.write(_LENGTH.pack(len(message)))
         stdout.write(message)

@@ -1,0 +1,346 @@
+"""From a source to an index: parse, classify, write.
+
+source ─ parse (processes) ─ functions ─ classify (batches) ─ vectors ─┐
+                           └ names, calls ─────────────────────────────┴─ index (renamed into place)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from indexer.callgraph import resolve_calls
+from indexer.catalogue import known_source
+from indexer.records import Function, ParsedFile
+from indexer.sources import Source, SourceFile, hash_file
+from indexer.vectors import Classifier, Floats, FunctionText, Vectors
+from indexer.workers import parse_files
+from indexes.content import content_hash
+from indexes.errors import BuildError
+from indexes.exports import built_path, split_name
+from indexes.schema import resources
+from indexes.store import create
+
+BATCH = 4096
+"""Functions classified at a time: enough for a model to work on, few enough to show progress."""
+
+DECIMALS = 3
+"""Of probabilities in an index: finer than any model is, and two machines agree on them."""
+
+Warnings = list[tuple[str, str]]
+
+
+def build(
+    name: str,
+    source: Source | None = None,
+    *,
+    output: Path | None = None,
+    model: str | None = None,
+    workers: int = 2,
+    progress: bool = False,
+    classifier: Classifier | None = None,
+) -> Path:
+    """Build the index NAME-VERSION and return its path.
+
+    source      what to index; None fetches a package of the catalogue
+    output      the file to write; None for the user's cache, where `locate` finds it
+    model       of the classifiers: None for the shipped one, else a name or path
+    classifier  overrides `model`
+
+    Raises BuildError where there is nothing to index, IndexFileError where the file cannot be written.  What could
+    not be read of the source is in the index's table `build_warnings`.
+    """
+    package, version = split_name(name)
+    started = time.monotonic()
+    warnings: Warnings = []
+    with _progress(progress) as bar:
+        fetching = bar.add_task("fetch", total=None, unit="")
+        source = source or known_source(name, warnings)
+        bar.update(fetching, total=1, completed=1)
+        if classifier is None:
+            classifier = _load_classifier(model)
+        parsed, source_facts = _parse(source, workers, warnings, bar)
+        functions = [function for each in parsed for function in each.functions]
+        if not functions:
+            raise BuildError(f"{name}: no function in Scala, Java, Python or C++ found in {_listed(source.locations)}")
+        callees = [names for each in parsed for names in _callees(each)]
+        vectors = _classify(classifier, parsed, callees, bar)
+        metadata = {
+            "name": package,
+            "version": version,
+            **source_facts,
+            "resources": json.dumps(classifier.resources),
+            **{f"model_{key.removeprefix('model_')}": str(value) for key, value in classifier.identity.items()},
+            "arguments": json.dumps({"model": model, "workers": workers}),
+            "functions": str(len(functions)),
+        }
+        path = output or built_path(name)
+        writing = bar.add_task("write", total=None, unit="")
+        with create(path, "index", metadata) as connection:
+            for table, columns in _tables(package, version, parsed, functions, vectors, warnings):
+                # DuckDB reads the dictionary `columns` by its name.
+                connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
+            facts = {
+                "content_hash": content_hash(connection, "built"),
+                "build_seconds": f"{time.monotonic() - started:.1f}",
+            }
+            connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
+        bar.update(writing, total=1, completed=1)
+    return path
+
+
+def _parse(source: Source, workers: int, warnings: Warnings, bar: Progress) -> tuple[list[ParsedFile], dict[str, str]]:
+    """All files in order of path, and what the metadata says of the source."""
+    hashes: dict[str, bytes] = {}
+    task = bar.add_task("parse", total=None, unit="files")
+
+    def noted(files: Iterable[SourceFile]) -> Iterator[tuple[str, Any, bytes]]:
+        for each in files:
+            hashes[each.file] = hash_file(each)
+            yield each.file, each.language, each.text
+
+    parsed = []
+    for each in parse_files(noted(source.files(warnings)), workers):
+        parsed.append(each)
+        warnings.extend((each.file, problem) for problem in each.errors)
+        bar.update(task, total=max(len(hashes), len(parsed)), advance=1)
+    bar.update(task, total=len(parsed))
+    parsed.sort(key=lambda each: each.file)
+    by_language = Counter(each.language for each in parsed)
+    faulty = Counter(each.language for each in parsed if each.errors)
+    facts = {
+        "source": json.dumps([Path(each).name for each in source.locations]),
+        "source_hash": hashlib.sha256(b"".join(hashes[file] for file in sorted(hashes))).hexdigest(),
+        "source_files": json.dumps(dict(sorted(by_language.items()))),
+        "source_files_with_errors": json.dumps(dict(sorted(faulty.items()))),
+        "source_bytes": str(sum(each.size_bytes for each in parsed)),
+    }
+    if source.revision:
+        facts["source_revision"] = source.revision
+    return parsed, facts
+
+
+def _callees(file: ParsedFile) -> list[tuple[str, ...]]:
+    """The names each function of a file calls."""
+    names: list[list[str]] = [[] for _ in file.functions]
+    for call in file.calls:
+        names[call.caller].append(call.name)
+    return [tuple(each) for each in names]
+
+
+def _classify(
+    classifier: Classifier, parsed: Sequence[ParsedFile], callees: Sequence[tuple[str, ...]], bar: Progress
+) -> Vectors:
+    """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1."""
+    order = resources()
+    if sorted(classifier.resources) != sorted(order):
+        raise BuildError(
+            f"the model knows the resources {_listed(classifier.resources)}, the schema {_listed(order)}; train a model"
+            " for the schema's resources"
+        )
+    columns = [classifier.resources.index(each) for each in order]
+    texts = [
+        FunctionText(
+            function.code,
+            function.doc,
+            file.language,
+            function.qualified_name,
+            function.class_name,
+            function.package,
+            callees,
+        )
+        for (file, function), callees in zip(
+            ((file, function) for file in parsed for function in file.functions), callees, strict=True
+        )
+    ]
+    task = bar.add_task("classify", total=len(texts), unit="functions")
+    parts = []
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        parts.append(classifier.classify(batch))
+        bar.update(task, advance=len(batch))
+    vectors = Vectors(
+        code=_rounded(np.concatenate([each.code for each in parts])[:, columns]),
+        doc=_rounded(np.concatenate([each.doc for each in parts])[:, columns]),
+        combined=_rounded(np.concatenate([each.combined for each in parts])[:, columns]),
+        confidence=np.round(np.concatenate([each.confidence for each in parts]), DECIMALS).astype(np.float32),
+    )
+    if len(vectors.combined) != len(texts) or not np.isfinite(vectors.combined).all():
+        raise BuildError("the model did not return a vector for every function; train it again")
+    return vectors
+
+
+def _rounded(vectors: Floats) -> Floats:
+    """Rounded so that rows still sum to 1: the largest share takes what rounding left."""
+    rounded = np.round(vectors.astype(np.float64), DECIMALS)
+    largest = np.argmax(np.nan_to_num(rounded, nan=-1.0), axis=1)
+    rows = np.arange(len(rounded))
+    rounded[rows, largest] += 1.0 - rounded.sum(axis=1)
+    return np.round(rounded, DECIMALS).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class _Positions:
+    """Where each file's functions start in the index's numbering."""
+
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parsed: Sequence[ParsedFile]) -> _Positions:
+        counts = np.cumsum([0, *(len(each.functions) for each in parsed)])
+        return cls(tuple(int(each) for each in counts[:-1]))
+
+
+Columns = dict[str, NDArray[Any]]
+
+
+def _tables(
+    package: str,
+    version: str,
+    parsed: Sequence[ParsedFile],
+    functions: Sequence[Function],
+    vectors: Vectors,
+    warnings: Warnings,
+) -> Iterator[tuple[str, Columns]]:
+    """Each table with its columns, in an order that depends on the source alone."""
+    starts = _Positions.of(parsed).starts
+    files = [file for file in parsed for _ in file.functions]
+    offsets = [start for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
+    enclosing = np.ma.masked_equal(
+        [
+            -1 if function.enclosing is None else offset + function.enclosing
+            for function, offset in zip(functions, offsets, strict=True)
+        ],
+        -1,
+    ).astype(np.int32)
+    columns: Columns = {
+        "function_id": np.arange(len(functions), dtype=np.int32),
+        "symbol": _texts(symbols(package, version, functions)),
+        "language": _texts(file.language for file in files),
+        "kind": _texts(each.kind for each in functions),
+        "qualified_name": _texts(each.qualified_name for each in functions),
+        "package": _texts(each.package for each in functions),
+        "class_name": _texts(each.class_name for each in functions),
+        "enclosing_id": enclosing,
+        "file": _texts(file.file for file in files),
+        "first_line": np.array([each.first_line for each in functions], np.int32),
+        "last_line": np.array([each.last_line for each in functions], np.int32),
+        "text_hash": _texts(text_hash(each.doc, each.code) for each in functions),
+        "code_chars": np.array([len(each.code) for each in functions], np.int32),
+        "doc_chars": np.array([len(each.doc) for each in functions], np.int32),
+    }
+    for prefix, values in (("code_", vectors.code), ("doc_", vectors.doc), ("", vectors.combined)):
+        for number, resource in enumerate(resources()):
+            columns[prefix + resource] = np.ma.masked_invalid(values[:, number])
+    columns["confidence"] = vectors.confidence
+    yield "functions", columns
+
+    classes = sorted(
+        {(each.class_name, file.file, each.first_line, each.last_line) for file in parsed for each in file.classes}
+    )
+    yield "classes", _columns(classes, ("class_name", "file", "first_line", "last_line"))
+
+    names = sorted(
+        {
+            (function.runtime_class, method, number)
+            for number, function in enumerate(functions)
+            for method in function.runtime_methods
+            if function.runtime_class
+        }
+    )
+    yield "runtime_names", _columns(names, ("class_name", "method", "function_id"))
+
+    calls = [
+        (start + call.caller, call.name, call.receiver)
+        for start, file in zip(starts, parsed, strict=True)
+        for call in file.calls
+    ]
+    callees = resolve_calls(functions, calls)
+    order = sorted(range(len(calls)), key=lambda at: calls[at][:2])
+    yield (
+        "calls",
+        {
+            "caller_id": np.array([calls[at][0] for at in order], np.int32),
+            "callee_name": _texts(calls[at][1] for at in order),
+            "callee_id": np.ma.masked_equal([-1 if callees[at] is None else callees[at] for at in order], -1),
+        },
+    )
+    yield "build_warnings", _columns(sorted(set(warnings)), ("file", "problem"))
+
+
+def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:
+    """The symbols of all functions of a package; what shares a descriptor is told apart by (+1), (+2) … in order."""
+    seen: Counter[str] = Counter()
+    found = []
+    for function in functions:
+        descriptor = function.descriptor
+        repeated = seen[descriptor]
+        seen[descriptor] += 1
+        if repeated:
+            descriptor = f"{descriptor.removesuffix('().')}(+{repeated})."
+        found.append(f"{package} {version} {descriptor}")
+    return found
+
+
+def text_hash(doc: str, code: str) -> str:
+    """First 16 hex digits of the SHA-256 of documentation and code."""
+    return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _texts(values: Iterable[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, ""], dtype=object)[:-1]
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Columns:
+    found: Columns = {}
+    for number, name in enumerate(names):
+        values = [row[number] for row in rows]
+        is_number = bool(values) and isinstance(values[0], int)
+        found[name] = np.array(values, np.int32) if is_number else _texts(values)
+    return found
+
+
+def _load_classifier(model: str | None) -> Classifier:
+    if importlib.util.find_spec("torch") is None:
+        raise BuildError("building an index needs the indexer's packages: pip install 'crystalperf[indexer]'")
+    from indexer.classify import load
+
+    return load(model)
+
+
+class _Rate(ProgressColumn):
+    """Units a second; rich's own column shows it only where the end is unknown."""
+
+    def render(self, task: Task) -> str:
+        speed = task.finished_speed or task.speed
+        return f"{speed:,.0f}/s" if speed and task.fields["unit"] else ""
+
+
+def _progress(shown: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description:9}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]}"),
+        _Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        disable=not shown,
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    return ", ".join(items)

@@ -1,0 +1,53 @@
+"""The seam between building an index and the models: what a classifier is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """What a classifier may know of a function."""
+
+    code: str
+    doc: str
+    """'' where there is none."""
+    language: str
+    qualified_name: str
+    class_name: str | None
+    package: str
+    callees: tuple[str, ...]
+    """Simple names it calls, in order of appearance, each once."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Resource vectors of n functions over k resources, in the order they were given; rows sum to 1."""
+
+    code: Floats
+    """(n, k) by the code classifier; NaN rows where it was not run."""
+    doc: Floats
+    """(n, k) by the documentation classifier; NaN rows without documentation."""
+    combined: Floats
+    """(n, k), no NaN."""
+    confidence: Floats
+    """(n,), calibrated probability that the largest of `combined` is the dominant resource."""
+
+
+class Classifier(Protocol):
+    """A model of functions' resources.  `identity` goes into the index: name, hash and settings of the model."""
+
+    @property
+    def resources(self) -> tuple[str, ...]: ...
+
+    @property
+    def identity(self) -> Mapping[str, str]: ...
+
+    def classify(self, functions: Sequence[FunctionText]) -> Vectors: ...

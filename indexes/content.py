@@ -1,0 +1,58 @@
+"""The content hash of an index: of what it says, not of its bytes.
+
+Two builds from the same sources and model agree in it, whatever DuckDB wrote the file; so does an index that went
+through an export.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import duckdb
+import numpy as np
+
+from indexes.schema import tables
+
+_ORDER = {
+    "functions": "function_id",
+    "classes": "class_name, file, first_line, last_line",
+    "runtime_names": "class_name, method, function_id",
+    "calls": "caller_id, callee_name",
+    "build_warnings": "file, problem",
+}
+
+_NOT_CONTENT = ("built_at", "tool_version", "content_hash", "arguments", "build_seconds")
+"""Metadata on how and when the file came to be; everything else is part of its content."""
+
+
+def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
+    """SHA-256, in hex, of all rows of the index attached under `alias`."""
+    digest = hashlib.sha256()
+    facts = connection.execute(f"SELECT key, value FROM {alias}.metadata ORDER BY key").fetchall()
+    for key, value in facts:
+        if key not in _NOT_CONTENT:
+            digest.update(f"{key}\0{value}\0".encode())
+    for table in tables("index"):
+        if table.name == "metadata":
+            continue
+        columns = ", ".join(column.name for column in table.columns)
+        rows = connection.execute(f"SELECT {columns} FROM {alias}.{table.name} ORDER BY {_ORDER[table.name]}")
+        for name, values in rows.fetchnumpy().items():
+            digest.update(f"{table.name}.{name}\0".encode())
+            _add_column(digest, values)
+    return digest.hexdigest()
+
+
+def _add_column(digest: hashlib._Hash, values: np.ndarray | np.ma.MaskedArray) -> None:
+    """Nulls first, then the values as little-endian numbers or as UTF-8 with separators."""
+    missing = np.ma.getmaskarray(values)
+    data = np.ma.getdata(values)
+    if data.dtype == object:
+        texts = ["" if absent or text is None else text for text, absent in zip(data, missing, strict=True)]
+        missing = missing | np.fromiter((text is None for text in data), dtype=bool, count=len(data))
+        digest.update(np.packbits(missing).tobytes())
+        digest.update("\0".join(texts).encode("utf-8", "surrogatepass"))
+    else:
+        digest.update(np.packbits(missing).tobytes())
+        plain = np.where(missing, np.zeros(1, data.dtype), data)
+        digest.update(plain.astype(data.dtype.newbyteorder("<")).tobytes())

@@ -1,0 +1,245 @@
+"""Indexes by name: where they lie, and how they travel.
+
+    built      <cache>/indexes/NAME-VERSION.duckdb           written by `crystalperf index build`
+    prebuilt   indexes/NAME-VERSION/*.parquet, metadata.json shipped with CrystalPerf, as compact exports
+    imported   <cache>/prebuilt/NAME-VERSION-HASH.duckdb     a prebuilt index, unpacked on first use
+
+<cache> is $CRYSTALPERF_HOME, else $XDG_CACHE_HOME/crystalperf, else ~/.cache/crystalperf.
+
+An index from elsewhere is data, not a database: only exports are imported, never a DuckDB file (attaching one is
+like loading a library), and only those whose content hash is pinned in prebuilt.json, unless the user vouches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+
+from indexes.content import content_hash
+from indexes.errors import IndexFileError
+from indexes.schema import SCHEMA_VERSION, tables
+from indexes.store import attach, create
+
+_NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>\d[A-Za-z0-9_.+-]*)")
+_MAX_ROWS = 20_000_000
+"""Of one table of an export; Spark's largest has 0.3 million."""
+
+
+@dataclass(frozen=True)
+class Available:
+    """An index that can be used: `path` is a DuckDB file (built) or an export's folder (prebuilt)."""
+
+    name: str
+    origin: Literal["built", "prebuilt"]
+    path: Path
+
+
+def cache_folder() -> Path:
+    """Where CrystalPerf keeps what it can make again; not created here."""
+    if home := os.environ.get("CRYSTALPERF_HOME"):
+        return Path(home).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "crystalperf"
+
+
+def prebuilt_folder() -> Path:
+    """Where the exports that ship with CrystalPerf lie."""
+    return Path(str(files("indexes")))
+
+
+def split_name(index_name: str) -> tuple[str, str]:
+    """`scala-library-2.13.16` → ('scala-library', '2.13.16')."""
+    match = _NAME.fullmatch(index_name)
+    if match is None:
+        raise IndexFileError(f"'{index_name}' is not the name of an index; names are NAME-VERSION, like spark-4.0.1")
+    return match["name"], match["version"]
+
+
+def built_path(index_name: str) -> Path:
+    """Where `index build` puts an index of this name."""
+    split_name(index_name)
+    return cache_folder() / "indexes" / f"{index_name}.duckdb"
+
+
+def available() -> list[Available]:
+    """All indexes at hand, by name; what the user built goes before what came with CrystalPerf."""
+    found = {
+        each.parent.name: Available(each.parent.name, "prebuilt", each.parent)
+        for each in sorted(prebuilt_folder().glob("*/metadata.json"))
+        if _NAME.fullmatch(each.parent.name)
+    }
+    for each in sorted((cache_folder() / "indexes").glob("*.duckdb")):
+        if _NAME.fullmatch(each.stem):
+            found[each.stem] = Available(each.stem, "built", each)
+    return [found[name] for name in sorted(found)]
+
+
+def nearest(index_name: str) -> str | None:
+    """The available index of the same package whose version is nearest: same major, then minor, then the rest."""
+    name, version = split_name(index_name)
+    wanted = _numbers(version)
+    candidates = [each.name for each in available() if split_name(each.name)[0] == name]
+
+    def distance(candidate: str) -> tuple[tuple[int, ...], str]:
+        numbers = _numbers(split_name(candidate)[1])
+        length = max(len(wanted), len(numbers))
+        pairs = zip(_padded(wanted, length), _padded(numbers, length), strict=True)
+        return tuple(abs(ours - theirs) for ours, theirs in pairs), candidate
+
+    return min(candidates, key=distance, default=None)
+
+
+def locate(index_name: str) -> Path:
+    """The DuckDB file of an index, unpacking a prebuilt one on first use.
+
+    Raises IndexFileError where there is none, naming the nearest version and what exists.
+    """
+    name, _ = split_name(index_name)
+    found = next((each for each in available() if each.name == index_name), None)
+    if found is None:
+        near = nearest(index_name)
+        others = ", ".join(each.name for each in available()) or "none yet"
+        hint = f"the nearest is {near}" if near else f"there is none of '{name}'"
+        raise IndexFileError(
+            f"no index '{index_name}': {hint}; available: {others}; or make it with"
+            f" `crystalperf index build {index_name}`"
+        )
+    if found.origin == "built":
+        return found.path
+    pinned = _read_metadata(found.path)["content_hash"]
+    unpacked = cache_folder() / "prebuilt" / f"{index_name}-{pinned[:16]}.duckdb"
+    if not unpacked.is_file():
+        import_index(found.path, unpacked)
+        for old in unpacked.parent.glob(f"{index_name}-*.duckdb"):
+            # The prebuilt index before an update of CrystalPerf.
+            if old != unpacked and re.fullmatch(rf"{re.escape(index_name)}-[0-9a-f]{{16}}", old.stem):
+                old.unlink(missing_ok=True)
+    return unpacked
+
+
+def export_index(path: Path, folder: Path) -> Path:
+    """Write an index as zstd Parquet files and metadata.json into `folder`, which is replaced; returns it."""
+    connection = duckdb.connect()
+    try:
+        facts = attach(connection, path, "index", "source")
+        beside = folder.with_name(f".{folder.name}.{os.getpid()}.exporting")
+        shutil.rmtree(beside, ignore_errors=True)
+        try:
+            beside.mkdir(parents=True)
+            for table in tables("index"):
+                if table.name == "metadata":
+                    continue
+                target = str(beside / f"{table.name}.parquet").replace("'", "''")
+                connection.execute(
+                    f"COPY (SELECT * FROM source.{table.name}) TO '{target}'"
+                    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000)"
+                )
+            text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
+            (beside / "metadata.json").write_text(text + "\n", encoding="utf-8")
+            shutil.rmtree(folder, ignore_errors=True)
+            beside.rename(folder)
+        except OSError as error:
+            raise IndexFileError(f"{folder}: cannot be written ({error.strerror}); choose another place") from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    finally:
+        connection.close()
+    return folder
+
+
+def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
+    """Make the DuckDB file `path` from the export in `folder`, atomically; returns it.
+
+    Refused: a content hash that is not pinned in prebuilt.json, unless `trust`; content that does not have the hash
+    it claims; another schema version.
+    """
+    facts = _read_metadata(folder)
+    claimed = facts["content_hash"]
+    if not trust and claimed not in pinned_hashes().values():
+        raise IndexFileError(
+            f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
+            " what your answers say, so use it only if you trust whoever made it: --trust"
+        )
+    metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
+    with create(path, "index", metadata) as connection:
+        for table in tables("index"):
+            if table.name == "metadata":
+                continue
+            source = folder / f"{table.name}.parquet"
+            columns = ", ".join(column.name for column in table.columns)
+            try:
+                relation = f"read_parquet('{str(source).replace(chr(39), chr(39) * 2)}')"
+                row = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata('{source}')").fetchone()
+                if row is None or (row[0] or 0) > _MAX_ROWS:
+                    raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
+                connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {relation}")
+            except duckdb.Error as error:
+                reason = str(error).split("\n")[0]
+                raise IndexFileError(f"{source}: not a table of an exported index ({reason})") from error
+        if content_hash(connection, "built") != claimed:
+            raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")
+    return path
+
+
+def verify(path: Path) -> str:
+    """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
+    connection = duckdb.connect()
+    try:
+        facts = attach(connection, path, "index", "verified")
+        try:
+            found = content_hash(connection, "verified")
+        except duckdb.Error as error:
+            raise IndexFileError(f"{path}: damaged ({str(error).split(chr(10))[0]}); build it again") from error
+        if found != facts.get("content_hash"):
+            raise IndexFileError(f"{path}: its content does not have the hash it states; it was damaged or changed")
+        return found
+    finally:
+        connection.close()
+
+
+def pinned_hashes() -> dict[str, str]:
+    """The content hashes of the prebuilt indexes, by name (prebuilt.json)."""
+    path = prebuilt_folder() / "prebuilt.json"
+    pinned: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return pinned
+
+
+def pin(index_name: str, folder: Path) -> None:
+    """Write an export's content hash into prebuilt.json: it ships with CrystalPerf from now on."""
+    pinned = {**pinned_hashes(), index_name: _read_metadata(folder)["content_hash"]}
+    text = json.dumps(pinned, indent=1, sort_keys=True)
+    (prebuilt_folder() / "prebuilt.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _read_metadata(folder: Path) -> dict[str, str]:
+    path = folder / "metadata.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size < 1_000_000 else None
+    except (OSError, ValueError) as error:
+        raise IndexFileError(f"{folder}: not an exported index (no readable metadata.json)") from error
+    if not isinstance(facts, dict) or not all(isinstance(each, str) for each in facts.values()):
+        raise IndexFileError(f"{path}: not the metadata of an exported index")
+    if facts.get("kind") != "index" or not re.fullmatch(r"[0-9a-f]{64}", facts.get("content_hash", "")):
+        raise IndexFileError(f"{path}: not the metadata of an exported index")
+    if facts.get("schema_version") != str(SCHEMA_VERSION):
+        raise IndexFileError(
+            f"{folder}: schema version {facts.get('schema_version')}, this CrystalPerf reads version"
+            f" {SCHEMA_VERSION}; export it again with a CrystalPerf of this version"
+        )
+    return facts
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in re.findall(r"\d+", version))
+
+
+def _padded(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
+    return numbers + (0,) * (length - len(numbers))
