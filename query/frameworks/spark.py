@@ -6,10 +6,19 @@ lines, query/spark_run.py collects what they say, query/spark_tables.py makes ta
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+from query.frameworks import Framework, Role
 from query.logfiles import LogFile
 from query.records import RunTables
+from query.replay import Schedule, fair, fifo
 from query.spark_run import collect
 from query.spark_tables import tables
+
+if TYPE_CHECKING:
+    from query.execution import Execution
+    from query.world import World
 
 
 def parse(log: LogFile) -> RunTables:
@@ -20,3 +29,95 @@ def parse(log: LogFile) -> RunTables:
     log cannot be read or holds no event of an application.
     """
     return tables(collect(log))
+
+
+_ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = tuple(
+    (role, re.compile(pattern))
+    for role, pattern in (
+        ("task", r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$"),
+        (
+            "idle",
+            r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.(awaitWork|awaitDone))$"
+            r"|org\.apache\.spark\.util\.(RedirectThread|EventLoop\$\$anon\$1\.take|ParentClassLoader)"
+            r"|org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop\$?$"
+            r"|org\.apache\.spark\.deploy\.worker\.",
+        ),
+        (
+            "scaffolding",
+            r"org\.apache\.spark\.executor\.Executor\$TaskRunner\."
+            r"|org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\."
+            r"|org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\."
+            r"|org\.apache\.spark\.util\.(Utils|SparkErrorUtils|SparkThreadUtils|ThreadUtils|UninterruptibleThread)\$?\."
+            r"|org\.apache\.spark\.(InterruptibleIterator|util\.CompletionIterator)"
+            r"|org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)"
+            r"|org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$"
+            r"|org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\."
+            r"|java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)"
+            r"|java\.lang\.(Thread|reflect\.Method)\.|jdk\.internal\.reflect\.|sun\.reflect\."
+            r"|java\.security\.AccessController\.|scala\.util\.DynamicVariable\.",
+        ),
+        (
+            "wait",
+            r"(jdk\.internal|sun)\.misc\.Unsafe\.park$|java\.lang\.Object\.wait|java\.lang\.Thread\.(sleep|join|yield|onSpinWait)"
+            r"|java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))"
+            r"|scala\.concurrent\.(Await|impl\.Promise|package\$)|java\.lang\.ref\.ReferenceQueue\."
+            r"|sun\.nio\.ch\.(EPoll|SelectorImpl|KQueue)|io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)"
+            r"|io\.netty\.(channel\.epoll|util)\.[A-Za-z.]*[Ww]ait",
+        ),
+        ("collection", r"scala\.collection\.|scala\.runtime\.|java\.util\.(?!zip|concurrent|jar|regex)"),
+        (
+            "generated",
+            r".*\.(GeneratedClass|GeneratedIterator)|.*(\$\$Lambda|LambdaForm|GeneratedMethodAccessor"
+            r"|GeneratedConstructorAccessor|\$Proxy\d|\.SpecificUnsafeProjection|/0x)",
+        ),
+    )
+)
+
+
+def annotate(class_name: str, method: str) -> Role | None:
+    """What a frame of a Spark process is besides a function; the first role whose pattern fits its name."""
+    name = f"{class_name}.{method}"
+    return next((role for role, pattern in _ROLES if pattern.match(name)), None)
+
+
+def process(arguments: str) -> tuple[str | None, str] | None:
+    """Application and executor of a JVM by its arguments; drivers do not name their application."""
+    words = arguments.split()
+    main = words[0] if words else ""
+    if "ExecutorBackend" in main:  # CoarseGrained…, YarnCoarseGrained…, KubernetesExecutorBackend
+        return _word_after(words, "--app-id"), _word_after(words, "--executor-id") or "?"
+    if main.startswith(("org.apache.spark.deploy.worker.Worker", "org.apache.spark.deploy.master.Master")):
+        return None
+    return None, "driver"
+
+
+def _word_after(words: list[str], option: str) -> str | None:
+    return words[words.index(option) + 1] if option in words[:-1] else None
+
+
+def sources(version: str | None) -> tuple[str, ...]:
+    """The indexes whose functions a Spark process may be in, Spark's own first."""
+    return (f"spark-{version}",) if version else ()
+
+
+def replan(execution: Execution, world: World) -> tuple[str, ...]:
+    """What Spark would plan differently in a changed world and this prediction does not."""
+    if world.ratio("cores") == 1 and world.ratio("executors") == 1:
+        return ()
+    return ("Spark may cut its input and its shuffles into other partitions for other cores; here they stay",)
+
+
+def schedule(scheduler: str | None) -> Schedule:
+    """Spark's order of launching tasks: FIFO unless the run says FAIR."""
+    return fair if scheduler == "FAIR" else fifo
+
+
+SPARK = Framework(
+    name="spark",
+    parse=parse,
+    annotate=annotate,
+    process=process,
+    sources=sources,
+    replan=replan,
+    schedule=schedule,
+)
