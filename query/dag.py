@@ -129,10 +129,10 @@ def build(stages: Sequence[Stage], tasks: Tasks, start_ms: float, end_ms: float,
     for index in ordered:
         stage = stages[index]
         sources = builder.sources_of(stage)
-        # With a slot free at submission, the time up to the first launch is the driver's (it serialises the tasks);
-        # with none free it is a wait for slots, which the replay finds again by itself.
-        free = busy.at(stage.submit_ms) < slots
-        released_ms = stage.start_ms if free else stage.submit_ms
+        # With slots free all the time, what passes up to the first launch is the driver's (it serialises the tasks);
+        # otherwise it is a wait for slots, which the replay finds again by itself.
+        waited = busy.highest(stage.submit_ms, stage.start_ms) >= slots
+        released_ms = stage.submit_ms if waited else stage.start_ms
         builder.add_stage(index, sources, released_ms)
     return builder.finish()
 
@@ -228,16 +228,19 @@ class _Builder:
 
 
 class _Concurrency:
-    """How many intervals are open at a moment."""
+    """How many intervals are open over time."""
 
     def __init__(self, begin: Floats, end: Floats) -> None:
-        self.begin, self.end = np.sort(begin), np.sort(end)
+        moments = np.concatenate([begin, end])
+        order = np.lexsort((np.concatenate([np.ones(len(begin)), np.zeros(len(end))]), moments))  # ends go first
+        self.moments = moments[order]
+        self.level = np.cumsum(np.where(order < len(begin), 1, -1))
 
-    def at(self, moment: float) -> int:
-        """Open just before the moment's own launches: what starts at the moment is not counted."""
-        started = np.searchsorted(self.begin, moment, side="left")
-        ended = np.searchsorted(self.end, moment, side="right")
-        return int(started - ended)
+    def highest(self, start_ms: float, end_ms: float) -> int:
+        """The most open at a time from start to just before end, what was open at the start included."""
+        first = int(np.searchsorted(self.moments, start_ms, side="right")) - 1
+        last = int(np.searchsorted(self.moments, end_ms, side="left"))
+        return int(self.level[max(first, 0) : last].max(initial=0))
 
 
 def _clip(value: float, low: float, high: float) -> float:

@@ -159,7 +159,7 @@ def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots
         SELECT
             coalesce(executors.executor_id, seen.executor_id) AS executor_id,
             coalesce(executors.host, seen.host, '?') AS host,
-            greatest(coalesce(executors.slots, 0), coalesce(used.slots, 0)) AS slots,
+            coalesce(nullif(executors.slots, 0), used.slots) AS slots,
             least(coalesce(executors.added_ms, seen.first_ms), coalesce(seen.first_ms, executors.added_ms)) AS added_ms,
             executors.removed_ms,
             executors.memory_bytes
@@ -214,7 +214,10 @@ def _stages_and_tasks(
     ).fetchnumpy()
     rows = connection.execute(
         """
-        SELECT stage_id, attempt, job_id, sql_id, coalesce(name, 'stage ' || stage_id), parents, submit_ms, pool
+        SELECT
+            stage_id, attempt, job_id, sql_id,
+            concat_ws(': ', nullif(kind, ''), coalesce(name, 'stage ' || stage_id)) AS name,
+            parents, submit_ms, pool
         FROM stages
         WHERE first_launch_ms IS NOT NULL
         """

@@ -2,27 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
+import duckdb
+
+import indexes as contract
+from indexes.errors import NoAnswerError, SettingError
 from query.answers import Debug, Header, Prediction, Sweep
+from query.diagnosis import diagnose
+from query.execution import Execution, load
+from query.frameworks import Framework, get
+from query.predict import predict
+from query.world import parse_settings, recorded_resources, worlds
 
 
 class Run:
-    """One run file.  Opening is cheap; questions read what they need."""
+    """One run file.  Opening is cheap; questions read what they need and keep the last scope in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        with self._opened():
+            pass  # refuses a file that is no run file now rather than at the first question
+        self._load = lru_cache(maxsize=2)(self._load_scope)
 
     def header(self) -> Header:
-        raise NotImplementedError
+        """What the run is, in a few words."""
+        with self._opened() as connection:
+            facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+            run = connection.execute(
+                "SELECT app_id, name, framework, framework_version, duration_ms, complete FROM runs"
+            ).fetchall()[0]
+            executors = connection.execute(
+                "SELECT count(*), max(slots) FROM executors WHERE coalesce(slots, 0) > 0"
+            ).fetchall()[0]
+            problems = connection.execute(
+                """
+                SELECT severity, concat(meaning, CASE WHEN count > 1 THEN ' (' || count || ' times)' END)
+                FROM import_stats
+                ORDER BY list_position(['error', 'data loss', 'info'], severity), count DESC
+                """
+            ).fetchall()
+            samples = connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone()
+        return Header(
+            app_id=run[0],
+            name=run[1] or run[0],
+            framework=run[2],
+            framework_version=run[3] or "of unknown version",
+            executors=executors[0],
+            slots_per_executor=executors[1],
+            duration_ms=run[4],
+            complete=run[5],
+            problems=tuple(problems),
+            indexes=tuple(json.loads(facts.get("indexes", "[]"))),
+            has_samples=samples is not None,
+        )
 
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
 
         `scope` is `all`, `sql:ID`, `job:ID` or `START..END` in ms since application start.
         """
-        raise NotImplementedError
+        execution = self._load(scope)
+        with self._opened() as connection:
+            return diagnose(connection, execution)
 
     def predict(
         self,
@@ -36,4 +82,31 @@ class Run:
 
         Several settings are one changed world; a list (`cores=2,4,8`) gives a Sweep.
         """
-        raise NotImplementedError
+        texts = [*settings, *(f"{key}={value}" for key, value in changes.items())]
+        if not texts:
+            raise SettingError("nothing is changed: name a resource, for example --set cores=2x")
+        wanted = parse_settings(texts, lists=True)
+        execution = self._load(scope)
+        known = recorded_resources(execution.recorded, parse_settings(recorded, lists=False))
+        points = []
+        for world in worlds(wanted, known):
+            points.append(predict(execution, world, self._framework()))
+        if not points:
+            raise NoAnswerError("no world to predict")
+        return points[0] if len(points) == 1 else Sweep(tuple(points))
+
+    def _framework(self) -> Framework:
+        with self._opened() as connection:
+            return get(connection.execute("SELECT framework FROM runs").fetchall()[0][0])
+
+    def _load_scope(self, scope: str) -> Execution:
+        with self._opened() as connection:
+            return load(connection, scope)
+
+    @contextmanager
+    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = contract.open_read_only(self.path, "run")
+        try:
+            yield connection
+        finally:
+            connection.close()

@@ -1,5 +1,6 @@
 -- Which frame of each stack decides what the time went to (paper §4.1): the topmost one that is an indexed function
--- and neither scaffolding, waiting, a collection nor generated code.
+-- and neither scaffolding, waiting, a collection nor generated code.  A stack of a pool's idle loop works for nobody,
+-- so nothing in it decides.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line, role)
@@ -23,7 +24,10 @@ WITH judged AS (
     LEFT JOIN resolved USING (frame_id)
 ),
 first AS (
-    SELECT stack_id, min(depth) FILTER (reason IS NULL) AS deciding_depth
+    SELECT
+        stack_id,
+        CASE WHEN NOT bool_or(coalesce(reason = 'idle', false)) THEN min(depth) FILTER (reason IS NULL) END
+            AS deciding_depth
     FROM judged
     GROUP BY stack_id
 ),

@@ -1,0 +1,279 @@
+"""From logs and recordings to a run file: the steps of a profile, in order.
+
+discover → parse → read recordings → align with tasks → decide stacks → split task time → DAG → run file
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+import indexes as contract
+from indexes.exports import available, locate, nearest
+from indexes.schema import resources
+from query import jfr
+from query.align import Seen, assign, clock_shift, task_at
+from query.critical import WallClock
+from query.dag import Floats, Ints
+from query.execution import load
+from query.frameworks import Framework
+from query.records import Columns, Problems, RunTables, import_stats, objects
+from query.samples import ThreadTime, thread_time
+from query.split import Measured, split
+from query.stacks import StackTable, decide
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One recording placed in the run: its rows of `samples`, with tasks where threads worked for one."""
+
+    executor_id: str | None
+    clock_offset_ms: float
+    pid: int | None
+    rows: Columns
+
+
+def assemble(
+    tables: RunTables,
+    recordings: Iterable[tuple[str, jfr.Recording]],
+    framework: Framework,
+    indexes: Sequence[str] | None,
+    problems: Problems,
+    output: Path,
+    metadata: dict[str, str],
+    progress: Progress,
+) -> None:
+    """Write the run file of one application.
+
+    `tables` are what the framework's log gave, `recordings` are (file name, recording), `indexes` names the indexes
+    to use, None for those that fit the run.
+    """
+    table = StackTable(framework)
+    placed: list[Recorded] = []
+    for name, recording in recordings:
+        progress(f"placing the samples of {Path(name).name}")
+        one = _place(name, recording, tables, table, framework, problems)
+        if one is not None:
+            placed.append(one)
+    with contract.create(output, "run", metadata) as connection:
+        names = _attach(connection, indexes, tables, framework, problems)
+        progress("finding the code of the samples")
+        decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)])
+        for one in placed:
+            _insert(connection, "samples", one.rows)
+        for name, columns in tables.items():
+            if name not in ("tasks", "stages", "import_stats"):
+                _insert(connection, name, columns)
+        _update_executors(connection, placed)
+        progress("splitting task time by resource")
+        _insert_tasks(connection, tables["tasks"], bool(placed))
+        _insert_stages(connection, tables["stages"])
+        _insert_dag(connection)
+        _insert(connection, "import_stats", import_stats(problems))
+        connection.execute("INSERT INTO metadata VALUES ('indexes', ?)", [json.dumps(names)])
+        for number in range(len(names)):
+            connection.execute(f"DETACH index_{number}")
+
+
+def _place(
+    name: str,
+    recording: jfr.Recording,
+    tables: RunTables,
+    table: StackTable,
+    framework: Framework,
+    problems: Problems,
+) -> Recorded | None:
+    """Find the executor and the tasks of a recording; None where it belongs to another application."""
+    for each in recording.problems:
+        problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
+    run, tasks = tables["runs"], tables["tasks"]
+    process = framework.process(recording.jvm.java_arguments) if recording.jvm else None
+    if process is None:
+        problems.add(
+            "foreign recording", "info", name, None, f"not a recording of a {framework.name} process; left out"
+        )
+        return None
+    app_id, executor_id = process
+    if app_id is not None and app_id != run["app_id"][0]:
+        problems.add("other application", "info", name, None, f"a recording of application {app_id}; left out")
+        return None
+    numbers = table.add(recording)
+    time = thread_time(recording)
+    start_ms = time.start_ms - float(run["started_at_ms"][0])
+    stack = numbers[time.stack]
+    idle = table.has_role("idle")[stack]
+    in_task = table.has_role("task")[stack] & ~idle
+    cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
+    in_task |= cut & np.isin(time.thread, np.unique(time.thread[in_task]))  # its root, the task's frame, was cut off
+
+    mine = np.flatnonzero(np.array([each == executor_id for each in tasks["executor_id"]], dtype=bool))
+    mine = mine[np.argsort(np.asarray(tasks["launch_ms"])[mine], kind="stable")]
+    launch = np.asarray(tasks["launch_ms"], dtype=np.float64)[mine]
+    finish = np.asarray(tasks["finish_ms"], dtype=np.float64)[mine]
+    seen = _seen(time, start_ms, in_task, in_task | idle)
+    shift = clock_shift(seen, launch, finish)
+    seen = Seen(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_task)
+    position = task_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish)
+    known = (position >= 0) & in_task
+    ids = np.asarray(tasks["task_id"], dtype=np.int64)[mine]
+    task_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
+    adrift = float(time.weight_ms[in_task & ~known].sum())
+    total = float(time.weight_ms[in_task].sum())
+    if total > 0 and adrift > 0.05 * total:
+        problems.add(
+            "samples without a task", "data loss", name, None,
+            f"{adrift / total:.0%} of the time sampled in tasks could not be tied to one",
+        )  # fmt: skip
+    thread_names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
+    rows: Columns = {
+        "time_ms": start_ms + shift,
+        "executor_id": objects([executor_id] * len(time.thread)),
+        "thread": objects([thread_names[each] for each in time.thread.tolist()]),
+        "stack_id": stack,
+        "kind": objects([time.kinds[each] for each in time.kind.tolist()]),
+        "weight_ms": time.weight_ms,
+        "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
+        "task_id": task_id,
+    }
+    return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows)
+
+
+def _seen(time: ThreadTime, start_ms: Floats, in_task: np.ndarray, known: np.ndarray) -> Seen:  # type: ignore[type-arg]
+    return Seen(
+        thread=time.thread[known],
+        start_ms=start_ms[known],
+        end_ms=(start_ms + time.weight_ms)[known],
+        in_task=in_task[known],
+    )
+
+
+def _attach(
+    connection: duckdb.DuckDBPyConnection,
+    wanted: Sequence[str] | None,
+    tables: RunTables,
+    framework: Framework,
+    problems: Problems,
+) -> list[str]:
+    """Attach the indexes as index_0, index_1 …; returns their names."""
+    version = tables["runs"]["framework_version"][0]
+    chosen = list(wanted) if wanted else list(framework.sources(version))
+    names: list[str] = []
+    for name in chosen:
+        at_hand = {each.name for each in available()}
+        found = name if wanted or name in at_hand else nearest(name)
+        if found is None:
+            problems.add("no index", "info", name, None, f"there is no index of {name}: its functions decide nothing")
+            continue
+        if found != name:
+            problems.add("other index", "info", name, None, f"there is no index of {name}; {found} stands in")
+        contract.attach(connection, locate(found), "index", f"index_{len(names)}")
+        names.append(found)
+    return names
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, columns: Columns) -> None:
+    if columns and len(next(iter(columns.values()))):
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM columns")
+
+
+def _update_executors(connection: duckdb.DuckDBPyConnection, placed: Sequence[Recorded]) -> None:
+    for one in placed:
+        connection.execute(
+            "UPDATE executors SET clock_offset_ms = ?, pid = ? WHERE executor_id = ?",
+            [one.clock_offset_ms, one.pid, one.executor_id],
+        )
+
+
+def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled: bool) -> None:
+    """The tasks with their time split by resource."""
+    names = resources()
+    keys = list(zip(tasks["stage_id"].tolist(), tasks["stage_attempt"].tolist(), strict=True))
+    number = {key: position for position, key in enumerate(dict.fromkeys(keys))}
+    stage = np.array([number[key] for key in keys], dtype=np.int64)
+    sampled_ms, sample_ms = _sampled(connection, tasks) if sampled else (None, None)
+
+    def column(name: str) -> Floats:
+        return np.ma.filled(np.ma.asarray(tasks[name], dtype=np.float64), np.nan)
+
+    duration = column("finish_ms") - column("launch_ms")
+    fields = [name for name in Measured.__dataclass_fields__ if name != "duration_ms"]
+    parts = split(Measured(duration, *(column(name) for name in fields)), stage, sampled_ms)
+    filled: Columns = dict(tasks)
+    if sample_ms is not None:
+        filled["sample_ms"] = sample_ms
+    for position, name in enumerate((*names, "other")):
+        filled[f"{name}_ms"] = parts[:, position]
+    _insert(connection, "tasks", filled)
+
+
+def _sampled(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[Floats, Floats]:
+    """Per task the sampled time on each resource and undecided, (tasks, resources + 1), and in all, (tasks,)."""
+    names = resources()
+    sums = ", ".join(f"sum(weight_ms * coalesce(stacks.{name}, 0)) AS {name}" for name in names)
+    rows = connection.execute(
+        f"""
+        SELECT task_id, {sums}, sum(weight_ms) FILTER (deciding_depth IS NULL) AS undecided, sum(weight_ms) AS total
+        FROM samples JOIN stacks USING (stack_id)
+        WHERE task_id IS NOT NULL
+        GROUP BY task_id
+        """
+    ).fetchnumpy()
+    position: dict[int, int] = {task: index for index, task in enumerate(tasks["task_id"].tolist())}
+    where: Ints = np.array([position[task] for task in rows["task_id"].tolist()], dtype=np.int64)
+    sampled = np.zeros((len(position), len(names) + 1))
+    total = np.zeros(len(position))
+    for column, name in enumerate((*names, "undecided")):
+        sampled[where, column] = np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), 0.0)
+    total[where] = np.asarray(rows["total"], dtype=np.float64)
+    return sampled, total
+
+
+def _insert_stages(connection: duckdb.DuckDBPyConnection, read_stages: Columns) -> None:
+    """The stages with the sums of their tasks' parts."""
+    if not len(read_stages["stage_id"]):
+        return
+    sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in (*resources(), "other"))
+    connection.execute(
+        f"""
+        INSERT INTO stages BY NAME
+        SELECT stages.*, parts.* EXCLUDE (stage_id, stage_attempt)
+        FROM read_stages AS stages LEFT JOIN (
+            SELECT stage_id, stage_attempt, {sums} FROM tasks GROUP BY stage_id, stage_attempt
+        ) AS parts ON parts.stage_id = stages.stage_id AND parts.stage_attempt = stages.attempt
+        """
+    )
+
+
+def _insert_dag(connection: duckdb.DuckDBPyConnection) -> None:
+    """The nodes and edges of the whole run."""
+    execution = load(connection)
+    graph = execution.dag
+    clock = WallClock(graph, execution.tasks, execution.driver.between)
+    nodes = list(graph.nodes.values())
+    parts = np.array([clock.parts(node, node.start_ms, node.end_ms) for node in nodes]).reshape(len(nodes), -1)
+    stage = [None if node.stage is None else graph.stages[node.stage] for node in nodes]
+    columns: Columns = {
+        "node_id": objects([node.node_id for node in nodes]),
+        "kind": objects([node.kind for node in nodes]),
+        "name": objects([node.name for node in nodes]),
+        "stage_id": objects([each and each.stage_id for each in stage]),
+        "stage_attempt": objects([each and each.attempt for each in stage]),
+        "sql_id": objects([node.sql_id for node in nodes]),
+        "start_ms": np.array([node.start_ms for node in nodes]),
+        "end_ms": np.array([node.end_ms for node in nodes]),
+        **{f"{name}_ms": parts[:, position] for position, name in enumerate((*resources(), "other"))},
+    }
+    _insert(connection, "nodes", columns)
+    edges: Columns = {
+        "source": objects([source for source, _ in graph.edges]),
+        "target": objects([target for _, target in graph.edges]),
+        "why": objects(list(graph.edges.values())),
+    }
+    _insert(connection, "edges", edges)

@@ -1,0 +1,116 @@
+"""Stacks of all recordings of a run under one numbering, and what decides each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from indexes import resources
+from query import jfr
+from query.dag import Ints
+from query.frameworks import Framework, Role
+from query.records import objects
+from query.resolve import resolve
+from query.samples import frame_texts
+
+
+@dataclass
+class StackTable:
+    """Distinct frames and stacks, numbered from 0 in order of appearance."""
+
+    framework: Framework
+    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    roles: list[Role | None] = field(default_factory=list)
+    stacks: dict[bytes, int] = field(default_factory=dict)
+    truncated: list[bool] = field(default_factory=list)
+
+    def add(self, recording: jfr.Recording) -> Ints:
+        """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
+        classes, methods, lines = frame_texts(recording)
+        own = np.array([self._frame(key) for key in zip(classes, methods, lines.tolist(), strict=True)], dtype=np.int32)
+        numbers = np.empty(len(recording.stacks), dtype=np.int64)
+        for stack in range(len(recording.stacks)):
+            frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]
+            key = frames.tobytes()
+            number = self.stacks.get(key)
+            if number is None:
+                number = self.stacks[key] = len(self.stacks)
+                self.truncated.append(bool(recording.stacks.truncated[stack]))
+            numbers[stack] = number
+        return numbers
+
+    def has_role(self, *roles: Role) -> NDArray[np.bool_]:
+        """Which stacks contain a frame of one of the roles, (stacks,)."""
+        chosen = np.array([role in roles for role in self.roles] or [False])
+        return np.array([bool(chosen[_frames(key)].any()) for key in self.stacks], dtype=bool)
+
+    def _frame(self, key: tuple[str, str, int]) -> int:
+        number = self.frames.get(key)
+        if number is None:
+            number = self.frames[key] = len(self.frames)
+            self.roles.append(self.framework.annotate(key[0], key[1]))
+        return number
+
+
+def decide(connection: duckdb.DuckDBPyConnection, table: StackTable, indexes: Sequence[tuple[str, str]]) -> None:
+    """Fill the run's `stacks` table: frames, the deciding one and its vector.
+
+    `indexes` are (alias of an attached index, its name), the framework's own first.
+    """
+    names = resources()
+    keys = list(table.frames)
+    frames = {  # noqa: F841 (read by DuckDB)
+        "frame_id": np.arange(len(keys), dtype=np.int32),
+        "class_name": objects([key[0] for key in keys]),
+        "method": objects([key[1] for key in keys]),
+        "line": np.array([key[2] for key in keys], dtype=np.int32),
+        "role": objects(list(table.roles)),
+    }
+    connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM frames")
+    lengths = [len(_frames(key)) for key in table.stacks]
+    stack_frames = {  # noqa: F841
+        "stack_id": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        "depth": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths] or [np.empty(0, dtype=np.int32)]),
+        "frame_id": np.concatenate([_frames(key) for key in table.stacks] or [np.empty(0, dtype=np.int32)]),
+    }
+    connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
+    found = resolve(connection, "frames", indexes)
+    vectors = (
+        " UNION ALL BY NAME ".join(
+            f"SELECT frame_id, '{name}' AS index_name, functions.symbol, {', '.join(f'functions.{each}' for each in names)}"
+            f" FROM {found} AS found JOIN {alias}.functions USING (function_id) WHERE found.index_name = '{name}'"
+            for alias, name in indexes
+        )
+        or f"SELECT NULL::INTEGER AS frame_id, NULL AS index_name, NULL AS symbol, {', '.join(f'0.0 AS {n}' for n in names)} LIMIT 0"
+    )
+    connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
+    decided = files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8")
+    truncated = {
+        "stack_id": np.arange(len(lengths), dtype=np.int32),
+        "truncated": np.array(table.truncated, dtype=bool),
+    }  # noqa: F841
+    connection.execute(
+        f"""
+        INSERT INTO stacks BY NAME
+        WITH decided AS ({decided}),
+        texts AS (
+            SELECT stack_id, list(concat(class_name, '.', method, CASE WHEN line > 0 THEN ':' || line END) ORDER BY depth)
+                AS frames
+            FROM stack_frames JOIN frames USING (frame_id)
+            GROUP BY stack_id
+        )
+        SELECT texts.frames, truncated.truncated, decided.*
+        FROM decided JOIN texts USING (stack_id) JOIN truncated USING (stack_id)
+        ORDER BY stack_id
+        """
+    )
+    connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _frames(key: bytes) -> NDArray[np.int32]:
+    return np.frombuffer(key, dtype=np.int32)
