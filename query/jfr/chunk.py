@@ -75,18 +75,10 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
         inside = HEADER_BYTES <= metadata < size and HEADER_BYTES <= pool < size
         end = pos + size
         complete = inside and end <= len(view) and flags >> 24 == 0
-        if not complete or (end < len(view) and bytes(view[end : end + 4]) != MAGIC):
-            following = _next_header(view, pos + HEADER_BYTES)
-            if not inside or end > following:
-                end = following
-                complete = False
-            if not complete:
-                log.add(
-                    "chunk cut",
-                    "data loss",
-                    place,
-                    "a chunk without its end: the recorder was killed or the file was cut",
-                )
+        if not complete:
+            end = _cut_end(view, pos, (start_ns, ticks))
+            meaning = "a chunk without its end: the recorder was killed or the file was cut"
+            log.add("chunk cut", "data loss", place, meaning)
         if not 0 < per_s < 1 << 40:
             log.add("clock missing", "error", place, "ticks per second are damaged; nanoseconds assumed")
             per_s, complete = 1_000_000_000, False
@@ -116,6 +108,32 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
 def _next_header(view: memoryview, pos: int) -> int:
     found = NEXT_HEADER.search(view, pos)
     return found.start() if found else len(view)
+
+
+def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
+    """Where the next chunk begins behind one whose size is unknown.
+
+    Not every header in the bytes begins a chunk: while it records, HotSpot puts copies of the chunk's own header
+    into constant pool events. `clock` is the chunk's start in (ns, ticks), by which a copy is known.
+    """
+    at: int | None = start + HEADER_BYTES
+    candidate = _next_header(view, start + HEADER_BYTES)
+    while candidate + HEADER_BYTES <= len(view):
+        header = HEADER.unpack_from(view, candidate)
+        is_copy = (header[6], header[8]) == clock
+        kind = CONSTANT_POOL
+        while at is not None and at < candidate:
+            try:
+                size, body = read_varint(view, at, len(view))
+                kind, _ = read_varint(view, body, len(view))
+            except Truncated:
+                size = 0
+            at = at + size if 0 < size <= len(view) - at else None
+        # Behind damage (None) nothing tells a copy from the same chunk joined twice.
+        if at == candidate or not is_copy or (at is not None and kind != CONSTANT_POOL):
+            return candidate
+        candidate = _next_header(view, candidate + 4 if at is None else at)
+    return len(view)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from . import model
 from .chunk import CONSTANT_POOL, RawChunk, Walk, event_body
 from .events import Columns, decode, epoch_ns, span_ns, within
-from .merge import Merged
+from .merge import ASYNC_PROFILER_EVENT, Merged
 from .metadata import Types
 from .model import I32, I64, U8, Bool, Intervals, Jvm, ProblemLog, Samples, ThreadCpuLoad
 from .pools import read_pools
@@ -123,11 +123,17 @@ class ChunkReader:
         jvm = self._jvm(scalars)
         self.threads = self.merged.threads.add(self.pools, jvm)
         self.stack_keys, self.stack_rows = self.merged.stacks.add(self.pools, self.merged.frames.add(self.pools))
+        self._add_scalars(scalars)
         for name, columns in samples:
-            self._add_samples(SAMPLE_EVENTS[name], columns)
+            self._add_samples(self._kind(name), columns)
         for name, columns in intervals:
             self._add_intervals(name, INTERVAL_EVENTS[name], columns)
-        self._add_scalars(scalars)
+
+    def _kind(self, event: str) -> int:
+        # Before version 3 async-profiler wrote wall-clock samples, too, as jdk.ExecutionSample.
+        kind = SAMPLE_EVENTS[event]
+        wall = self.merged.settings.get(ASYNC_PROFILER_EVENT) == "wall"
+        return model.WALL if wall and kind == model.EXECUTION else kind
 
     def _pool_bodies(self) -> list[tuple[int, int]]:
         kind = CONSTANT_POOL

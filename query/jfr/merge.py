@@ -294,10 +294,11 @@ class Merged:
         )
 
 
+ASYNC_PROFILER_EVENT = ("jdk.ActiveRecording", "event")
 PERIOD_SETTINGS = {
     "EXECUTION": (("jdk.ExecutionSample", "period"), ("jdk.ExecutionSample", "interval")),
     "NATIVE": (("jdk.NativeMethodSample", "period"),),
-    "WALL": (("profiler.WallClockSample", "interval"), ("jdk.ExecutionSample", "wall")),
+    "WALL": (("profiler.WallClockSample", "interval"), ("profiler.WallClockSample", "wall")),
     "CPU": (("jdk.CPUTimeSample", "throttle"),),
 }
 UNIT_NS = {"": 1, "ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
@@ -310,7 +311,10 @@ def periods_ns(settings: dict[tuple[str, str], str]) -> dict[str, int]:
         for key in keys:
             period_ns = parse_period_ns(settings.get(key, ""))
             if period_ns:
-                periods[kind] = period_ns
+                periods.setdefault(kind, period_ns)
+    if settings.get(ASYNC_PROFILER_EVENT) == "wall" and "EXECUTION" in periods:
+        # async-profiler writes the interval of its only event as that of jdk.ExecutionSample, whichever it is.
+        periods.setdefault("WALL", periods.pop("EXECUTION"))
     return periods
 
 

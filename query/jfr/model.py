@@ -162,7 +162,9 @@ class Samples:
     """Sampled stacks sorted by time, arrays of one length.
 
     `ticks` is what one event stands for in sampler ticks (`samples` of profiler.WallClockSample, else 1).
-    `kind` codes SAMPLE_KINDS, `state` codes `state_names`. `period_ns` is the time one tick of the event
+    `kind` codes SAMPLE_KINDS: EXECUTION jdk.ExecutionSample, NATIVE jdk.NativeMethodSample, CPU jdk.CPUTimeSample,
+    WALL profiler.WallClockSample and the jdk.ExecutionSample of an async-profiler that sampled the wall clock (its
+    other events, such as cpu, come as EXECUTION: see Recording.async_profiler_event). `state` codes `state_names`. `period_ns` is the time one tick of the event
     stands for where the event itself says so (jdk.CPUTimeSample), else 0: see Recording.periods_ns.
     """
 
@@ -239,6 +241,11 @@ class Recording:
     periods_ns: dict[str, int]
     event_counts: dict[str, int]
     problems: tuple[Problem, ...]
+
+    @property
+    def async_profiler_event(self) -> str | None:
+        """What async-profiler sampled ("cpu", "wall", "itimer"), None for a recording by the JDK alone."""
+        return self.settings.get(("jdk.ActiveRecording", "event"))
 
     @property
     def jvm(self) -> Jvm | None:
