@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import IO, Any
 
 import cramjam
@@ -144,7 +145,7 @@ def is_url(path: str) -> bool:
 def filesystem(url: str) -> tuple[Any, str]:
     """The fsspec file system of a URL and the path within it.  Raises InputError where it cannot be had."""
     try:
-        import fsspec  # an extra; most logs are local files
+        fsspec: Any = import_module("fsspec")  # an extra; most logs are local files
     except ImportError:
         raise InputError(f"{url}: reading URLs needs fsspec; install it, or copy the log to this machine") from None
     try:

@@ -97,6 +97,13 @@ class TaskStart(Struct, gc=False):
     info: TaskInfo | None = field(name="Task Info", default=None)
 
 
+class UnreadTaskStart(Struct, gc=False):
+    """The start of a task that is worth reading only if its end never comes."""
+
+    task_id: float
+    line: bytes
+
+
 class TaskEnd(Struct, gc=False):
     stage_id: float | None = field(name="Stage ID", default=None)
     stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
@@ -272,6 +279,7 @@ class PlanNode(Struct):
 
 Event = (
     TaskStart
+    | UnreadTaskStart
     | TaskEnd
     | StageSubmitted
     | StageCompleted
@@ -322,6 +330,12 @@ _PASSED_OVER = re.compile(
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MOST_NAMES = 1000
 
+# A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
+_TASK_START = re.compile(
+    rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,'
+    rb'"Task Info":\{"Task ID":(\d{1,15}),(?s:.*)\}\}$'
+)
+
 
 def events(log: LogFile, problems: Problems) -> Iterator[Event]:
     """The events of a log that the tables need, in its order; what is no event is added to `problems`."""
@@ -333,6 +347,9 @@ def events(log: LogFile, problems: Problems) -> Iterator[Event]:
         for position, line in enumerate(batch.lines):
             if line.startswith(b'{"Event":"'):
                 name = line[10 : line.find(b'"', 10, 300)]
+                if name == b"SparkListenerTaskStart" and (match := _TASK_START.match(line)):
+                    yield UnreadTaskStart(float(match[1]), line)
+                    continue
                 decode = decoders.get(name)
                 if decode is not None:
                     try:
@@ -365,6 +382,15 @@ def events(log: LogFile, problems: Problems) -> Iterator[Event]:
         names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in unknown.most_common(5))
         meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
         problems.add("unknown_event", "info", log.origin, first_unknown, meaning, unknown.total())
+
+
+def task_start(line: bytes) -> TaskStart | None:
+    """The event of an UnreadTaskStart; None where the line is damaged."""
+    try:
+        event: TaskStart | None = _decode(line, TaskStart)
+    except RecursionError:
+        return None
+    return event
 
 
 def plan_rows(plan: Raw) -> list[tuple[int, int | None, str, str | None, list[int]]]:

@@ -108,22 +108,17 @@ class SqlQuery:
     error: str | None = None
 
 
-class Texts:
-    """Numbers for texts that repeat in a million tasks."""
+class Texts(dict[str | None, int]):
+    """Numbers for texts that repeat in a million tasks: `texts[text]` is the text's number."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str | None, int] = {}
-
-    def number(self, text: str | None) -> int:
-        known = self._numbers.get(text)
-        if known is None:
-            if len(self._numbers) >= _MOST_TEXTS:
-                return self.number("others")
-            known = self._numbers[text] = len(self._numbers)
-        return known
+    def __missing__(self, text: str | None) -> int:
+        if len(self) >= _MOST_TEXTS:
+            return self.setdefault("others", len(self))
+        self[text] = number = len(self)
+        return number
 
     def array(self, codes: Floats) -> npt.NDArray[Any]:
-        return objects(list(self._numbers) or [None])[codes.astype(np.int64)]
+        return objects(list(self) or [None])[codes.astype(np.int64)]
 
 
 @dataclass
@@ -149,7 +144,7 @@ class Run:
     sql: dict[int, SqlQuery] = field(default_factory=dict)
     plans: dict[int, Raw] = field(default_factory=dict)
     operators: dict[int, list[tuple[int, int | None, str, str | None, list[int]]]] = field(default_factory=dict)
-    running: dict[float, spark.TaskStart] = field(default_factory=dict)
+    running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     tasks: list[Floats] = field(default_factory=list)
     executor_names: Texts = field(default_factory=Texts)
@@ -197,21 +192,29 @@ def _on_task_start(run: Run, event: spark.TaskStart) -> None:
         _incomplete(run, "task start")
 
 
+def _on_unread_task_start(run: Run, event: spark.UnreadTaskStart) -> None:
+    run.running[event.task_id] = event.line
+
+
 def _on_task_end(run: Run, event: spark.TaskEnd) -> None:
     info = event.info
     if info is None or info.task_id is None or event.stage_id is None:
         return _incomplete(run, "task end")
-    started = run.running.pop(info.task_id, None)
-    if started is not None and started.info is not None:
-        if info.launch is None:
-            info.launch = started.info.launch
-        if info.executor is None:
-            info.executor = started.info.executor
+    start = run.running.pop(info.task_id, None)
+    if start is not None and (info.launch is None or info.executor is None):
+        started = _started(start)
+        if started is not None and started.info is not None:
+            info.launch = started.info.launch if info.launch is None else info.launch
+            info.executor = info.executor or started.info.executor
     status, reason = SUCCEEDED, None
     if event.reason is None or event.reason.reason != "Success":
         status, reason = _end_of(event.reason, info)
     _append_task(run, event, info, status, reason, event.metrics)
     return None
+
+
+def _started(start: spark.TaskStart | bytes) -> spark.TaskStart | None:
+    return spark.task_start(start) if isinstance(start, bytes) else start
 
 
 def _append_task(
@@ -256,11 +259,11 @@ def _append_task(
             info.index,
             info.partition,
             info.attempt,
-            run.executor_names.number(info.executor),
-            run.hosts.number(info.host),
-            run.localities.number(info.locality),
+            run.executor_names[info.executor],
+            run.hosts[info.host],
+            run.localities[info.locality],
             status,
-            run.reasons.number(reason),
+            run.reasons[reason],
             info.speculative,
             info.launch,
             info.finish,
@@ -274,8 +277,11 @@ def _append_task(
 
 def _add_running_tasks(run: Run) -> None:
     """Tasks that the log saw start but not end."""
-    for event in run.running.values():
-        if event.info is not None:
+    for start in run.running.values():
+        event = _started(start)
+        if event is None or event.info is None or event.info.task_id is None or event.stage_id is None:
+            _incomplete(run, "task start")
+        else:
             _append_task(run, event, event.info, UNFINISHED, None, None)
     run.running.clear()
 
@@ -512,6 +518,7 @@ def _incomplete(run: Run, what: str) -> None:
 
 _HANDLERS: dict[type, Callable[[Run, Any], None]] = {
     spark.TaskStart: _on_task_start,
+    spark.UnreadTaskStart: _on_unread_task_start,
     spark.TaskEnd: _on_task_end,
     spark.StageSubmitted: _on_stage_submitted,
     spark.StageCompleted: _on_stage_completed,

@@ -21,6 +21,8 @@ _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: no clock reads more
 _MIB = 1 << 20
+_MOST_ATTEMPTS = 1 << 16  # of one stage
+_MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 _LOCAL_MASTER = re.compile(r"local(\[([\d*]+)(,\s*\d+)?\])?")
 
@@ -137,7 +139,7 @@ class _Clock:
 
 
 def _times(run: Run) -> list[float]:
-    """All times of jobs, stages, SQL queries and executors."""
+    """All times of jobs, stages and SQL queries; of executors only where there is nothing else."""
     found: list[float | None] = []
     for job in run.jobs.values():
         found += (job.submit, job.end)
@@ -145,9 +147,11 @@ def _times(run: Run) -> list[float]:
         found += (stage.submit, stage.end)
     for query in run.sql.values():
         found += (query.start, query.end)
-    for executor in run.executors.values():
-        found += (executor.added, executor.removed)
-    return [time for time in map(_sane, found) if time is not None]
+    times = [time for time in map(_sane, found) if time is not None]
+    if times:
+        return times
+    executors = [time for each in run.executors.values() for time in (each.added, each.removed)]
+    return [time for time in map(_sane, executors) if time is not None]
 
 
 # Tasks ------------------------------------------------------------------------------------------------------------
@@ -158,11 +162,19 @@ class _Tasks:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        rows = np.concatenate(run.tasks) if run.tasks else np.empty((0, len(TASK_FIELDS)))
-        run.tasks.clear()
-        rows = rows[np.isfinite(rows[:, :3]).all(axis=1)]
+        rows = np.empty((sum(map(len, run.tasks)), len(TASK_FIELDS)))
+        filled = len(rows)
+        while run.tasks:  # chunk by chunk, so that the tasks are in memory only once
+            chunk = run.tasks.pop()
+            rows[filled - len(chunk) : filled] = chunk
+            filled -= len(chunk)
+        rows = rows[(np.abs(rows[:, :3]) < _MOST_PARTITIONS * _MOST_ATTEMPTS).all(axis=1)]
         self._rows = self._without_repetitions(rows)
-        self.stage_keys = [(int(stage), int(attempt)) for stage, attempt in np.unique(self._rows[:, 1:3], axis=0)]
+        # One number for stage and attempt, since numpy sorts numbers much faster than pairs.
+        both = self["stage_id"] * _MOST_ATTEMPTS + np.clip(self["stage_attempt"], 0, _MOST_ATTEMPTS - 1)
+        keys, inverse = np.unique(both, return_inverse=True)
+        self.stage_keys = [(int(key // _MOST_ATTEMPTS), int(key % _MOST_ATTEMPTS)) for key in keys]
+        self.stage_of: npt.NDArray[np.int64] = inverse.reshape(-1)
 
     def __getitem__(self, name: str) -> Floats:
         return self._rows[:, TASK_FIELDS.index(name)]
@@ -172,6 +184,9 @@ class _Tasks:
 
         Spark writes a second end, 'Resubmitted', for a finished task whose output was lost with its executor.
         """
+        ids = np.sort(rows[:, 0])
+        if not len(rows) or (np.diff(ids) != 0).all():
+            return rows
         resubmitted = rows[:, TASK_FIELDS.index("status")] == RESUBMITTED
         order = np.lexsort((np.arange(len(rows)), resubmitted, rows[:, 0]))
         first = np.ones(len(rows), dtype=bool)
@@ -271,9 +286,8 @@ class _Tasks:
             self.finish_ms[position] = end if end >= launch else max(launch, min(length, float(ends[position])))
 
     def _per_task(self, of_stage: dict[tuple[int, int], float], default: float) -> Floats:
-        keys, inverse = np.unique(self._rows[:, 1:3], axis=0, return_inverse=True)
-        values = [of_stage.get((int(stage), int(attempt)), default) for stage, attempt in keys]
-        return np.array(values, dtype=np.float64)[inverse.reshape(-1)] if values else np.empty(0)
+        values = [of_stage.get(key, default) for key in self.stage_keys]
+        return np.array(values, dtype=np.float64)[self.stage_of] if values else np.empty(0)
 
     def partitions(self) -> Floats:
         """The partition of the stage that each task computes; before Spark 3.3 its index in the attempt."""
@@ -470,9 +484,7 @@ def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, 
     """Per stage attempt: first launch, last finish, partitions that succeeded, highest index of a task."""
     if not tasks.stage_keys:
         return {}
-    pairs = np.stack([tasks["stage_id"], tasks["stage_attempt"]], axis=1)
-    _, inverse = np.unique(pairs, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    inverse = tasks.stage_of
     size = len(tasks.stage_keys)
     first, last, highest = np.full(size, np.inf), np.full(size, -np.inf), np.full(size, -1.0)
     np.minimum.at(first, inverse, tasks.launch_ms)
@@ -480,8 +492,10 @@ def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, 
     index = np.nan_to_num(tasks["index"], nan=-1.0)
     np.maximum.at(highest, inverse, np.where(index < 2**31, index, -1.0))
     good = (tasks["status"] == SUCCEEDED) | (tasks["status"] == RESUBMITTED)
-    done = np.unique(np.stack([inverse[good].astype(np.float64), tasks.partitions()[good]], axis=1), axis=0)
-    succeeded = np.bincount(done[:, 0].astype(np.int64), minlength=size)
+    partitions = tasks.partitions()
+    good &= (partitions >= 0) & (partitions < _MOST_PARTITIONS)
+    done = np.unique(inverse[good] * _MOST_PARTITIONS + partitions[good].astype(np.int64))
+    succeeded = np.bincount(done // _MOST_PARTITIONS, minlength=size)
     return {
         key: (float(first[place]), float(last[place]), int(succeeded[place]), int(highest[place]))
         for place, key in enumerate(tasks.stage_keys)
@@ -666,7 +680,7 @@ def _jobs(run: Run, clock: _Clock) -> Columns:
             stages = (clock.relative(each.submit) for key, each in run.stages.items() if key[0] in job.stage_ids)
             submit = min((time for time in stages if time is not None), default=0.0)
             meaning = "jobs without a usable submission time got that of their first stage"
-            run.add("job_start_repaired", "error", meaning, where=f"job {job.job_id}")
+            run.add("job_start_repaired", "info", meaning, where=f"job {job.job_id}")
         end = clock.after(submit, job.end)
         status = "unfinished" if job.result is None else "succeeded" if job.result == "JobSucceeded" else "failed"
         rows.append((job.job_id, job.name, job.sql_id, job.group, submit, end, status, job.stage_ids))

@@ -31,47 +31,45 @@ def parse(log: LogFile) -> RunTables:
     return tables(collect(log))
 
 
-_ROLES: tuple[tuple[Role, re.Pattern[str]], ...] = tuple(
-    (role, re.compile(pattern))
-    for role, pattern in (
-        ("task", r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$"),
-        (
-            "idle",
-            r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.(awaitWork|awaitDone))$"
-            r"|org\.apache\.spark\.util\.(RedirectThread|EventLoop\$\$anon\$1\.take|ParentClassLoader)"
-            r"|org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop\$?$"
-            r"|org\.apache\.spark\.deploy\.worker\.",
-        ),
-        (
-            "scaffolding",
-            r"org\.apache\.spark\.executor\.Executor\$TaskRunner\."
-            r"|org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\."
-            r"|org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\."
-            r"|org\.apache\.spark\.util\.(Utils|SparkErrorUtils|SparkThreadUtils|ThreadUtils|UninterruptibleThread)\$?\."
-            r"|org\.apache\.spark\.(InterruptibleIterator|util\.CompletionIterator)"
-            r"|org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)"
-            r"|org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$"
-            r"|org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\."
-            r"|java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)"
-            r"|java\.lang\.(Thread|reflect\.Method)\.|jdk\.internal\.reflect\.|sun\.reflect\."
-            r"|java\.security\.AccessController\.|scala\.util\.DynamicVariable\.",
-        ),
-        (
-            "wait",
-            r"(jdk\.internal|sun)\.misc\.Unsafe\.park$|java\.lang\.Object\.wait|java\.lang\.Thread\.(sleep|join|yield|onSpinWait)"
-            r"|java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))"
-            r"|scala\.concurrent\.(Await|impl\.Promise|package\$)|java\.lang\.ref\.ReferenceQueue\."
-            r"|sun\.nio\.ch\.(EPoll|SelectorImpl|KQueue)|io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)"
-            r"|io\.netty\.(channel\.epoll|util)\.[A-Za-z.]*[Ww]ait",
-        ),
-        ("collection", r"scala\.collection\.|scala\.runtime\.|java\.util\.(?!zip|concurrent|jar|regex)"),
-        (
-            "generated",
-            r".*\.(GeneratedClass|GeneratedIterator)|.*(\$\$Lambda|LambdaForm|GeneratedMethodAccessor"
-            r"|GeneratedConstructorAccessor|\$Proxy\d|\.SpecificUnsafeProjection|/0x)",
-        ),
-    )
+_PATTERNS: tuple[tuple[Role, str], ...] = (
+    ("task", r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$"),
+    (
+        "idle",
+        r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.(awaitWork|awaitDone))$"
+        r"|org\.apache\.spark\.util\.(RedirectThread|EventLoop\$\$anon\$1\.take|ParentClassLoader)"
+        r"|org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop\$?$"
+        r"|org\.apache\.spark\.deploy\.worker\.",
+    ),
+    (
+        "scaffolding",
+        r"org\.apache\.spark\.executor\.Executor\$TaskRunner\."
+        r"|org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\."
+        r"|org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\."
+        r"|org\.apache\.spark\.util\.(Utils|SparkErrorUtils|SparkThreadUtils|ThreadUtils|UninterruptibleThread)\$?\."
+        r"|org\.apache\.spark\.(InterruptibleIterator|util\.CompletionIterator)"
+        r"|org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)"
+        r"|org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$"
+        r"|org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\."
+        r"|java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)"
+        r"|java\.lang\.(Thread|reflect\.Method)\.|jdk\.internal\.reflect\.|sun\.reflect\."
+        r"|java\.security\.AccessController\.|scala\.util\.DynamicVariable\.",
+    ),
+    (
+        "wait",
+        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$|java\.lang\.Object\.wait|java\.lang\.Thread\.(sleep|join|yield|onSpinWait)"
+        r"|java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))"
+        r"|scala\.concurrent\.(Await|impl\.Promise|package\$)|java\.lang\.ref\.ReferenceQueue\."
+        r"|sun\.nio\.ch\.(EPoll|SelectorImpl|KQueue)|io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)"
+        r"|io\.netty\.(channel\.epoll|util)\.[A-Za-z.]*[Ww]ait",
+    ),
+    ("collection", r"scala\.collection\.|scala\.runtime\.|java\.util\.(?!zip|concurrent|jar|regex)"),
+    (
+        "generated",
+        r".*\.(GeneratedClass|GeneratedIterator)|.*(\$\$Lambda|LambdaForm|GeneratedMethodAccessor"
+        r"|GeneratedConstructorAccessor|\$Proxy\d|\.SpecificUnsafeProjection|/0x)",
+    ),
 )
+_ROLES = tuple((role, re.compile(pattern)) for role, pattern in _PATTERNS)
 
 
 def annotate(class_name: str, method: str) -> Role | None:
