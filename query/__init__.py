@@ -1,17 +1,19 @@
 """A run's log and samples, joined with resource indexes, become an explanation and predictions.
 
-    profile(paths) -> Run      read, resolve, assemble, keep as one DuckDB file
-    open_run(path) -> Run      the same file later
-    Run.debug(), Run.predict() the questions
+profile(paths) -> Run      read, resolve, assemble, keep as one DuckDB file
+open_run(path) -> Run      the same file later
+Run.debug(), Run.predict() the questions
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from query.answers import Debug, Header, Prediction, Sweep
-from query.run import Run
+if TYPE_CHECKING:
+    from query.answers import Debug, Header, Prediction, Sweep
+    from query.run import Run
 
 __all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile"]
 
@@ -26,13 +28,32 @@ def profile(
 ) -> Run:
     """Read logs and samples, in any order and each sniffed by content, and keep the profile as a run file.
 
-    `output` is the run file's place, by default in the user's cache, where it is reused while the inputs are
-    unchanged.  `app` chooses among several applications.  `indexes` names resource indexes (NAME-VERSION); by
-    default those that fit the run.  `progress` is told each step in a few words.  Raises CrystalPerfError.
+    `output` is the run file's place, by default in the user's cache.  An existing file is reused while its inputs
+    and indexes are unchanged.  `app` chooses among several applications.  `indexes` names resource indexes
+    (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
+    CrystalPerfError.
     """
-    raise NotImplementedError
+    from query.profile import profile_inputs
+    from query.run import Run
+
+    return Run(profile_inputs(paths, output, app, tuple(indexes), progress))
 
 
 def open_run(path: str | Path) -> Run:
     """The run file that profile() wrote.  Raises IndexFileError where it is none."""
-    raise NotImplementedError
+    from query.run import Run
+
+    return Run(Path(path))
+
+
+def __getattr__(name: str) -> object:
+    # Importing duckdb and numpy takes longer than printing a help text, so the types come when they are asked for.
+    if name in ("Debug", "Header", "Prediction", "Sweep"):
+        from query import answers
+
+        return getattr(answers, name)
+    if name == "Run":
+        from query.run import Run
+
+        return Run
+    raise AttributeError(f"module 'query' has no attribute '{name}'")

@@ -12,7 +12,6 @@ from query.answers import Debug, Finding, FunctionTime, Parts, PathItem, SampleC
 from query.critical import bottleneck, critical_path
 from query.dag import Floats
 from query.execution import Execution
-from query.replay import replay
 
 SKEW = 2.0
 """A stage is skewed where its longest task takes this many times the median."""

@@ -6,22 +6,28 @@ discover → parse → read recordings → align with tasks → decide stacks �
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 import indexes as contract
-from indexes.exports import available, locate, nearest
+from indexes.errors import CrystalPerfError, InputError
+from indexes.exports import available, cache_folder, locate, nearest
 from indexes.schema import resources
 from query import jfr
 from query.align import Seen, assign, clock_shift, task_at
 from query.critical import WallClock
 from query.dag import Floats, Ints
 from query.execution import load
-from query.frameworks import Framework
+from query.frameworks import Framework, get
+from query.inputs import Application, Inputs, SampleFile, discover
 from query.records import Columns, Problems, RunTables, import_stats, objects
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
@@ -38,6 +44,113 @@ class Recorded:
     clock_offset_ms: float
     pid: int | None
     rows: Columns
+
+
+def profile_inputs(
+    paths: Sequence[str | Path], output: Path | None, app: str | None, indexes: Sequence[str], progress: Progress
+) -> Path:
+    """Profile the one application among the paths; returns the run file, which may be an earlier one."""
+    progress("looking at the inputs")
+    inputs = discover(paths)
+    application = _choose(inputs, app)
+    framework = get("spark")
+    place = output or cache_folder() / "runs" / f"{_file_name(application)}.duckdb"
+    signature = _signature(inputs, application)
+    facts = {"inputs": json.dumps(signature), "wanted_indexes": json.dumps(list(indexes))}
+    if signature and _same(place, facts):
+        return place
+    progress("reading the event log")
+    tables = framework.parse(application.log)
+    problems = Problems(inputs.problems)
+    for row in _rows(tables["import_stats"]):
+        problems.add(row["name"], row["severity"], row["origin"], row["first_where"], row["meaning"], row["count"])
+    recordings = _recordings(inputs.samples, problems, progress)
+    assemble(dict(tables), recordings, framework, indexes or None, problems, place, facts, progress)
+    return place
+
+
+def _choose(inputs: Inputs, app: str | None) -> Application:
+    """The application asked for, or the only one.  Of several attempts the last, unless one is named."""
+    found = [each for each in inputs.applications if app in (None, each.app_id, each.name)]
+    known = ", ".join(dict.fromkeys(each.app_id for each in inputs.applications))
+    if not inputs.applications:
+        raise InputError("no event log was found among the inputs; give the log that Spark wrote (spark.eventLog.dir)")
+    if not found:
+        raise InputError(f"--app {app}: not among the inputs; they hold {known}")
+    if len({each.app_id for each in found}) > 1:
+        raise InputError(f"the inputs hold several applications: {known}; choose one with --app ID")
+    return max(found, key=lambda each: (each.started_at_ms or 0.0, each.attempt or ""))
+
+
+def _file_name(application: Application) -> str:
+    name = application.app_id if application.attempt is None else f"{application.app_id}_{application.attempt}"
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+
+
+def _signature(inputs: Inputs, application: Application) -> list[list[object]]:
+    """What tells whether the inputs changed: path, size and time of change of every file; empty where one is a URL."""
+    paths = [part.path for part in application.log.parts] + [each.path for each in inputs.samples]
+    facts: list[list[object]] = []
+    for path in dict.fromkeys(paths):
+        try:
+            status = Path(path).stat()
+        except OSError:
+            return []
+        facts.append([str(Path(path).absolute()), status.st_size, status.st_mtime_ns])
+    return facts
+
+
+def _same(place: Path, facts: dict[str, str]) -> bool:
+    """Whether a run file of this version was made from the same inputs and looked for the same indexes."""
+    try:
+        connection = contract.open_read_only(place, "run")
+    except CrystalPerfError:
+        return False
+    kept = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+    connection.close()
+    names = json.loads(kept.get("indexes", "[]"))
+    hashes = json.dumps([_content_hash(name) for name in names])
+    return (
+        kept["tool_version"] == version("crystalperf")
+        and all(kept.get(key) == value for key, value in facts.items())
+        and kept.get("index_hashes") == hashes
+    )
+
+
+def _content_hash(name: str) -> str | None:
+    """The content hash of an index at hand, None where it is gone."""
+    try:
+        connection = contract.open_read_only(locate(name), "index")
+    except CrystalPerfError:
+        return None
+    row = connection.execute("SELECT value FROM metadata WHERE key = 'content_hash'").fetchone()
+    connection.close()
+    return row[0] if row else None
+
+
+def _recordings(
+    samples: Sequence[SampleFile], problems: Problems, progress: Progress
+) -> Iterator[tuple[str, jfr.Recording]]:
+    for each in samples:
+        if each.kind != "jfr":
+            problems.add(
+                "untimed stacks", "info", each.path, None,
+                "collapsed stacks tell neither thread nor time, so they cannot be tied to tasks; left out",
+            )  # fmt: skip
+            continue
+        progress(f"reading {Path(each.path).name}")
+        try:
+            yield each.path, jfr.read(each.path)
+        except jfr.JfrError as error:
+            problems.add(
+                "unreadable recording", "data loss", each.path, None, f"a recording could not be read: {error}"
+            )
+
+
+def _rows(columns: Columns) -> Iterator[dict[str, Any]]:
+    names = list(columns)
+    for values in zip(*(columns[name].tolist() for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
 def assemble(
@@ -77,7 +190,11 @@ def assemble(
         _insert_stages(connection, tables["stages"])
         _insert_dag(connection)
         _insert(connection, "import_stats", import_stats(problems))
-        connection.execute("INSERT INTO metadata VALUES ('indexes', ?)", [json.dumps(names)])
+        hashes = [_content_hash(name) for name in names]
+        connection.executemany(
+            "INSERT INTO metadata VALUES (?, ?)",
+            [("indexes", json.dumps(names)), ("index_hashes", json.dumps(hashes))],
+        )
         for number in range(len(names)):
             connection.execute(f"DETACH index_{number}")
 
@@ -145,7 +262,7 @@ def _place(
     return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows)
 
 
-def _seen(time: ThreadTime, start_ms: Floats, in_task: np.ndarray, known: np.ndarray) -> Seen:  # type: ignore[type-arg]
+def _seen(time: ThreadTime, start_ms: Floats, in_task: NDArray[np.bool_], known: NDArray[np.bool_]) -> Seen:
     return Seen(
         thread=time.thread[known],
         start_ms=start_ms[known],

@@ -62,7 +62,6 @@ def decide(connection: duckdb.DuckDBPyConnection, table: StackTable, indexes: Se
 
     `indexes` are (alias of an attached index, its name), the framework's own first.
     """
-    names = resources()
     keys = list(table.frames)
     frames = {  # noqa: F841 (read by DuckDB)
         "frame_id": np.arange(len(keys), dtype=np.int32),
@@ -80,32 +79,37 @@ def decide(connection: duckdb.DuckDBPyConnection, table: StackTable, indexes: Se
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
     found = resolve(connection, "frames", indexes)
-    vectors = (
-        " UNION ALL BY NAME ".join(
-            f"SELECT frame_id, '{name}' AS index_name, functions.symbol, {', '.join(f'functions.{each}' for each in names)}"
-            f" FROM {found} AS found JOIN {alias}.functions USING (function_id) WHERE found.index_name = '{name}'"
-            for alias, name in indexes
-        )
-        or f"SELECT NULL::INTEGER AS frame_id, NULL AS index_name, NULL AS symbol, {', '.join(f'0.0 AS {n}' for n in names)} LIMIT 0"
+    columns = ", ".join(f"functions.{name}" for name in resources())
+    vectors = " UNION ALL ".join(
+        f"""
+        SELECT frame_id, found.index_name, functions.symbol, {columns}
+        FROM {found} AS found JOIN {alias}.functions USING (function_id)
+        WHERE found.index_name = '{name}'
+        """
+        for alias, name in indexes
     )
+    if not indexes:  # the same columns without a row
+        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in resources())
+        vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
     connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
     decided = files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8")
-    truncated = {
+    cut = {  # noqa: F841
         "stack_id": np.arange(len(lengths), dtype=np.int32),
         "truncated": np.array(table.truncated, dtype=bool),
-    }  # noqa: F841
+    }
     connection.execute(
         f"""
         INSERT INTO stacks BY NAME
         WITH decided AS ({decided}),
         texts AS (
-            SELECT stack_id, list(concat(class_name, '.', method, CASE WHEN line > 0 THEN ':' || line END) ORDER BY depth)
-                AS frames
+            SELECT
+                stack_id,
+                list(concat(class_name, '.', method, CASE WHEN line > 0 THEN ':' || line END) ORDER BY depth) AS frames
             FROM stack_frames JOIN frames USING (frame_id)
             GROUP BY stack_id
         )
-        SELECT texts.frames, truncated.truncated, decided.*
-        FROM decided JOIN texts USING (stack_id) JOIN truncated USING (stack_id)
+        SELECT texts.frames, cut.truncated, decided.*
+        FROM decided JOIN texts USING (stack_id) JOIN cut USING (stack_id)
         ORDER BY stack_id
         """
     )

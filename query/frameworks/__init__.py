@@ -6,16 +6,18 @@ group `crystalperf.frameworks`, whose entries name such a value; nothing else of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from indexes.errors import InputError
 
 if TYPE_CHECKING:
     from query.execution import Execution
+    from query.logfiles import LogFile
+    from query.records import RunTables
     from query.replay import Schedule
     from query.world import World
 
@@ -42,16 +44,16 @@ class Framework:
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
     replan      what the framework itself would do differently in a changed world, one sentence each
     schedule    the run's properties → the order in which it launches tasks
-    main        arguments of a recorded JVM → executor id, 'driver', or None for a foreign process
+    process     arguments of a recorded JVM → (application id if it says, executor id or 'driver'), None if foreign
     """
 
     name: str
-    parse: Callable[[Any], Mapping[str, Mapping[str, Any]]]
+    parse: Callable[[LogFile], RunTables]
     annotate: Callable[[str, str], Role | None]
     sources: Callable[[str | None], tuple[str, ...]]
     replan: Callable[[Execution, World], tuple[str, ...]]
     schedule: Callable[[str | None], Schedule]
-    main: Callable[[str], str | None]
+    process: Callable[[str], tuple[str | None, str] | None]
 
 
 @cache
