@@ -296,8 +296,8 @@ def symbols(package: str, version: str, functions: Sequence[Function]) -> list[s
 
 
 def text_hash(doc: str, code: str) -> str:
-    """First 16 hex digits of the SHA-256 of documentation and code."""
-    return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """First 10 hex digits of the SHA-256 of documentation and code: what changed between two indexes shows in it."""
+    return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
 def _texts(values: Iterable[str | None]) -> NDArray[np.object_]:

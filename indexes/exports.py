@@ -33,6 +33,41 @@ _MAX_ROWS = 20_000_000
 """Of one table of an export; Spark's largest has 0.3 million."""
 
 
+# What an export leaves out because it follows from the rest.  {alias} is the database; each pair of queries turns the
+# table into the file's columns and back, and the content hash tells whether it did.
+_NAME_IN_SYMBOL = (
+    # spark 4.0.1 org/apache/spark/rdd/RDD#map().inner(+1). → org.apache.spark.rdd.RDD.map.inner
+    "regexp_replace(replace(replace(regexp_replace(regexp_replace(regexp_replace(symbol, '^[^ ]+ [^ ]+ ', ''),"
+    r" '(\(\)|\(\+\d+\))\.$', ''), '\(\)\.', '.', 'g'), '`', ''), '/', '.'), '#', '.', 'g')"
+)
+_CLASS_OF_FUNCTION = "concat_ws('.', nullif(package, ''), replace(f.class_name, '.', '$'))"
+_METHOD_OF_FUNCTION = "split_part(qualified_name, '.', -1)"
+_PACKED = {
+    "functions": "SELECT * EXCLUDE (net, code_net, doc_net) REPLACE ("
+    f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, last_line - first_line AS last_line,"
+    " function_id - enclosing_id AS enclosing_id) FROM {alias}.functions ORDER BY function_id",
+    "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
+    "runtime_names": f"SELECT function_id, nullif(method, {_METHOD_OF_FUNCTION}) AS method,"
+    f" nullif(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{alias}}.runtime_names r"
+    " JOIN {alias}.functions f USING (function_id) ORDER BY function_id, method, class_name",
+    "calls": "SELECT caller_id, callee_id, callee_name FROM {alias}.calls ORDER BY caller_id, callee_name",
+    "build_warnings": "SELECT * FROM {alias}.build_warnings ORDER BY ALL",
+}
+_UNPACKED = {
+    "functions": "SELECT * REPLACE ("
+    f"coalesce(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, first_line + last_line AS last_line,"
+    " function_id - enclosing_id AS enclosing_id), "
+    + ", ".join(
+        f"round(1 - {prefix}cpu::DOUBLE - {prefix}disk::DOUBLE, 3)::FLOAT AS {prefix}net"
+        for prefix in ("", "code_", "doc_")
+    )
+    + " FROM {file} ORDER BY function_id",
+    "runtime_names": f"SELECT function_id, coalesce(method, {_METHOD_OF_FUNCTION}) AS method,"
+    f" coalesce(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{file}} r"
+    " JOIN functions f USING (function_id) ORDER BY class_name, method, function_id",
+}
+
+
 @dataclass(frozen=True)
 class Available:
     """An index that can be used: `path` is a DuckDB file (built) or an export's folder (prebuilt)."""
@@ -139,8 +174,8 @@ def export_index(path: Path, folder: Path) -> Path:
                     continue
                 target = str(beside / f"{table.name}.parquet").replace("'", "''")
                 connection.execute(
-                    f"COPY (SELECT * FROM source.{table.name}) TO '{target}'"
-                    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000)"
+                    f"COPY ({_PACKED[table.name].format(alias='source')}) TO '{target}' (FORMAT parquet,"
+                    " COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000, PARQUET_VERSION v2)"
                 )
             text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
             (beside / "metadata.json").write_text(text + "\n", encoding="utf-8")
@@ -176,11 +211,13 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
             source = folder / f"{table.name}.parquet"
             columns = ", ".join(column.name for column in table.columns)
             try:
-                relation = f"read_parquet('{str(source).replace(chr(39), chr(39) * 2)}')"
-                row = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata('{source}')").fetchone()
+                quoted = str(source).replace("'", "''")
+                relation = f"read_parquet('{quoted}')"
+                row = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata('{quoted}')").fetchone()
                 if row is None or (row[0] or 0) > _MAX_ROWS:
                     raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
-                connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {relation}")
+                rows = _UNPACKED.get(table.name, "SELECT * FROM {file}").format(file=relation)
+                connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
                 reason = str(error).split("\n")[0]
                 raise IndexFileError(f"{source}: not a table of an exported index ({reason})") from error

@@ -6,7 +6,8 @@
 --
 -- A resource is a class of the classifiers.  The list of resources is read from here: every column `code_<resource>`
 -- of `functions` names one.  To add a resource, add its columns beside those of cpu, disk and net and train a model
--- with one more class.  No source text and no documentation text is stored, in either kind of file.
+-- with one more class.  Keys are not declared to DuckDB, whose structures for them would make an index half as large
+-- again; tests check them.  No source text and no documentation text is stored, in either kind of file.
 --
 -- Times are milliseconds since the application started (`runs.started_at_ms`), on the driver's clock, unless the
 -- name says otherwise.  NULL means unknown, never zero.
@@ -21,8 +22,8 @@ CREATE TABLE metadata (                       -- one row per fact on how this fi
 -- part: index --------------------------------------------------------------------------------------------------
 
 CREATE TABLE functions (                      -- one row per function, method, constructor, initialiser or lambda found in the source
-    function_id INTEGER PRIMARY KEY,          -- number within this index, in order of file and line
-    symbol VARCHAR NOT NULL UNIQUE,           -- stable name in the spirit of SCIP: '<package> <version> <path/to/Type#method(+1).>'
+    function_id INTEGER NOT NULL,             -- number within this index, from 0, unique, in order of file and line
+    symbol VARCHAR NOT NULL,                  -- unique, stable name in the spirit of SCIP: '<package> <version> <path/to/Type#method(+1).>'
     language VARCHAR NOT NULL,                -- java, scala, python or cpp
     kind VARCHAR NOT NULL,                    -- function, method, constructor, initialiser (class body, static block) or lambda
     qualified_name VARCHAR NOT NULL,          -- name as the language writes it: org.apache.spark.rdd.RDD.map
@@ -32,7 +33,7 @@ CREATE TABLE functions (                      -- one row per function, method, c
     file VARCHAR NOT NULL,                    -- path relative to the source root, '/' separated
     first_line INTEGER NOT NULL,              -- first line of the function, 1-based, without its documentation
     last_line INTEGER NOT NULL,               -- last line of the function, inclusive
-    text_hash VARCHAR NOT NULL,               -- first 16 hex digits of the SHA-256 of documentation and code
+    text_hash VARCHAR NOT NULL,               -- first 10 hex digits of the SHA-256 of documentation and code
     code_chars INTEGER NOT NULL,              -- characters of code
     doc_chars INTEGER NOT NULL,               -- characters of documentation, 0 where there is none
     code_cpu FLOAT,                           -- probability of cpu by the code classifier; NULL where it was not run

@@ -1,0 +1,202 @@
+"""Do frames find their functions?  Every line of every class file of Spark, asked of the index.
+
+    python lab/names.py spark-4.0.1 JARS SOURCES
+
+JARS is a folder of Spark's jars (pyspark ships them), SOURCES one of the -sources.jar files the index was built from.
+javap reads each class's methods and line tables; each (class, method, line) is resolved in the index.  A class counts
+when its module's sources have a file of the name the class was compiled from.
+
+What javap can tell is the method.  A frame found the right function where the function has that name, or is a lambda
+within it, or is the constructor or initialiser for `<init>` and `<clinit>`.  Whether a method is in the source at all
+is decided by looking for its name after `def`, `val` or before `(` in the text, not by the parser under test.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from indexes.exports import locate
+from indexes.store import attach
+from query.frames import demangle
+from query.resolve import resolve
+
+CLASSES_A_CALL = 1000
+
+_COMPILED_FROM = re.compile(r'^Compiled from "(.+)"')
+_CLASS = re.compile(r"^(?!Compiled)[^ ].*?\b(?:class|interface) ([^\s<{]+)")
+_METHOD = re.compile(r"^  (?! ).*?([^\s(]+)\(.*\).*;$")
+_LINE = re.compile(r"^\s+line (\d+): \d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A method of a class file."""
+
+    class_name: str
+    source: str
+    method: str
+    lines: tuple[int, ...]
+
+
+def read_jar(jar: Path) -> Iterator[Lines]:
+    """The line table of each method in a jar."""
+    with zipfile.ZipFile(jar) as archive:
+        names = [each[: -len(".class")].replace("/", ".") for each in archive.namelist() if each.endswith(".class")]
+    for start in range(0, len(names), CLASSES_A_CALL):
+        # Names with operators ($colon) are safe here: no shell is involved.
+        command = ["javap", "-l", "-p", "-cp", str(jar), *names[start : start + CLASSES_A_CALL]]
+        output = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        yield from _read(output)
+
+
+def _read(output: str) -> Iterator[Lines]:
+    source, class_name, method, lines = "", "", "", list[int]()
+    for text in output.split("\n"):
+        if match := _LINE.match(text):
+            lines.append(int(match[1]))
+            continue
+        if text.startswith("    ") or not text:
+            continue
+        if lines:
+            yield Lines(class_name, source, method, tuple(sorted(set(lines))))
+            lines = []
+        if match := _COMPILED_FROM.match(text):
+            source = match[1]
+        elif text.strip() == "static {};":
+            method = "<clinit>"
+        elif match := _METHOD.match(text):
+            method = "<init>" if match[1] == class_name else match[1]
+        elif match := _CLASS.match(text):
+            class_name = match[1]
+    if lines:
+        yield Lines(class_name, source, method, tuple(sorted(set(lines))))
+
+
+def main(index_name: str, jars: Path, sources: Path) -> None:
+    texts: dict[str, dict[str, str]] = {}
+    for archive_path in sorted(sources.glob("*-sources.jar")):
+        module = archive_path.name.removesuffix("-sources.jar")
+        with zipfile.ZipFile(archive_path) as archive:
+            kept = [each for each in archive.namelist() if each.endswith((".scala", ".java"))]
+            by_name = texts.setdefault(module, {})
+            for each in kept:
+                name = each.rpartition("/")[2]
+                by_name[name] = by_name.get(name, "") + archive.read(each).decode("utf-8", "replace")
+    chosen = [jar for jar in sorted(jars.glob("*.jar")) if jar.name.removesuffix(".jar") in texts]
+    with ThreadPoolExecutor(2) as pool:
+        methods = [
+            (jar.name.removesuffix(".jar"), each)
+            for jar, found in zip(chosen, pool.map(lambda jar: list(read_jar(jar)), chosen), strict=True)
+            for each in found
+        ]
+    everything = len(methods)
+    methods = [(module, each) for module, each in methods if each.source in texts[module]]
+    print(f"{len(chosen)} jars, {everything} methods with lines, {len(methods)} of them in files of the sources")
+
+    owner = np.repeat(np.arange(len(methods)), [len(each.lines) for _, each in methods])
+    columns = {
+        "frame_id": np.arange(len(owner)),
+        "class_name": np.array([methods[at][1].class_name for at in owner], dtype=object),
+        "method": np.array([methods[at][1].method for at in owner], dtype=object),
+        "line": np.concatenate([each.lines for _, each in methods]).astype(np.int32),
+    }
+    connection = duckdb.connect()
+    attach(connection, locate(index_name), "index", "truth")
+    connection.execute("CREATE TABLE frames AS SELECT * FROM columns")
+    del columns["frame_id"]
+    started = time.monotonic()
+    result = resolve(connection, "frames", [("truth", index_name)])
+    seconds = time.monotonic() - started
+    print(f"{len(owner)} frames resolved in {seconds:.1f} s")
+    answers = connection.execute(
+        f"SELECT how, kind, qualified_name, first_line FROM {result} LEFT JOIN truth.functions USING (function_id)"
+        " ORDER BY frame_id"
+    ).fetchall()
+
+    total: Counter[str] = Counter()
+    wrong: Counter[tuple[str, str]] = Counter()
+    examples: dict[str, list[str]] = {}
+    exists: dict[tuple[str, str, str], bool] = {}
+    for at, line, (how, kind, qualified_name, _) in zip(owner, columns["line"], answers, strict=True):
+        module, method = methods[at]
+        meaning = demangle(method.method)
+        key = (module, method.source, meaning.name)
+        if key not in exists:
+            exists[key] = in_source(texts[module][method.source], meaning.name)
+        shown = f"{method.class_name}.{method.method}:{line} → {qualified_name}"
+        if not exists[key] and not meaning.is_lambda:
+            total["not in source"] += 1
+            total["not in source, resolved"] += how in ("line", "name")
+            continue
+        total["in source"] += 1
+        total["resolved"] += how in ("line", "name")
+        if how not in ("line", "name"):
+            examples.setdefault(f"not resolved ({how})", []).append(shown)
+            continue
+        if on_class_line(method, kind, texts[module][method.source]):
+            total["made by the compiler on the class's line"] += 1
+            continue
+        total["told by javap"] += 1
+        if is_right(meaning.name, meaning.is_lambda, kind, qualified_name):
+            total["right"] += 1
+        else:
+            wrong[module, method.class_name] += 1
+            examples.setdefault("another function", []).append(shown)
+
+    for name, count in total.items():
+        print(f"{name:45} {count:9,}")
+    print(f"resolved          {100 * total['resolved'] / total['in source']:.3f} % of lines of methods in the source")
+    print(f"right function    {100 * total['right'] / total['told by javap']:.3f} % of lines where javap can tell")
+    for name, shown_ones in examples.items():
+        print(f"\n{name}: {len(shown_ones)}")
+        for each in shown_ones[:: max(1, len(shown_ones) // 25)]:
+            print("   ", each)
+
+
+def in_source(text: str, name: str) -> bool:
+    """Whether a function of this name is written in the text; constructors always are."""
+    if name in ("<init>", "<clinit>", "$init$"):
+        return True
+    if not name:
+        return False
+    escaped = re.escape(name)
+    after = r"(?![\w$])" if re.fullmatch(r"\w+", name) else ""
+    return bool(
+        re.search(rf"\bdef\s+`?{escaped}{after}|\blazy\s+val\s+{escaped}{after}", text)
+        or re.search(rf"^\s+(?:[\w@<>\[\]?,.&]+\s+)+{escaped}\s*\(", text, re.MULTILINE)
+    )
+
+
+def on_class_line(method: Lines, kind: str | None, text: str) -> bool:
+    """Forwarders to traits and members of case classes: one line, that of the class, while the method is elsewhere."""
+    if method.method in ("<init>", "<clinit>") or len(method.lines) != 1 or kind != "initialiser":
+        return False
+    lines = text.split("\n")
+    line = lines[method.lines[0] - 1] if method.lines[0] <= len(lines) else ""
+    return bool(re.search(r"\b(class|object|trait|enum|new|record|interface)\b", line)) and "def " not in line
+
+
+def is_right(name: str, is_lambda: bool, kind: str, qualified_name: str) -> bool:
+    """Whether a function is what a method's name in a class file says."""
+    if name in ("<init>", "<clinit>", "$init$") and not is_lambda:
+        return kind in ("constructor", "initialiser")
+    parts = qualified_name.split(".")
+    if is_lambda:
+        return name in parts or name in ("", "<init>", "<clinit>", "$init$")
+    return parts[-1] == name
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,105 @@
+-- Which function of an index each frame falls in.
+--
+-- A frame has class, method and line.  The class leads to the file that declares it, the line to the innermost
+-- function of that file around it; that settles lambdas, specialisations, default arguments, forwarders, companions,
+-- local classes and overloads at once.  The method's name decides between functions that share a line, and finds the
+-- function where the line is unknown or, in another version than the index's, not to be relied on.
+--
+-- In:   frames_to_resolve (frame_id, class_name, method, line)
+--       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.frames, best rank first
+--       frame_methods (method, name, is_lambda)                                 query.frames
+--       {index}, the attached index; {exact}, whether it is of the version that ran
+-- Out:  frames_found (frame_id, function_id, how)      how: line, name
+
+-- file_names: what a class or Python path may be called, and the file it stands in.
+-- A Python file counts by its last folders too, where they leave no doubt: its root may lie deeper in the index.
+CREATE OR REPLACE TEMP TABLE file_names AS
+WITH python_files AS (
+    SELECT DISTINCT file, string_split(file, '/') AS parts FROM {index}.functions WHERE language = 'python'
+),
+endings AS (
+    SELECT file, array_to_string(parts[start:], '/') AS name
+    FROM (SELECT file, parts, unnest(range(2, len(parts))) AS start FROM python_files)
+)
+SELECT DISTINCT class_name AS name, file FROM {index}.classes
+UNION ALL
+SELECT file, file FROM python_files
+UNION ALL
+SELECT name, any_value(file) FROM endings GROUP BY name HAVING count(*) = 1;
+
+-- located: each frame with the files of its class by the best name that the index knows; several where several
+-- source roots declare one class.
+CREATE OR REPLACE TEMP TABLE located AS
+WITH class_files AS (
+    SELECT class_name, runtime_class, in_lambda, file
+    FROM frame_classes JOIN file_names ON looked_up = file_names.name
+    QUALIFY rank = min(rank) OVER (PARTITION BY class_name)
+)
+SELECT frame_id, line, name, is_lambda OR in_lambda AS is_lambda, runtime_class, file
+FROM frames_to_resolve
+JOIN class_files USING (class_name)
+JOIN frame_methods USING (method);
+
+-- blocks: the functions of these files once for each 32 lines they touch, so that a line meets few of them.
+CREATE OR REPLACE TEMP TABLE blocks AS
+SELECT
+    file,
+    unnest(range(first_line // 32, last_line // 32 + 1)) AS block,
+    function_id,
+    kind,
+    first_line,
+    last_line,
+    regexp_extract(qualified_name, '[^.:]+$') AS simple_name
+FROM {index}.functions
+WHERE file IN (SELECT DISTINCT file FROM located);
+
+-- By line.  `fits` says whether a function's name is the frame's: a method that shares its line with a lambda or an
+-- anonymous class in it is told from them by that.
+CREATE OR REPLACE TEMP TABLE frames_found AS
+WITH places AS (
+    SELECT DISTINCT file, line, name, is_lambda FROM located WHERE line > 0 AND {exact}
+),
+around AS (
+    SELECT
+        places.*,
+        function_id,
+        last_line - first_line AS extent,
+        CASE
+            WHEN is_lambda THEN kind = 'lambda' OR simple_name = name
+            WHEN name IN ('<init>', '<clinit>', '$init$') THEN kind IN ('constructor', 'initialiser')
+            ELSE simple_name = name
+        END AS fits
+    FROM places
+    JOIN blocks ON blocks.file = places.file AND block = line // 32 AND line BETWEEN first_line AND last_line
+),
+innermost AS (
+    SELECT
+        file, line, name, is_lambda,
+        arg_max(function_id, (fits, -extent, function_id)) AS function_id,
+        max((fits, -extent)) AS quality
+    FROM around
+    GROUP BY ALL
+)
+SELECT frame_id, arg_max(function_id, quality) AS function_id, 'line' AS how
+FROM located JOIN innermost USING (file, line, name, is_lambda)
+GROUP BY frame_id;
+
+-- By name, for the rest: in the frame's own class, else anywhere in the class's file (anonymous classes, whose numbers
+-- the source does not tell).  Of overloads, the one that starts nearest before the line counts.
+INSERT INTO frames_found
+WITH named AS (
+    SELECT file, method, runtime_names.class_name, function_id, first_line
+    FROM {index}.runtime_names JOIN {index}.functions USING (function_id)
+    WHERE file IN (SELECT DISTINCT file FROM located)
+)
+SELECT
+    frame_id,
+    arg_max(
+        function_id,
+        (rtrim(named.class_name, '$') = rtrim(runtime_class, '$'), -abs(coalesce(line, 0) - first_line), -function_id)
+    ),
+    'name'
+FROM located
+JOIN named ON named.file = located.file AND named.method = located.name
+WHERE frame_id NOT IN (SELECT frame_id FROM frames_found)
+GROUP BY frame_id;
