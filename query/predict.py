@@ -20,7 +20,7 @@ import numpy as np
 from indexes import resources
 from indexes.errors import NoAnswerError
 from query.answers import Prediction, StagePrediction
-from query.dag import Floats, Ints
+from query.dag import Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
 from query.replay import Replayed, Slots, replay
@@ -54,9 +54,9 @@ BUFFERING = {
     # A page-cache read-ahead window (Linux: read_ahead_kb = 128); Arrakis (OSDI '14, §2.1) measures the kernel's
     # own share of a small write at several µs. The rate is a SATA disk's.
     "disk": Buffering(128 * 1024, 0.005, 150e6),
-    # TCP's default receive buffer (tcp_rmem's 131072); Arrakis table 1: 3.36 µs of kernel time a packet, here for
-    # each of the 90 segments of 1448 bytes that fill the buffer. The rate is 1 Gbps.
-    "net": Buffering(128 * 1024, 0.30, 125e6),
+    # TCP's default receive buffer (tcp_rmem's 131072). Arrakis table 1: 3.36 µs of kernel time a packet; with
+    # segmentation offload the kernel handles the buffer as two of 64 KiB. The rate is 1 Gbps.
+    "net": Buffering(128 * 1024, 0.0067, 125e6),
 }
 
 KEY_OF_RESOURCE = {"cpu": "cpu_speed", "disk": "disk", "net": "network"}
@@ -106,7 +106,7 @@ def _base_replay(execution: Execution, framework: Framework) -> Replayed:
 
 def _changed_replay(execution: Execution, world: World, framework: Framework, base: Replayed) -> _Outcome:
     names = resources()
-    tasks, dag = execution.tasks, execution.dag
+    tasks = execution.tasks
     schedule = framework.schedule(execution.scheduler)
     assumptions: list[str] = []
     slots = changed_slots(execution, world, assumptions)
@@ -291,13 +291,17 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     if not volumes.peak_memory.any() and not spilled:
         raise NoAnswerError("memory: nothing in the run tells how much of its memory it needed")
     per_slot = [size / max(execution.recorded.cores or 1, 1) for size in usable]
-    needed = volumes.peak_memory + volumes.spill_memory
-    missing_before = np.minimum(np.maximum(needed - per_slot[0], 0.0), volumes.spill_memory)
-    missing = np.maximum(needed - per_slot[1], 0.0)
+    # A task that spilled lacked what it spilled, and every byte its slot gains or loses is one less or more of it;
+    # one that did not spill lacks what of its peak no longer fits.
+    missing = np.where(
+        volumes.spill_memory > 0,
+        np.maximum(volumes.spill_memory - (per_slot[1] - per_slot[0]), 0.0),
+        np.maximum(volumes.peak_memory - per_slot[1], 0.0),
+    )
     # On disk the data are as small as the spills were.
     squeeze = volumes.spill_disk.sum() / volumes.spill_memory.sum() if spilled else 0.5
     rate = execution.recorded.disk or BUFFERING["disk"].rate_bps
-    change_ms = (missing - missing_before) * squeeze * 2 / rate * 1e3
+    change_ms = (missing - volumes.spill_memory) * squeeze * 2 / rate * 1e3
     parts = tasks.parts_ms.copy()
     saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])
     parts[:, disk] += np.maximum(change_ms, 0.0) - saved
@@ -310,7 +314,7 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     ]
 
 
-def _driver_scaled(execution: Execution, world: World):  # type: ignore[no-untyped-def]
+def _driver_scaled(execution: Execution, world: World) -> Dag:
     """The DAG with the CPU part of the driver's intervals under the new CPU speed."""
     ratio = world.ratio("cpu_speed")
     if ratio == 1:

@@ -1,0 +1,171 @@
+"""The DAG of small runs, with numbers one can add up; times in ms."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from query.critical import bottleneck, critical_path
+from query.dag import Dag, Stage, Tasks, build
+from query.replay import Slots, fair, fifo, replay
+from query.timeline import Timeline, company
+
+OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
+
+
+def stage(stage_id: int, start: float, end: float, *, parents: tuple[int, ...] = (), **facts: object) -> Stage:
+    submit = facts.pop("submit", start)
+    return Stage(
+        stage_id, 0, facts.pop("job", stage_id), facts.pop("sql", 1), f"s{stage_id}", parents, submit, start, end
+    )  # type: ignore[arg-type]
+
+
+def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Tasks:
+    """(stage position, launch, finish) rows; every task splits its time by `parts`."""
+    rows = tuple(sorted(rows, key=lambda row: row[1]))
+    number = np.arange(len(rows))
+    launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
+    shares = np.outer(finish - launch, np.array(parts))
+    zero = np.zeros(len(rows), dtype=np.int64)
+    return Tasks(number, np.array([row[0] for row in rows]), zero, zero, launch, finish, shares)
+
+
+def slots(count: int, executors: int = 1) -> Slots:
+    executor = np.repeat(np.arange(executors), count)
+    return Slots(executor, executor, np.zeros(len(executor)), np.full(len(executor), np.inf))
+
+
+def path_of(dag: Dag, tasks: Tasks) -> list[str]:
+    def unseen(start: float, end: float) -> np.ndarray:  # type: ignore[type-arg]
+        return np.array([0, 0, 0, end - start])
+
+    return [piece.node.node_id for piece in critical_path(dag, tasks, unseen)]
+
+
+def test_driver_gaps_become_nodes_and_everything_tiles_the_scope() -> None:
+    stages = [stage(0, 10, 30), stage(1, 35, 60, parents=(0,))]
+    tasks = tasks_of((0, 10, 30), (1, 35, 60))
+    dag = build(stages, tasks, 0, 70, slots=1)
+    dag.check()
+    lengths = [dag.nodes[node].end_ms - dag.nodes[node].start_ms for node in path_of(dag, tasks)]
+    assert path_of(dag, tasks) == ["driver:0", "stage:0.0", "driver:1", "stage:1.0", "driver:2"]
+    assert lengths == [10, 20, 5, 25, 10]
+
+
+def test_the_longer_of_two_parallel_stages_is_on_the_path() -> None:
+    stages = [stage(0, 0, 30), stage(1, 0, 50), stage(2, 50, 60, parents=(0, 1))]
+    tasks = tasks_of((0, 0, 30), (1, 0, 50), (2, 50, 60))
+    dag = build(stages, tasks, 0, 60, slots=2)
+    assert [each for each in path_of(dag, tasks) if each.startswith("stage")] == ["stage:1.0", "stage:2.0"]
+    assert {dag.edges[source, "driver:1"] for source in ("stage:0.0", "stage:1.0")} == {"shuffle"}
+
+
+def test_a_job_of_the_same_query_waits_for_all_that_ended_in_it() -> None:
+    stages = [stage(0, 0, 10), stage(1, 0, 20), stage(2, 25, 30)]
+    dag = build(stages, tasks_of((0, 0, 10), (1, 0, 20), (2, 25, 30)), 0, 30, slots=2)
+    waited = {source for source, target in dag.edges if target == "driver:1"}
+    assert waited == {"stage:0.0", "stage:1.0"}
+    assert dag.edges["stage:0.0", "driver:1"] == "job barrier"
+
+
+def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
+    stages = [stage(0, 0, 40), stage(1, 40, 50, submit=5)]
+    tasks = tasks_of((0, 0, 40), (1, 40, 50))
+    dag = build(stages, tasks, 0, 50, slots=1)
+    assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "driver") == 5
+    assert replay(dag, tasks, tasks.duration_ms, slots(1)).makespan_ms == 50
+
+
+def test_a_retried_stage_follows_its_earlier_attempt() -> None:
+    first, again = stage(3, 0, 10), Stage(3, 1, 3, 1, "s3", (), 12, 12, 20)
+    dag = build([first, again], tasks_of((0, 0, 10), (1, 12, 20)), 0, 20, slots=1)
+    assert nx.has_path(dag.graph(), "stage:3.0", "stage:3.1")
+
+
+def test_an_empty_scope_is_the_driver_alone() -> None:
+    dag = build([], tasks_of(), 0, 25, slots=2)
+    assert [(node.node_id, node.end_ms) for node in dag.nodes.values()] == [("driver:0", 25)]
+
+
+def test_many_small_queries_build_quickly_enough_to_be_linear() -> None:
+    count = 3000
+    stages = [stage(i, 10 * i, 10 * i + 8, sql=i) for i in range(count)]
+    tasks = tasks_of(*((i, 10 * i, 10 * i + 8) for i in range(count)))
+    dag = build(stages, tasks, 0, 10 * count, slots=1)
+    assert len(dag.nodes) == 2 * count + 1
+    assert replay(dag, tasks, tasks.duration_ms, slots(1)).makespan_ms == pytest.approx(10 * count)
+
+
+def test_the_slides_example_sums_the_path_and_not_the_other_operators() -> None:
+    """Slides: 60 ms + 130 ms on the critical path is 190; all four operators together would be 218."""
+    lengths = {0: 60.0, 1: 20.0, 2: 8.0, 3: 130.0}
+    stages = [
+        stage(0, 0, 60),
+        stage(1, 60, 80, parents=(0,)),
+        stage(2, 60, 68, parents=(0,)),
+        stage(3, 60, 190, parents=(0,)),
+    ]
+    tasks = tasks_of(*((i, stages[i].start_ms, stages[i].end_ms) for i in range(4)), parts=(1.0, 0, 0, 0))
+    dag = build(stages, tasks, 0, 190, slots=4)
+    pieces = critical_path(dag, tasks, lambda start, end: np.array([0, 0, 0, end - start]))
+    assert sum(piece.parts_ms[0] for piece in pieces) == pytest.approx(190)
+    assert sum(lengths.values()) == 218
+    assert bottleneck(pieces, ("cpu", "disk", "net")) == "cpu"
+
+
+def test_a_straggler_alone_decides_what_the_end_was_spent_on() -> None:
+    two = tasks_of((0, 0, 10), (0, 0, 30))
+    two.parts_ms[:] = [[10, 0, 0, 0], [0, 0, 30, 0]]
+    assert Timeline(two).between(0, 30).tolist() == pytest.approx([5, 0, 25, 0])
+
+
+def test_company_counts_who_is_on_the_device() -> None:
+    host = np.array([0, 0, 1])
+    start, end = np.zeros(3), np.full(3, 10.0)
+    assert company(host, start, end, np.array([1.0, 1.0, 1.0])).tolist() == [2, 2, 1]
+    assert company(host, start, end, np.array([1.0, 0.0, 1.0])).tolist() == [1, 2, 1]
+
+
+def test_replay_uses_slots_in_waves() -> None:
+    dag = build([stage(0, 0, 20)], tasks_of(*((0, 0, 10) for _ in range(6))), 0, 20, slots=6)
+    tasks = tasks_of(*((0, 0, 10) for _ in range(6)))
+    assert [replay(dag, tasks, tasks.duration_ms, slots(n)).makespan_ms for n in (1, 2, 3, 6, 12)] == [
+        60,
+        30,
+        20,
+        10,
+        10,
+    ]
+
+
+def test_tasks_spread_over_executors_before_they_pile_up() -> None:
+    tasks = tasks_of((0, 0, 10), (0, 0, 10))
+    dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
+    played = replay(dag, tasks, tasks.duration_ms, slots(2, executors=2))
+    assert sorted(slots(2, executors=2).executor[played.slot]) == [0, 1]
+
+
+def test_a_limit_keeps_sequential_stages_sequential() -> None:
+    tasks = tasks_of((0, 0, 10), (0, 10, 20), (0, 20, 30))
+    dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=4)
+    assert replay(dag, tasks, tasks.duration_ms, slots(4), limits=[1]).makespan_ms == 30
+
+
+def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
+    stages = [stage(0, 0, 10, sql=1, job=0), stage(1, 0, 10, sql=2, job=1)]
+    tasks = tasks_of(*((0, 0, 10) for _ in range(4)), *((1, 0, 10) for _ in range(4)))
+    dag = build(stages, tasks, 0, 10, slots=8)
+    first = replay(dag, tasks, tasks.duration_ms, slots(2), fifo)
+    shared = replay(dag, tasks, tasks.duration_ms, slots(2), fair)
+    assert first.node_end_ms["stage:0.0"] == 20
+    assert shared.node_end_ms["stage:0.0"] == 40 or shared.node_end_ms["stage:1.0"] == 40
+    assert shared.launch_ms[tasks.stage == 1].min() == 0
+
+
+def test_a_slot_is_used_only_while_its_executor_lives() -> None:
+    tasks = tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10))
+    dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=3)
+    pool = Slots(np.array([0, 1]), np.array([0, 1]), np.array([0.0, 5.0]), np.array([10.0, np.inf]))
+    played = replay(dag, tasks, tasks.duration_ms, pool)
+    assert sorted(zip(played.slot.tolist(), played.launch_ms.tolist(), strict=True)) == [(0, 0.0), (1, 5.0), (1, 15.0)]

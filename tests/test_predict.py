@@ -1,0 +1,196 @@
+"""Algorithms 1 and 2 on numbers of the paper, and on ones that can be added up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from indexes.errors import NoAnswerError, SettingError
+from query.dag import Stage, Tasks, build
+from query.execution import DriverTime, Execution, Scope, Volumes
+from query.frameworks.spark import SPARK
+from query.predict import Buffering, predict, scale_io, sequential_limits, with_memory
+from query.replay import Slots
+from query.world import Resources, World, parse_settings, recorded_resources, worlds
+
+GIB = float(2**30)
+
+
+def execution(
+    rows: list[tuple[float, float]],
+    parts: tuple[float, float, float, float],
+    *,
+    executors: int = 1,
+    cores: int = 1,
+    memory: float | None = None,
+) -> Execution:
+    """One stage whose tasks are (launch, finish) rows, each splitting its time by `parts`; tasks alternate hosts."""
+    launch, finish = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], float)
+    number = np.arange(len(rows))
+    executor = number % executors
+    zero = np.zeros(len(rows), dtype=np.int64)
+    tasks = Tasks(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts))
+    end = float(finish.max())
+    whole = Stage(0, 0, 0, 0, "s", (), 0, float(launch.min()), end)
+    pool = np.repeat(np.arange(executors), cores)
+    return Execution(
+        scope=Scope("all", 0, end),
+        dag=build([whole], tasks, 0, end, len(pool)),
+        tasks=tasks,
+        volumes=Volumes(zero, zero, zero, zero, zero, zero, zero, np.zeros(len(rows))),
+        slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf)),
+        hosts=("a",) * executors,
+        driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
+        recorded=Resources(executors=executors, cores=cores, memory=memory),
+        scheduler="FIFO",
+        properties={},
+        has_samples=False,
+    )
+
+
+def world(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> World:
+    known = recorded_resources(run.recorded, parse_settings(recorded, lists=False))
+    return worlds(parse_settings(settings, lists=True), known)[0]
+
+
+def predicted(run: Execution, *settings: str) -> float:
+    answer = predict(run, world(run, *settings), SPARK)
+    assert answer.predicted_ms is not None, answer.refused
+    return answer.predicted_ms
+
+
+def test_cpu_speed_scales_the_cpu_part_as_in_section_7_3() -> None:
+    """t·(1 − v + v·s/s′): a quarter of the speed, vectors .15 and .85 (paper §7.3, its base latencies)."""
+    for base, share, expected in ((1583.63, 0.15, 2296.26), (2322.50, 0.85, 8244.88)):
+        run = execution([(0, base)], (share, 0, 1 - share, 0))
+        assert predicted(run, "cpu_speed=0.25x") == pytest.approx(base * (1 - share + share * 4))
+        assert predicted(run, "cpu_speed=0.25x") == pytest.approx(expected, rel=1e-3)
+
+
+def test_twice_the_cores_halve_the_waves_of_independent_cpu_tasks() -> None:
+    run = execution([(0, 10), (10, 20), (20, 30), (30, 40)], (1, 0, 0, 0))
+    assert predicted(run, "cores=2") == 20
+    assert predicted(run, "cores=2x") == 20
+    assert predicted(run, "executors=4") == 10
+
+
+def test_twice_the_cores_do_not_help_tasks_that_share_a_full_network() -> None:
+    """Two tasks on a node then halve each other's bandwidth, so the second wave saves nothing."""
+    run = execution([(0, 10), (10, 20), (20, 30), (30, 40)], (0, 0, 1, 0))
+    assert predicted(run, "cores=2") == pytest.approx(40, rel=0.03)
+    assert predicted(run, "executors=2") == pytest.approx(20, rel=0.03)
+
+
+def test_bandwidth_scales_the_io_part() -> None:
+    run = execution([(0, 100)], (0.5, 0, 0.5, 0))
+    assert predicted(run, "network=10x") == pytest.approx(55, rel=0.01)
+    assert predicted(run, "disk=10x") == pytest.approx(100)
+
+
+def test_no_change_predicts_no_change() -> None:
+    run = execution([(0, 10), (10, 30), (30, 45)], (0.4, 0.3, 0.2, 0.1))
+    for setting in ("cores=1x", "network=1x", "cpu_speed=1x", "memory=1x"):
+        assert predicted(run, setting) == pytest.approx(45)
+
+
+def test_sequential_tasks_beside_idle_slots_stay_sequential() -> None:
+    run = execution([(0, 10), (10, 20), (20, 30)], (1, 0, 0, 0), cores=4)
+    assert sequential_limits(run) == [1]
+    assert predicted(run, "cores=8") == 30
+
+
+def test_algorithm_2_leaves_the_processing_of_buffers() -> None:
+    """10 ms for 10 buffers of 0.2 ms processing each: 2 ms stay, 8 ms halve."""
+    time, data = np.array([10.0]), np.array([1000.0])
+    assert scale_io(time, 2.0, data, Buffering(100, 0.2, 1)).tolist() == [6.0]
+
+
+def test_algorithm_2_clamps_where_processing_exceeds_the_time() -> None:
+    time, data = np.array([10.0]), np.array([1000.0])
+    assert scale_io(time, 0.5, data, Buffering(100, 5.0, 1)).tolist() == [10.0]
+
+
+def with_volumes(run: Execution, **bytes_per_task: float) -> Execution:
+    count = len(run.tasks)
+    changed = {name: np.full(count, size).astype(np.int64) for name, size in bytes_per_task.items()}
+    return replace(run, volumes=replace(run.volumes, **changed))
+
+
+def test_more_memory_helps_only_a_run_that_was_short_of_it() -> None:
+    run = execution([(0, 1000)], (1, 0, 0, 0), memory=GIB)
+    assert predicted(run, "memory=2x") == 1000
+
+
+def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
+    run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
+    run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
+    parts, _ = with_memory(run, world(run, "memory=4x", "disk=1x"))
+    # 150 MB written and read at the default 150 MB/s are 2 s of disk time.
+    assert run.tasks.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
+
+
+def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below() -> None:
+    run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), peak_memory=1 * GIB)
+    assert predicted(run, "memory=0.6x") == 10_000
+    assert predicted(run, "memory=0.2x") > 11_000
+
+
+def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
+    run = execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB)
+    answer = predict(run, world(run, "memory=0.5x"), SPARK)
+    assert answer.predicted_ms is None
+    assert "nothing in the run tells" in answer.refused[0]
+
+
+def test_values_are_read_with_their_units() -> None:
+    read = parse_settings(["network=10Gbps", "disk=500MB/s", "memory=8g", "cores=2,4x"], lists=True)
+    assert read["network"][0].absolute == 1.25e9
+    assert read["disk"][0].absolute == 500e6
+    assert read["memory"][0].absolute == 8 * GIB
+    assert [(value.absolute, value.ratio) for value in read["cores"]] == [(2, None), (None, 4)]
+    assert parse_settings(["memory=8GiB"], lists=False)["memory"][0].absolute == 8 * GIB
+    assert parse_settings(["memory=8GB"], lists=False)["memory"][0].absolute == 8e9
+    assert parse_settings(["network=100Mb/s"], lists=False)["network"][0].absolute == 12.5e6
+    assert parse_settings(["spark.executor.cores=4"], lists=False)["cores"][0].absolute == 4
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("cores", "expected KEY=VALUE"),
+        ("colour=2", "not a resource"),
+        ("cores=-2", "not a value"),
+        ("cores=0", "greater than zero"),
+        ("cores=1.5", "not a value"),
+        ("cores=2GB", "not a value"),
+        ("memory=lots", "not a value"),
+        ("network=10GiB", "not a value"),
+        ("cpu_speed=3", "relative"),
+        ("cores=nanx", "not a value"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_one_sentence(setting: str, sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        parse_settings([setting], lists=True)
+
+
+def test_an_absolute_value_needs_the_recorded_one() -> None:
+    run = execution([(0, 10)], (0, 0, 1, 0))
+    with pytest.raises(NoAnswerError, match="--recorded network="):
+        world(run, "network=10Gbps")
+    assert world(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
+
+
+def test_half_an_executor_is_refused() -> None:
+    run = execution([(0, 10)], (1, 0, 0, 0))
+    with pytest.raises(SettingError, match="no whole number"):
+        world(run, "executors=0.5x")
+
+
+def test_a_list_makes_every_combination() -> None:
+    made = worlds(parse_settings(["cores=2,4", "network=1x,2x"], lists=True), Resources(executors=1, cores=2))
+    assert [each.describe() for each in made] == [
+        "cores=2, network=1x", "cores=2, network=2x", "cores=4, network=1x", "cores=4, network=2x",
+    ]  # fmt: skip
