@@ -58,11 +58,8 @@ def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
     return float(shifts[best]) * BIN_MS
 
 
-def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats, known: dict[int, int]) -> Ints:
-    """The thread of each task, -1 where none fits; tasks are those of one executor, sorted by launch.
-
-    `known` has the thread of tasks (by position) for which the recording itself names it.
-    """
+def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
+    """The thread of each task, -1 where none fits; tasks are those of one executor, sorted by launch."""
     threads = np.unique(seen.thread[seen.in_task])
     count = len(launch_ms)
     result = np.full(count, -1, dtype=np.int64)
@@ -75,18 +72,14 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats, known: dict[int, in
         busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
         idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
         score[:, column] = (busy - idle) / length
-    column_of = {int(thread): column for column, thread in enumerate(threads)}
     occupied_until = np.full(len(threads), -np.inf)
     for task in range(count):
-        if (thread := known.get(task)) is not None and thread in column_of:
-            column = column_of[thread]
-        else:
-            free = occupied_until <= launch_ms[task] + TOLERANCE_MS
-            if not free.any():
-                continue
-            column = int(np.argmax(np.where(free, score[task], -np.inf)))
-            if score[task, column] <= 0:
-                continue
+        free = occupied_until <= launch_ms[task] + TOLERANCE_MS
+        if not free.any():
+            continue
+        column = int(np.argmax(np.where(free, score[task], -np.inf)))
+        if score[task, column] <= 0:
+            continue
         result[task] = threads[column]
         occupied_until[column] = finish_ms[task]
     return result

@@ -264,7 +264,7 @@ class _Counted:
 
     def peek(self, size: int) -> bytes:
         while len(self._ahead) < size:
-            more = self._source.read(size - len(self._ahead))
+            more = self._taken(size - len(self._ahead))
             if not more:
                 break
             self._ahead += more
@@ -274,12 +274,15 @@ class _Counted:
         if self._ahead:
             piece, self._ahead = self._ahead[:size], self._ahead[size:]
         else:
-            try:
-                piece = self._source.read(size)
-            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise DamagedStream(f"is damaged ({error})") from error
+            piece = self._taken(size)
         self.size += len(piece)
         return piece
+
+    def _taken(self, size: int) -> bytes:
+        try:
+            return self._source.read(size)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:  # a member of a zip archive
+            raise DamagedStream(f"is damaged ({error})") from error
 
     def exactly(self, size: int) -> bytes:
         """That many bytes; raises DamagedStream where the source ends before."""

@@ -176,9 +176,9 @@ def assemble(
         if one is not None:
             placed.append(one)
     with contract.create(output, "run", metadata) as connection:
-        names = _attach(connection, indexes, tables, framework, problems)
+        names, stand_ins = _attach(connection, indexes, tables, framework, problems)
         progress("finding the code of the samples")
-        decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)])
+        decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)], stand_ins)
         for one in placed:
             _insert(connection, "samples", one.rows)
         for name, columns in tables.items():
@@ -277,11 +277,12 @@ def _attach(
     tables: RunTables,
     framework: Framework,
     problems: Problems,
-) -> list[str]:
-    """Attach the indexes as index_0, index_1 …; returns their names."""
+) -> tuple[list[str], set[str]]:
+    """Attach the indexes as index_0, index_1 …; returns their names, and those that stand in for another version."""
     version = tables["runs"]["framework_version"][0]
     chosen = list(wanted) if wanted else list(framework.sources(version))
     names: list[str] = []
+    stand_ins: set[str] = set()
     for name in chosen:
         at_hand = {each.name for each in available()}
         found = name if wanted or name in at_hand else nearest(name)
@@ -290,9 +291,10 @@ def _attach(
             continue
         if found != name:
             problems.add("other index", "info", name, None, f"there is no index of {name}; {found} stands in")
+            stand_ins.add(found)
         contract.attach(connection, locate(found), "index", f"index_{len(names)}")
         names.append(found)
-    return names
+    return names, stand_ins
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, columns: Columns) -> None:

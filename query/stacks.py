@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
@@ -57,10 +57,16 @@ class StackTable:
         return number
 
 
-def decide(connection: duckdb.DuckDBPyConnection, table: StackTable, indexes: Sequence[tuple[str, str]]) -> None:
+def decide(
+    connection: duckdb.DuckDBPyConnection,
+    table: StackTable,
+    indexes: Sequence[tuple[str, str]],
+    other_version: Collection[str],
+) -> None:
     """Fill the run's `stacks` table: frames, the deciding one and its vector.
 
-    `indexes` are (alias of an attached index, its name), the framework's own first.
+    `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
+    whose version is not the one that ran.
     """
     keys = list(table.frames)
     frames = {  # noqa: F841 (read by DuckDB)
@@ -78,7 +84,7 @@ def decide(connection: duckdb.DuckDBPyConnection, table: StackTable, indexes: Se
         "frame_id": np.concatenate([_frames(key) for key in table.stacks] or [np.empty(0, dtype=np.int32)]),
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
-    found = resolve(connection, "frames", indexes)
+    found = resolve(connection, "frames", indexes, other_version=other_version)
     columns = ", ".join(f"functions.{name}" for name in resources())
     vectors = " UNION ALL ".join(
         f"""

@@ -31,45 +31,50 @@ def parse(log: LogFile) -> RunTables:
     return tables(collect(log))
 
 
-_PATTERNS: tuple[tuple[Role, str], ...] = (
-    ("task", r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$"),
-    (
-        "idle",
-        r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.(awaitWork|awaitDone))$"
-        r"|org\.apache\.spark\.util\.(RedirectThread|EventLoop\$\$anon\$1\.take|ParentClassLoader)"
-        r"|org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop\$?$"
-        r"|org\.apache\.spark\.deploy\.worker\.",
+# What frames of a Spark process are besides functions: patterns of 'class.method' from its start, first role first.
+_PATTERNS: dict[Role, tuple[str, ...]] = {
+    "task": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
+    "idle": (
+        r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",
+        r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is mostly silent
+        r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
     ),
-    (
-        "scaffolding",
-        r"org\.apache\.spark\.executor\.Executor\$TaskRunner\."
-        r"|org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\."
-        r"|org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\."
-        r"|org\.apache\.spark\.util\.(Utils|SparkErrorUtils|SparkThreadUtils|ThreadUtils|UninterruptibleThread)\$?\."
-        r"|org\.apache\.spark\.(InterruptibleIterator|util\.CompletionIterator)"
-        r"|org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)"
-        r"|org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$"
-        r"|org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\."
-        r"|java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)"
-        r"|java\.lang\.(Thread|reflect\.Method)\.|jdk\.internal\.reflect\.|sun\.reflect\."
-        r"|java\.security\.AccessController\.|scala\.util\.DynamicVariable\.",
+    "wait": (
+        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
+        r"java\.lang\.Object\.wait",
+        r"java\.lang\.Thread\.(sleep|join|yield|onSpinWait)",
+        r"java\.lang\.ref\.ReferenceQueue\.",
+        r"java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))",
+        r"java\.util\.concurrent\.(FutureTask|CompletableFuture)\.(get|await|join|waiting)",
+        r"scala\.concurrent\.(Await|impl\.Promise|package\$)",
+        r"sun\.nio\.ch\.(EPoll|SelectorImpl)",
+        r"io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)",
+        r"org\.apache\.spark\.util\.(KeyLock\.|(Spark)?ThreadUtils\$?\.await)",
+        r"org\.apache\.spark\.rpc\.RpcTimeout\.awaitResult",
     ),
-    (
-        "wait",
-        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$|java\.lang\.Object\.wait|java\.lang\.Thread\.(sleep|join|yield|onSpinWait)"
-        r"|java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))"
-        r"|scala\.concurrent\.(Await|impl\.Promise|package\$)|java\.lang\.ref\.ReferenceQueue\."
-        r"|sun\.nio\.ch\.(EPoll|SelectorImpl|KQueue)|io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)"
-        r"|io\.netty\.(channel\.epoll|util)\.[A-Za-z.]*[Ww]ait",
+    "scaffolding": (
+        r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.",
+        r"org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\.",
+        r"org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\.",
+        r"org\.apache\.spark\.util\.(Utils|SparkErrorUtils|LexicalThreadLocal)\$?\.(\$anonfun\$)?(try|with|log|timeTaken)",
+        r"org\.apache\.spark\.util\.(UninterruptibleThread|CompletionIterator|(Spark)?ThreadUtils)",
+        r"org\.apache\.spark\.InterruptibleIterator\.",
+        r"org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)",
+        r"org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$",
+        r"org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\.",
+        r"java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)",
+        r"java\.lang\.(Thread|reflect\.Method)\.",
+        r"(jdk\.internal|sun)\.reflect\.",
+        r"java\.security\.AccessController\.",
+        r"scala\.util\.DynamicVariable\.",
     ),
-    ("collection", r"scala\.collection\.|scala\.runtime\.|java\.util\.(?!zip|concurrent|jar|regex)"),
-    (
-        "generated",
-        r".*\.(GeneratedClass|GeneratedIterator)|.*(\$\$Lambda|LambdaForm|GeneratedMethodAccessor"
-        r"|GeneratedConstructorAccessor|\$Proxy\d|\.SpecificUnsafeProjection|/0x)",
+    "collection": (r"scala\.(collection|runtime)\.", r"java\.util\.(?!zip|concurrent|jar|regex)"),
+    "generated": (
+        r".*(GeneratedClass|\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
+        r".*\.\$Proxy\d",
     ),
-)
-_ROLES = tuple((role, re.compile(pattern)) for role, pattern in _PATTERNS)
+}
+_ROLES = tuple((role, re.compile("|".join(patterns))) for role, patterns in _PATTERNS.items())
 
 
 def annotate(class_name: str, method: str) -> Role | None:

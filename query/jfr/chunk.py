@@ -23,7 +23,7 @@ HEADER_BYTES = HEADER.size
 MAGIC = b"FLR\0"
 NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
 METADATA, CONSTANT_POOL = 0, 1
-RESUME_EVENTS = 8
+RESUME_EVENTS = 8  # so many events in a row are no accident
 MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
 
 
@@ -195,23 +195,35 @@ def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Wal
 
 
 def _resume(buf: memoryview, pos: int, end: int, types: Set[int] | None) -> int:
-    """First position from which RESUME_EVENTS whole events of known types follow, or events up to `end`."""
+    """Where events of known types follow each other again, at or behind `pos`; `end` if nowhere before it."""
     while types and pos < end:
-        at, events = pos, 0
-        while events < RESUME_EVENTS and at < end:
-            try:
-                size, body = read_varint(buf, at, end)
-                kind, body = read_varint(buf, body, end)
-            except Truncated:
-                break
-            if kind not in types or not body - at < size <= end - at:
-                break
-            at += size
-            events += 1
-        if events == RESUME_EVENTS or (events and at == end):
+        behind, events = _follow(buf, pos, end, end, types)
+        if events == RESUME_EVENTS or (events and behind == end):
+            # What looks like one event may be the rest of the damaged one with whole events in its size.
+            first, _ = _follow(buf, pos, pos + 1, end, types)
+            for inner in range(pos + 1, first):
+                behind, events = _follow(buf, inner, first, end, types)
+                if events == RESUME_EVENTS or (behind == first and events >= 3):
+                    return inner
             return pos
         pos += 1
     return end
+
+
+def _follow(buf: memoryview, pos: int, until: int, end: int, types: Set[int]) -> tuple[int, int]:
+    """(position, number) behind at most RESUME_EVENTS whole events of known types that begin before `until`."""
+    events = 0
+    while events < RESUME_EVENTS and pos < until:
+        try:
+            size, body = read_varint(buf, pos, end)
+            kind, body = read_varint(buf, body, end)
+        except Truncated:
+            break
+        if kind not in types or not body - pos < size <= end - pos:
+            break
+        pos += size
+        events += 1
+    return pos, events
 
 
 def event_body(buf: memoryview, pos: int, kind: int) -> tuple[int, int] | None:

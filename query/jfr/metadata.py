@@ -67,6 +67,11 @@ class Types:
     def ids(self, name: str) -> list[int]:
         return [t.id for t in self.by_id.values() if t.name == name]
 
+    def event_ids(self) -> set[int]:
+        """Types that a damaged chunk's events are recognised by: all that carry a time, metadata and pools."""
+        timed = {t.id for t in self.by_id.values() if any(each.name == "startTime" for each in t.fields)}
+        return timed | {0, 1}
+
     def layout(self, type_id: int) -> Layout | None:
         """The leaves of a type in byte order, or None where the type is unknown or nests without end."""
         if type_id not in self._layouts:

@@ -164,8 +164,9 @@ class Samples:
     `ticks` is what one event stands for in sampler ticks (`samples` of profiler.WallClockSample, else 1).
     `kind` codes SAMPLE_KINDS: EXECUTION jdk.ExecutionSample, NATIVE jdk.NativeMethodSample, CPU jdk.CPUTimeSample,
     WALL profiler.WallClockSample and the jdk.ExecutionSample of an async-profiler that sampled the wall clock (its
-    other events, such as cpu, come as EXECUTION: see Recording.async_profiler_event). `state` codes `state_names`. `period_ns` is the time one tick of the event
-    stands for where the event itself says so (jdk.CPUTimeSample), else 0: see Recording.periods_ns.
+    other events, such as cpu, come as EXECUTION: see Recording.async_profiler_event). `state` codes `state_names`.
+    `period_ns` is the time one tick of the event stands for where the event itself says so (jdk.CPUTimeSample),
+    else 0: see Recording.periods_ns.
     """
 
     time_ns: I64

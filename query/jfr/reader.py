@@ -67,7 +67,7 @@ def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log:
         log.add("plain integers", "error", place, "a chunk whose integers are not compressed is not read")
     else:
         types = _types(buf, raw, None)
-        walked = chunks_.walk(buf, [*chain, raw.metadata_offset], set(types.by_id) if types else None)
+        walked = chunks_.walk(buf, [*chain, raw.metadata_offset], types.event_ids() if types else None)
         types = types or _types(buf, raw, walked)
         if types is None:
             log.add("no metadata", "data loss", place, "a chunk without its type descriptions cannot be read")
