@@ -1,0 +1,218 @@
+"""Fetch the sources of every labelled library: python -m indexer.labels.fetch DIR [--only NAME]…
+
+Each library becomes DIR/NAME/ with nothing but source files; what is there already is left alone. Needs mvn for the
+JVM libraries, pip for the Python ones, apt-get (a Debian bookworm machine, no root) for the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from xml.sax.saxutils import escape
+
+from indexer.labels.libraries import Library, libraries
+from indexes.errors import BuildError, CrystalPerfError, SettingError
+
+_MARK = ".version"
+# Security updates are not wanted of source packages: their upstream tarball is the same.
+_DEBIAN_SOURCES = """\
+deb {mirror} bookworm main
+deb-src {mirror} bookworm main
+deb {mirror}-security bookworm-security main
+"""
+
+
+def fetch(folder: Path, names: frozenset[str] = frozenset()) -> None:
+    """Fill `folder` with the sources of the named libraries, or of all; raises BuildError with the tool's last line."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {library.name for library in libraries()}
+    if unknown := names - known:
+        raise SettingError(f"no library is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    wanted = [
+        library for library in libraries() if (not names or library.name in names) and not _is_there(library, folder)
+    ]
+    # Beside the target, so that the final rename stays on one file system.
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        work = Path(scratch)
+        _fetch_maven([library for library in wanted if library.maven], folder, work)
+        for library in wanted:
+            if library.pypi:
+                _fetch_pypi(library, folder, work)
+        debian = [library for library in wanted if library.debian_source or library.debian_binary]
+        if debian:
+            options = _apt_options(work)
+            for library in debian:
+                _fetch_debian(library, folder, work, options)
+
+
+def _is_there(library: Library, folder: Path) -> bool:
+    mark = folder / library.name / _MARK
+    return mark.is_file() and mark.read_text(encoding="utf-8") == library.version
+
+
+def _fetch_maven(wanted: list[Library], folder: Path, work: Path) -> None:
+    if not wanted:
+        return
+    jars = work / "jars"
+    # One project that copies every jar, because starting Maven once per artifact takes minutes.
+    items = "".join(
+        f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
+        f"<version>{escape(library.version)}</version><classifier>sources</classifier>"
+        f"<outputDirectory>{escape(str(jars / library.name))}</outputDirectory></artifactItem>"
+        for library in wanted
+        for group, artifact in (coordinate.split(":") for coordinate in library.maven)
+    )
+    project = work / "pom.xml"
+    project.write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>sources</groupId><artifactId>sources</artifactId>"
+        "<version>1</version><packaging>pom</packaging><build><plugins><plugin>"
+        "<groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId>"
+        f"<version>3.6.1</version><configuration><artifactItems>{items}</artifactItems></configuration>"
+        "</plugin></plugins></build></project>",
+        encoding="utf-8",
+    )
+    _call(["mvn", "-B", "-q", "-f", str(project), "dependency:copy"], "Maven", work)
+    for library in wanted:
+        target = work / library.name
+        for coordinate in library.maven:
+            artifact = coordinate.split(":")[1]
+            _unzip(jars / library.name / f"{artifact}-{library.version}-sources.jar", target, f"{artifact}/", library)
+        _finish(library, target, folder)
+
+
+def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
+    target, downloads = work / library.name, work / f"{library.name}-downloads"
+    for package in library.pypi:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        # The tested interpreter's wheel, whatever interpreter runs this: a wheel may leave files out for others.
+        pip += ["--python-version=3.11", f"--dest={downloads}", f"{package}=={library.version}"]
+        _call(pip, "pip", work)
+        for wheel in sorted(downloads.glob("*.whl")):
+            _unzip(wheel, target, "", library)
+            wheel.unlink()
+    _finish(library, target, folder)
+
+
+def _apt_options(work: Path) -> list[str]:
+    """apt-get's options for package lists of our own: enabling source packages for all would need root."""
+    mirror = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
+    for name in ("lists/partial", "archives/partial"):
+        (work / "apt" / name).mkdir(parents=True)
+    sources = work / "apt" / "sources.list"
+    sources.write_text(_DEBIAN_SOURCES.format(mirror=mirror), encoding="utf-8")
+    settings = {
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": work / "apt" / "lists",
+        "Dir::Cache": work / "apt",
+        "Dir::Cache::Archives": work / "apt" / "archives",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "true",
+    }
+    options = [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
+    _call(["apt-get", *options, "-qq", "update"], "apt-get", work)
+    return options
+
+
+def _fetch_debian(library: Library, folder: Path, work: Path, options: list[str]) -> None:
+    target, downloads = work / library.name, work / f"{library.name}-downloads"
+    downloads.mkdir()
+    for package in library.debian_source:
+        _call(["apt-get", *options, "-qq", "--download-only", "source", package], "apt-get", downloads)
+        tarball = next(downloads.glob(f"{package}_*.orig.tar.*"))
+        if not tarball.name.startswith(f"{package}_{library.version}"):
+            _warn_of_version(library, tarball.name)
+        _untar(tarball, target, library)
+    for package in library.debian_binary:
+        pinned = f"{package}={library.version}"
+        try:
+            _call(["apt-get", *options, "-qq", "download", pinned], "apt-get", downloads)
+        except BuildError:
+            # Debian drops the version before last; what changed since then is left out by its hash when rebuilding.
+            _call(["apt-get", *options, "-qq", "download", package], "apt-get", downloads)
+            _warn_of_version(library, next(downloads.glob("*.deb")).name)
+        unpacked = downloads / "unpacked"
+        _call(["dpkg-deb", "--extract", str(next(downloads.glob("*.deb"))), str(unpacked)], "dpkg-deb", downloads)
+        _unzip(unpacked / library.archive, target, "", library)
+    _finish(library, target, folder)
+    shutil.rmtree(downloads)
+
+
+def _warn_of_version(library: Library, found: str) -> None:
+    print(
+        f"{library.name}: Debian no longer offers {library.version}, took {found}; functions that changed are left out",
+        file=sys.stderr,
+    )
+
+
+def _unzip(archive: Path, target: Path, prefix: str, library: Library) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        for name in opened.namelist():
+            if not name.endswith("/") and library.wants(prefix + name):
+                _write(target, prefix + name, opened.read(name))
+
+
+def _untar(archive: Path, target: Path, library: Library) -> None:
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            name = "/".join(PurePosixPath(member.name).parts[1:])  # without the tarball's own top folder
+            if member.isfile() and library.wants(name) and (source := opened.extractfile(member)):
+                _write(target, name, source.read())
+
+
+def _write(target: Path, name: str, content: bytes) -> None:
+    path = target / name
+    if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
+        raise BuildError(f"an archive of {target.name} holds the unsafe path {name}; fetch it again")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _finish(library: Library, target: Path, folder: Path) -> None:
+    if not target.is_dir():
+        raise BuildError(f"{library.name} {library.version} holds no source file; its entry in libraries.toml is wrong")
+    (target / _MARK).write_text(library.version, encoding="utf-8")
+    final = folder / library.name
+    if final.exists():
+        shutil.rmtree(final)
+    target.rename(final)
+    print(f"{library.name} {library.version}: {sum(1 for _ in _sources(final))} files", file=sys.stderr)
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and path.name != _MARK)
+
+
+def _call(command: list[str], tool: str, folder: Path) -> None:
+    if not shutil.which(command[0]):
+        raise BuildError(f"{command[0]} is missing: install it, it fetches the sources")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stderr + done.stdout).split("\n") if line.strip()]
+        errors = [line for line in lines if "error" in line.lower() or line.startswith("E:")]
+        raise BuildError(f"{tool} failed: {(errors or lines or ['it said nothing'])[0].strip()}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m indexer.labels.fetch", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="where the sources go; about 1 GB")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one library (may be repeated)")
+    arguments = parser.parse_args()
+    try:
+        fetch(arguments.folder, frozenset(arguments.only))
+    except CrystalPerfError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

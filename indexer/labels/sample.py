@@ -1,0 +1,354 @@
+"""Choose the functions to read: python -m indexer.labels.sample DIR OUT [--seed N].
+
+Hints (words in code, names and paths) choose what is read, so that rare classes are met often enough; a label comes
+from reading alone. OUT gets candidates.tsv (where each function is) and batches/ (what annotators read).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.labels.functions import Located, functions_of
+from indexer.labels.libraries import Library, libraries
+from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexes.errors import CrystalPerfError
+
+TRAINING_SIZES = {"scala": 1200, "java": 2400, "python": 1320, "cpp": 480}
+"""Functions to read for training, by language of the library; multiples of BATCH_SIZE."""
+
+DEVELOPMENT_SIZE = 180
+TRAINING_SHARES = {"disk2": 0.26, "disk1": 0.12, "net2": 0.25, "net1": 0.12, "other": 0.25}
+DEVELOPMENT_SHARES = {"disk2": 0.26, "disk1": 0.09, "net2": 0.26, "net1": 0.09}
+"""Drawn from the hinted strata; the rest is drawn from all functions alike."""
+
+BATCH_SIZE = 60
+DOUBLE_BATCHES = {"scala": 6, "java": 11, "python": 6, "cpp": 3}
+"""Training batches read by two annotators, by language."""
+
+COLUMNS = (
+    *("id", "set", "batch", "library", "version", "file", "first_line", "last_line", "qualified_name"),
+    *("text_hash", "stratum", "weight"),
+)
+"""Of candidates.tsv."""
+
+SHOWN_DOC_CHARS = 600
+SHOWN_CODE_CHARS = 2500
+
+_FEW_HINTS = 2
+_MANY_HINTS = 4
+_PER_FILE = 6
+_PER_CLASS = 5
+_TRIVIAL_SHARE = 0.08  # how much rarer than others functions of one or two plain lines are drawn
+_HUGE_SHARE = 0.1
+_HUGE_LINES = 120
+
+_DISK_CODE = re.compile(
+    r"new (?:java\.io\.)?(?:FileInputStream|FileOutputStream|FileReader|FileWriter|RandomAccessFile|ZipFile|JarFile)|"
+    r"\b(?:FileChannel\.open|J?Files\.\w+\(|FileUtils?\.\w+\(|IOUtils\.copy|Utils\.deleteRecursively|file_io\.\w+\(|"
+    r"gfile\.\w+|shutil\.\w+|tempfile\.\w+|mmap\.|os\.(?:open|read|write|stat|lstat|listdir|scandir|remove|unlink|rename|"
+    r"replace|mkdir|makedirs|rmdir|walk|fsync|chmod|utime|symlink|link|path\.(?:exists|isfile|isdir|getsize|getmtime))\b|"
+    r"f(?:open|read|write|sync|seek|truncate|stat|datasync)\(|(?:pread|pwrite|mmap|unlink|open)\(|(?:fs|fileSystem|dfs|"
+    r"filesystem|fileContext|fc|env_?|dir|directory)(?:\.|->)\w+\(|(?:db|rocksDB|diskManager|diskStore|blockManager|"
+    r"fileManager|fm)(?:\.|->)\w+\()|(?:\.|->)(?:mkdirs?|listFiles|createNewFile|renameTo|lastModified|isDirectory|fsync|"
+    r"listStatus|getFileStatus|globStatus|hflush|hsync|createTempFile|createDirector(?:y|ies)|seek|transferTo|force|"
+    r"truncate|unlink|rmdir|iterdir|touch|read_text|write_text|read_bytes|write_bytes|Append|Sync|Fsync|NewWritableFile|"
+    r"NewSequentialFile|NewRandomAccessFile|GetChildren|DeleteFile|RenameFile|FileExists|deleteRecursively|"
+    r"saveAsTextFile|saveAsObjectFile)\("
+)
+_DISK_STREAM = re.compile(
+    r"(?:\.|->)(?:read\w*|write\w*|flush|skip\w*|copy\w*|delete\w*|exists|open\w*|create\w*|save\w*|load\w*|spill\w*|"
+    r"restore\w*|persist\w*|Read\w*|Write\w*|Flush|Open\w*|Put|Get|Delete|Next|list\w*)\("
+)
+_DISK_NAME = re.compile(
+    r"^(?:read|write|open|load|save|delete|remove|rename|move|copy|flush|sync|list|create|make|mk|spill|snapshot|restore|"
+    r"persist|store|dump|append|truncate|seek|extract|unzip|zip|tar|walk|visit|clean|commit|recover|replay|do|exists|"
+    r"is_?(?:file|dir)|get(?:File|Dir|Size|Length)|_?(?:read|write|open|load|save)|(?:Read|Write|Open|Sync|Flush|New\w*File|"
+    r"Append|Delete))",
+)
+_DISK_PATH = re.compile(
+    r"/(?:file|files|fs|store|storage|disk|archivers|shuffle|snapshot|filesystem|env|table|db|local|file_merging|wal|"
+    r"sort|spilling|lib/io|checkpoint|saved_model|persistence|sstable|streaming/state|hybrid|changelog)/|util/collection/External|"
+    r"(?:File|Files|Directory|Store|Zip|Tar|Disk|Snapshot|Checkpoint|Spill\w*|Shuffle\w*Writer|file|_io|/io|files|RocksDB|"
+    r"storage|saver|archive|FileSystem|Log|Journal|Segment|tarfile|shutil|zipfile|pathlib|mailbox|gzip|os|dbm/\w+)\w*\.\w+$"
+)
+_NET_CODE = re.compile(
+    r"\b(?:new (?:Server|Datagram|Multicast)?Socket\(|socket\.(?:socket|create_connection|getaddrinfo|gethostby\w+)|"
+    r"InetAddress\.get\w+|writeAndFlush|openConnection\(|openStream\(|urlopen\(|HTTPS?Connection|getaddrinfo\(|"
+    r"gethostbyname|ctx\.(?:write|flush|connect|bind|close|read|channel)\(|ask(?:Sync)?\(|askWithRetry|"
+    r"invokeRpc|channelRead0?|fetchBlocks|uploadBlock|sendRpc\w*|sendMessage|transportClient|clientFactory\.createClient|"
+    r"(?:endpoint|endpointRef|driver\w*|master\w*|rpcEnv|stub|namenode|proxy|zk|zooKeeper|client|httpClient|http|conn|"
+    r"connection|session|sock|socket|_sock|channel|chan|transport|producer|consumer|networkClient|gateway|\w+Gateway|"
+    r"peer|bootstrap|pipeline|selector|server|kubernetesClient|admin\w*|remote\w*)(?:\.|->)(?:\w*[sS]end\w*|recv\w*|receive\w*|"
+    r"write\w*|read\w*|connect\w*|accept|bind|listen|execute\w*|request\w*|call\w*|invoke\w*|get\w*|post\w*|put|poll|ask\w*|"
+    r"create\w*|delete\w*|fetch\w*|submit\w*|select\w*|flush|start\w*|shutdown\w*|finish\w*|close|stop|open\w*|register\w*|"
+    r"push\w*|update\w*)\(|grpc\.\w+|requests\.\w+|coordination\w*|connect_to_\w+|collective_\w+|all_reduce\w*|all_gather\w*|"
+    r"broadcast_(?:send|recv)\w*|start_server|server_lib|wait_at_barrier|sess(?:ion)?\.run|_?request_compute_metadata|grpc_\w*(?:read|write|connect|send|recv)\w*\(|"
+    r"Curl_\w*(?:send|recv|conn|read|write)\w*\(|(?:send|recv|sendto|recvfrom|connect|accept|bind|listen|poll)\()|"
+    r"\.(?:sendall|sendto|recv|recv_into|recvfrom|sendmsg|getresponse|connect|accept|voidcmd|sendcmd|putcmd|execute_request)\("
+)
+_NET_STREAM = re.compile(
+    r"(?:\.|->)(?:read\w*|write\w*|flush|send\w*|request\w*|execute\w*|fetch\w*|connect\w*|close|handle\w*|receive\w*|"
+    r"Read\w*|Write\w*|Send\w*|Recv\w*|Connect\w*|Start\w*|call\w*|invoke\w*|respond\w*|notify\w*|all_reduce|reduce\w*|"
+    r"broadcast\w*|gather\w*)\("
+)
+_NET_NAME = re.compile(
+    r"^_?(?:send|recv|receive|connect|accept|bind|listen|fetch|poll|request|ask|call|invoke|execute|submit|handshake|resolve|"
+    r"lookup|open|write|read|flush|push|upload|download|get|post|put|register|heartbeat|reconnect|start|channel|broadcast|"
+    r"transmit|process|do|respond|reply|handle|dispatch|stop|shutdown|close|all_?reduce|reduce|gather|initialize|Curl_|"
+    r"\w+_(?:send|recv|connect|read|write)|(?:Send|Recv|Read|Write|Connect|Start)|\w*(?:Request|Connection|Remote|Socket|"
+    r"Server|Client|Async))"
+)
+_NET_PATH = re.compile(
+    r"/(?:net|network|http|http2|https|socket|rpc|ipc|transport|client|clients|server|channel|quic|resolver|dns|ch|netty|ws|"
+    r"zookeeper|remote|distribute|iomgr|vtls|vauth|protocol|quorum|blob|rest|deploy|kafka\w*|k8s|connect|service|"
+    r"tpu|data_service|dtensor)/|^(?:paramiko|aiohttp|requests|urllib3|s3fs)/|"
+    r"(?:Socket|Http|Rpc|Client|Server|Channel|Connection|Transport|Fetch\w*|Endpoint|Remote\w*|Gateway|Broadcast|socket|"
+    r"ssl|ftplib|smtplib|imaplib|poplib|nntplib|telnetlib|client|server|asyncio/\w+|xmlrpc/\w+|urllib/\w+|http\w*|ftp|"
+    r"cluster_resolver\w*|Kerberos|Netty\w*)\w*\.\w+$"
+)
+_GETTER = re.compile(r"^(?:get|set|is|has|with|to|as)[A-Z_]|^(?:equals|hashCode|toString|__\w+__|size|length)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A function chosen to be read; `weight` carries a development set back to the natural mix (mean 1)."""
+
+    id: str
+    set: str
+    batch: str
+    located: Located
+    stratum: str
+    weight: float
+
+
+def stratum(located: Located) -> str:
+    """`disk2` or `net2` where many words hint at it, `disk1` or `net1` where few do, else `other`.
+
+    It decides which functions are read, never how they are labelled.
+    """
+    device, count = hints(located)
+    return "other" if count < _FEW_HINTS else device + ("2" if count >= _MANY_HINTS else "1")
+
+
+def hints(located: Located) -> tuple[str, int]:
+    """The device that more words of a function hint at, and how strongly they do (0 to 7)."""
+    function = located.function
+    body = function.code[len(function.signature) :] if len(function.code) > len(function.signature) else function.code
+    disk = _hints(body, function.name, located.file, _DISK_CODE, _DISK_STREAM, _DISK_NAME, _DISK_PATH)
+    net = _hints(body, function.name, located.file, _NET_CODE, _NET_STREAM, _NET_NAME, _NET_PATH)
+    return ("disk", disk) if disk >= net else ("net", net)
+
+
+def _hints(
+    body: str,
+    name: str,
+    file: str,
+    operation: re.Pattern[str],
+    stream: re.Pattern[str],
+    verb: re.Pattern[str],
+    place: re.Pattern[str],
+) -> int:
+    """Words of one device: calls that can only be its, stream calls in a place that speaks of it, verbs, the place."""
+    is_there = bool(place.search(f"/{file}"))
+    operations = min(2, len(set(operation.findall(body))))
+    streams = is_there * min(1, len(set(stream.findall(body))))
+    return 2 * operations + streams + bool(verb.search(name)) + is_there
+
+
+def choose(pool: Sequence[Located], size: int, chance: random.Random) -> list[tuple[Located, str]]:
+    """A training sample with the TRAINING_SHARES of strata, spread over libraries, files and classes."""
+    strata = [(located, stratum(located)) for located in _distinct(pool)]
+    chosen: list[tuple[Located, str]] = []
+    missing = 0  # what a stratum lacks is drawn from the next, which hints at the same device less strongly
+    for name, share in TRAINING_SHARES.items():
+        members = [located for located, its in strata if its == name]
+        per_library = Counter(located.library for located in members)
+        keyed = sorted(
+            members,
+            # Each library's chance is the square root of its size, so that large ones do not drown the small.
+            key=lambda located: chance.random() ** (per_library[located.library] ** 0.5 / _worth(located)),
+            reverse=True,
+        )
+        wanted = size - len(chosen) if name == "other" else round(size * share) + missing
+        picked = _capped(keyed, wanted)
+        missing = wanted - len(picked) if name.endswith("2") else 0
+        chosen += [(located, name) for located in picked]
+    return chosen
+
+
+def choose_development(pool: Sequence[Located], size: int, chance: random.Random) -> list[tuple[Located, str, float]]:
+    """A development sample: enriched strata and a uniform draw, with weights back to the pool's natural mix.
+
+    Within a stratum every function has the same chance, from whichever draw it came, so a function's weight is the
+    stratum's size in the pool over its size in the sample, scaled to a mean of 1.
+    """
+    strata = {position: stratum(located) for position, located in enumerate(pool)}
+    drawn: dict[int, None] = {}
+    missing = 0
+    for name, share in DEVELOPMENT_SHARES.items():
+        members = [position for position, its in strata.items() if its == name]
+        wanted = round(size * share) + missing
+        picked = chance.sample(members, min(len(members), wanted))
+        # The share of a device is kept; what its stronger stratum lacks comes from its weaker one.
+        missing = wanted - len(picked) if name.endswith("2") else 0
+        drawn.update(dict.fromkeys(picked))
+    everything = chance.sample(sorted(strata), len(strata))
+    drawn.update(dict.fromkeys([position for position in everything if position not in drawn][: size - len(drawn)]))
+    in_pool, in_sample = Counter(strata.values()), Counter(strata[position] for position in drawn)
+    scale = len(drawn) / sum(in_pool[name] for name in in_sample)
+    return [
+        (pool[position], strata[position], scale * in_pool[strata[position]] / in_sample[strata[position]])
+        for position in drawn
+    ]
+
+
+def show(identifier: str, located: Located) -> str:
+    """A function as an annotator reads it: a heading, documentation, code; long ones cut with a mark."""
+    function = located.function
+    lines = f"{located.file}:{function.first_line}-{function.last_line}"
+    parts = [f"### {identifier} {located.library} {lines} {function.qualified_name}"]
+    code = function.code
+    if function.doc:
+        parts.append(_cut(function.doc, SHOWN_DOC_CHARS))
+        parts.append("---")
+        if located.file.endswith(".py"):
+            code = re.sub(r"[rRuU]?(\"\"\"|''')[\s\S]*?\1\n*", "", code, count=1)
+    parts.append(_cut(code, SHOWN_CODE_CHARS))
+    return "\n".join(parts) + "\n"
+
+
+def training_pools(folder: Path) -> dict[str, list[Located]]:
+    """Every function of the training libraries, by the library's language."""
+    pools: dict[str, list[Located]] = defaultdict(list)
+    for library in libraries():
+        if library.set == "train" and library.name not in FRAMEWORKS:
+            pools[library.language] += functions_of(library, folder)
+    return pools
+
+
+def development_pool(library: Library, folder: Path) -> list[Located]:
+    """Every distinct function of a framework that is not in a reserved file."""
+    return _distinct([located for located in functions_of(library, folder) if not is_reserved(located.file)])
+
+
+def sample(folder: Path, seed: int) -> list[Candidate]:
+    """The candidates of all sets, batch by batch; the same for the same sources, parser and seed."""
+    chosen: list[Candidate] = []
+    chance = random.Random(seed)
+    batches: list[list[tuple[Located, str]]] = []
+    for language, pool in sorted(training_pools(folder).items()):
+        picked = choose(pool, TRAINING_SIZES[language], chance)
+        chance.shuffle(picked)
+        batches += [picked[start : start + BATCH_SIZE] for start in range(0, len(picked), BATCH_SIZE)]
+    chance.shuffle(batches)
+    for number, batch in enumerate(batches):
+        for located, its_stratum in batch:
+            chosen.append(Candidate(f"t{len(chosen):04d}", "train", f"train-{number:03d}", located, its_stratum, 1.0))
+    for library in libraries():
+        if library.name in FRAMEWORKS:
+            drawn = choose_development(development_pool(library, folder), DEVELOPMENT_SIZE, chance)
+            chance.shuffle(drawn)
+            parts = -(-len(drawn) // BATCH_SIZE)
+            for position, (located, its_stratum, weight) in enumerate(drawn):
+                identifier = f"{library.name[0]}{position:04d}" if library.name != "tensorflow" else f"x{position:04d}"
+                batch_name = f"{library.set}-{position * parts // len(drawn):03d}"
+                chosen.append(Candidate(identifier, library.set, batch_name, located, its_stratum, weight))
+    return chosen
+
+
+def write(candidates: Sequence[Candidate], out: Path) -> None:
+    """candidates.tsv and batches/*.txt under `out`."""
+    (out / "batches").mkdir(parents=True, exist_ok=True)
+    texts: dict[str, list[str]] = defaultdict(list)
+    with (out / "candidates.tsv").open("w", encoding="utf-8", newline="") as opened:
+        table = csv.writer(opened, delimiter="\t", lineterminator="\n")
+        table.writerow(COLUMNS)
+        for each in candidates:
+            place, function = each.located, each.located.function
+            row: list[object] = [each.id, each.set, each.batch, place.library, place.version, place.file]
+            row += [function.first_line, function.last_line, function.qualified_name, place.text_hash]
+            row += [each.stratum, f"{each.weight:.4f}"]
+            table.writerow(row)
+            texts[each.batch].append(show(each.id, place))
+    for batch, shown in texts.items():
+        (out / "batches" / f"{batch}.txt").write_text("\n".join(shown), encoding="utf-8")
+
+
+def _distinct(pool: Iterable[Located]) -> list[Located]:
+    seen: set[str] = set()
+    kept: list[Located] = []
+    for located in pool:
+        if located.text_hash not in seen:
+            seen.add(located.text_hash)
+            kept.append(located)
+    return kept
+
+
+def _worth(located: Located) -> float:
+    """How much more often a function is drawn than another of its library and stratum."""
+    return _readability(located) * max(1, hints(located)[1] - 1) ** 2
+
+
+def _readability(located: Located) -> float:
+    function = located.function
+    lines = function.last_line - function.first_line + 1
+    if lines > _HUGE_LINES:
+        return _HUGE_SHARE
+    plain = lines < 3 and len(function.code) < 80
+    return _TRIVIAL_SHARE if plain or (lines < 6 and _GETTER.search(function.name)) else 1.0
+
+
+def _capped(keyed: Sequence[Located], size: int) -> list[Located]:
+    """The first `size` with few per file and class; the limits widen twice, then fewer than `size` are returned."""
+    kept: dict[int, Located] = {}
+    for widening in (1, 2, 4):
+        per_file = Counter((located.library, located.file) for located in kept.values())
+        per_class = Counter(map(_class, kept.values()))
+        for position, located in enumerate(keyed):
+            if len(kept) >= size:
+                break
+            file = (located.library, located.file)
+            full = per_file[file] >= _PER_FILE * widening or per_class[_class(located)] >= _PER_CLASS * widening
+            if position not in kept and not full:
+                kept[position] = located
+                per_file[file] += 1
+                per_class[_class(located)] += 1
+    return list(kept.values())
+
+
+def _class(located: Located) -> tuple[str, str]:
+    return (located.library, located.function.qualified_name.rsplit(".", 1)[0])
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n[… cut, {len(text) - limit} characters more]"
+
+
+def main(report: Callable[[str], None] = print) -> int:
+    parser = argparse.ArgumentParser(prog="python -m indexer.labels.sample", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
+    parser.add_argument("--seed", type=int, default=20210714)
+    arguments = parser.parse_args()
+    try:
+        candidates = sample(arguments.folder, arguments.seed)
+    except CrystalPerfError as error:
+        print(error, file=sys.stderr)
+        return 1
+    write(candidates, arguments.out)
+    counts = Counter((each.set, each.located.library, each.stratum) for each in candidates)
+    for (set_name, library, its_stratum), count in sorted(counts.items()):
+        report(f"{set_name}\t{library}\t{its_stratum}\t{count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
