@@ -1,0 +1,229 @@
+"""Files and folders recognised by content, and put together as applications."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from indexes.errors import InputError
+from query.inputs import Inputs, discover
+from query.logfiles import Part
+
+DATA = Path(__file__).parent / "data" / "eventlog"
+REAL = Path(__file__).parents[2] / "shared" / "real-inputs"
+
+
+def log(app: str, *, attempt: str | None = None, started: int = 1_700_000_000_000, more: str = "") -> str:
+    start = f'{{"Event":"SparkListenerApplicationStart","App Name":"job","App ID":"{app}","Timestamp":{started}'
+    start += f',"App Attempt ID":"{attempt}"}}' if attempt else "}"
+    return f'{{"Event":"SparkListenerLogStart","Spark Version":"4.0.1"}}\n{start}\n{more}'
+
+
+def task(number: int) -> str:
+    return f'{{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task Info":{{"Task ID":{number}}}}}\n'
+
+
+def names(inputs: Inputs) -> set[str]:
+    problems = list(inputs.problems)
+    for each in inputs.applications:
+        problems += each.log.problems
+    return {each.name for each in problems}
+
+
+def parts(inputs: Inputs) -> list[str]:
+    return [os.path.basename(part.member or part.path) for part in inputs.choose().log.parts]
+
+
+def test_content_decides_not_names(tmp_path: Path) -> None:
+    shutil.copy(DATA / "q9-first-lines.lz4", tmp_path / "x.jpg")
+    (tmp_path / "y.jfr").write_text("java.lang.Thread.run;a.b 12\nc;d 1.5\n")
+    (tmp_path / "z.jsonl").write_bytes(gzip.compress(b"FLR\0" + bytes(100)))
+    inputs = discover([tmp_path / "z.jsonl", tmp_path / "y.jfr", tmp_path / "x.jpg"])
+    assert [(each.app_id, each.name) for each in inputs.applications] == [("app-20261121104214-0000", "tpch-q9")]
+    assert [(each.path, each.kind) for each in inputs.samples] == [
+        (str(tmp_path / "y.jfr"), "collapsed"),
+        (str(tmp_path / "z.jsonl"), "jfr"),
+    ]
+    assert inputs.problems == ()
+    assert discover([tmp_path]).applications == inputs.applications  # the same files, found in their folder
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "is a JPEG image"),
+        (b'{"a": 1}\n', "is JSON, but holds no event of Spark"),
+        (b"Hello,\nthis is a text.\n", "is text, but neither"),
+        (b"\0\1\2\3" * 50, "is a binary file"),
+        (b"PK\x03\x04", "the zip archive cannot be read"),
+        (b"\n \n", "is blank"),
+    ],
+)
+def test_a_useless_file_that_was_named_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "given").write_bytes(content)
+    with pytest.raises(InputError, match=reason) as caught:
+        discover([tmp_path / "given"])
+    assert str(caught.value).startswith(f"{tmp_path / 'given'}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_useless_files_in_a_folder_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(log("app-1"))
+    (tmp_path / "picture").write_bytes(b"\xff\xd8\xff\xe0")
+    (tmp_path / "notes.txt").write_text("some notes\n")
+    (tmp_path / "empty").touch()
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    inputs = discover([tmp_path])
+    assert inputs.choose().app_id == "app-1"
+    assert {(each.name, each.count) for each in inputs.problems} == {("other_file", 2), ("unreadable_file", 2)}
+
+
+def test_nothing_useful(tmp_path: Path) -> None:
+    for given, reason in (([], "no input"), ([tmp_path], "holds neither"), ([tmp_path / "no"], "no such file")):
+        with pytest.raises(InputError, match=reason):
+            discover(given)
+    (tmp_path / "stacks").write_text("a;b 1\n")
+    with pytest.raises(InputError, match="only recordings of stack samples"):
+        discover([tmp_path]).choose()
+
+
+def test_several_applications_must_be_chosen_from(tmp_path: Path) -> None:
+    for app in ("app-1", "app-2"):
+        (tmp_path / app).write_text(log(app))
+    inputs = discover([tmp_path])
+    with pytest.raises(InputError, match=r"2 applications, choose one with --app: app-\d \(job\), app-\d \(job\)"):
+        inputs.choose()
+    assert inputs.choose("app-2").log.parts == (Part(str(tmp_path / "app-2")),)
+    with pytest.raises(InputError, match="no application 'app-3' in the input; it holds app-"):
+        inputs.choose("app-3")
+
+
+def test_logs_without_identity_are_told_apart(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(task(1))
+    with pytest.raises(InputError, match="2 applications, choose one with --app: "):
+        discover([tmp_path]).choose()
+    assert discover([tmp_path]).choose("two").log.origin.endswith("two")
+
+
+def test_newest_attempt_and_newest_log_are_taken(tmp_path: Path) -> None:
+    for attempt in (1, 2, 10):
+        content = log("application_1_1", attempt=str(attempt), started=1_700_000_000_000 + attempt)
+        (tmp_path / f"attempt{attempt}").write_text(content)
+    shutil.copy(tmp_path / "attempt2", tmp_path / "again")
+    inputs = discover([tmp_path])
+    assert [each.attempt for each in inputs.applications] == ["10", "2", "1"]
+    assert inputs.choose().attempt == "10"
+    assert inputs.choose("application_1_1/2").attempt == "2"
+    assert names(inputs) == {"several_attempts", "repeated_log"}
+
+
+def test_rolled_log(tmp_path: Path) -> None:
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "events_1_app-1").write_text(log("app-1"))
+    for number in (2, 9, 10, 11):
+        packed = zstandard.ZstdCompressor().compress(task(number).encode())
+        (folder / f"events_{number}_app-1.zstd").write_bytes(packed)
+    (folder / "appstatus_app-1.inprogress").touch()
+    (folder / ".events_1_app-1.crc").write_bytes(b"crc")
+    inputs = discover([folder])
+    assert parts(inputs) == ["events_1_app-1", *(f"events_{number}_app-1.zstd" for number in (2, 9, 10, 11))]
+    assert inputs.problems == ()
+    (gap,) = inputs.choose().log.problems
+    assert (gap.name, gap.severity, gap.count, gap.first_where) == ("missing_part", "data loss", 6, "part 3")
+
+    (folder / "events_10_app-1.compact").write_text(log("app-1"))
+    inputs = discover([tmp_path])
+    assert parts(inputs) == ["events_10_app-1.compact", "events_11_app-1.zstd"]
+    assert names(inputs) == {"compacted_log"}
+
+    (folder / "events_10_app-1.compact").unlink()
+    (folder / "events_1_app-1").unlink()
+    inputs = discover([folder])
+    assert inputs.choose().app_id == "app-1"  # as the names say
+    assert inputs.choose().log.problems[0].count == 7
+
+
+def test_databricks_log(tmp_path: Path) -> None:
+    def part(number: int) -> bytes:
+        event = f'{{"Event":"DBCEventLoggingListenerMetadata","Rollover Number":{number},"SparkContext Id":77}}\n'
+        return (event + (log("app-1") if number == 0 else task(number))).encode()
+
+    (tmp_path / "eventlog").write_bytes(part(3))
+    for number, hour in ((0, 9), (1, 10), (2, 11)):
+        (tmp_path / f"eventlog-2022-01-18--{hour:02}-00.gz").write_bytes(gzip.compress(part(number)))
+    inputs = discover([tmp_path])
+    assert parts(inputs) == [*(f"eventlog-2022-01-18--{hour:02}-00.gz" for hour in (9, 10, 11)), "eventlog"]
+    assert names(inputs) == set()
+    assert inputs.choose().app_id == "app-1"
+    (tmp_path / "eventlog-2022-01-18--10-00.gz").unlink()
+    assert names(discover([tmp_path])) == {"missing_part"}
+
+
+def test_same_names_of_different_applications_are_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "eventlog").write_text(log("app-1"))
+    (tmp_path / "eventlog.gz").write_bytes(gzip.compress(log("app-2").encode()))
+    assert {each.app_id for each in discover([tmp_path]).applications} == {"app-1", "app-2"}
+
+
+def test_zip_of_the_history_server(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "eventLogs", "w") as archive:
+        for attempt in "12":
+            archive.writestr(f"application_1_1_{attempt}.lz4", log("application_1_1", attempt=attempt))
+    inputs = discover([tmp_path / "eventLogs"])
+    assert [each.attempt for each in inputs.applications] == ["2", "1"]
+    with zipfile.ZipFile(tmp_path / "rolled", "w") as archive:
+        for number in (10, 2, 1):
+            archive.writestr(f"eventlog_v2_app-1/events_{number}_app-1", log("app-1") if number == 1 else task(number))
+    inputs = discover([tmp_path / "rolled"])
+    assert parts(inputs) == [f"events_{number}_app-1" for number in (1, 2, 10)]
+    with zipfile.ZipFile(tmp_path / "other", "w") as archive:
+        archive.writestr("readme", "hello")
+    with pytest.raises(InputError, match="a zip archive without an event log"):
+        discover([tmp_path / "other"])
+
+
+def test_start_far_into_the_log(tmp_path: Path) -> None:
+    long = '{"Event":"SparkListenerEnvironmentUpdate","Spark Properties":{"a":"' + "x" * 500_000 + '"}}\n'
+    (tmp_path / "log").write_text(long + log("app-far"))
+    assert discover([tmp_path]).choose().app_id == "app-far"
+
+
+def test_urls(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="reading URLs needs fsspec")
+    (tmp_path / "eventlog_v2_app-1").mkdir()
+    (tmp_path / "eventlog_v2_app-1" / "events_1_app-1").write_text(log("app-1"))
+    for url in (f"file://{tmp_path}", f"file://{tmp_path}/eventlog_v2_app-1/events_1_app-1"):
+        assert discover([url]).choose().app_id == "app-1"
+    with pytest.raises(InputError, match="no such file"):
+        discover([f"file://{tmp_path}/none"])
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs beside the repository")
+def test_real_inputs_under_other_names(tmp_path: Path) -> None:
+    checked = 0
+    for path in sorted((REAL / "spark-eventlog").rglob("*")):
+        if not path.is_file() or path.suffix == ".zip" or path.stat().st_size > 1 << 20:
+            continue
+        (tmp_path / "x").unlink(missing_ok=True)
+        (tmp_path / "x").symlink_to(path)
+        found = []
+        for given in (path, tmp_path / "x"):
+            try:
+                first = discover([given]).applications[0]
+                found.append((first.name, first.started_at_ms))
+            except InputError as error:
+                found.append((str(error).partition(": ")[2], None))
+        assert found[0] == found[1]
+        checked += 1
+    assert checked > 50
