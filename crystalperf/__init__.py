@@ -1,13 +1,28 @@
 """CrystalPerf: where did a dataflow job's time go, and what if its resources were different?
 
-import crystalperf as cp
+    import crystalperf as cp
 
-run = cp.profile(["eventlog/", "executors/"])
-print(run.debug().bottleneck)
-print(run.predict(cores="2x").predicted_ms)
+    run = cp.profile(["eventlog/", "executors/"])
+    print(run.debug().bottleneck)
+    print(run.predict(cores="2x").predicted_ms)
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from indexes.errors import CrystalPerfError
-from query import Debug, Header, Prediction, Run, Sweep, open_run, profile
+from query import open_run, profile
+
+if TYPE_CHECKING:
+    from query import Debug, Header, Prediction, Run, Sweep
 
 __all__ = ["CrystalPerfError", "Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        import query
+
+        return getattr(query, name)
+    raise AttributeError(f"module 'crystalperf' has no attribute '{name}'")

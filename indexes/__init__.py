@@ -1,7 +1,13 @@
-"""What an index and a run file are: the schema, how files are created and opened, and where prebuilt ones lie."""
+"""What an index and a run file are: the schema, how files are created and opened, where prebuilt ones lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from indexes.schema import SCHEMA_VERSION, Column, Kind, Table, resources, table, tables
-from indexes.store import attach, create, open_read_only
+
+if TYPE_CHECKING:
+    from indexes.store import attach, create, open_read_only
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -15,3 +21,12 @@ __all__ = [
     "table",
     "tables",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # duckdb takes longer to import than a help text to print, so it is imported when a file is.
+    if name in ("attach", "create", "open_read_only"):
+        from indexes import store
+
+        return getattr(store, name)
+    raise AttributeError(f"module 'indexes' has no attribute '{name}'")

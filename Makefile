@@ -1,0 +1,58 @@
+# demo   everything from nothing: sets itself up, then explains a recorded Spark run
+# test   sets itself up, then runs every test that needs only Python packages
+# test-all   also installs the indexer (torch) and runs the rest
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench indexes labels check-machine
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RECORDING := lab/recordings/demo-q9
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+demo: $(VENV)/ready
+	@$(BIN)/crystalperf analyze $(RECORDING)
+
+test: $(VENV)/ready-dev
+	@$(BIN)/python -m pytest -q
+
+test-all: $(VENV)/ready-all
+	@$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/ready-dev
+	@$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+bench: $(VENV)/ready-all
+	@$(BIN)/python -m lab.bench
+
+check-machine:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")'): name a newer one with PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is needed and $(PYTHON) lacks it: on Debian and Ubuntu install python3-venv" >&2; exit 1; }
+
+$(VENV)/ready: pyproject.toml | check-machine
+	@echo "setting up $(VENV) …" >&2
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/ready-dev: pyproject.toml | check-machine
+	@echo "setting up $(VENV) for the tests …" >&2
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(VENV)/ready $@
+
+$(VENV)/ready-all: pyproject.toml | check-machine
+	@echo "setting up $(VENV) with the indexer and the lab (torch is large) …" >&2
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,indexer,lab]'
+	touch $(VENV)/ready $(VENV)/ready-dev $@

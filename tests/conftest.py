@@ -1,0 +1,57 @@
+"""What all tests share: no network but the machine's own, and a cache of their own."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
+
+
+class BlockedNetworkError(AssertionError):
+    """A test reached for the network."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Fail any connection that leaves the machine; child processes that may do so say why they are exempt."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family != socket.AF_UNIX and not str(host).startswith(("127.", "::1", "localhost", "10.203.")):
+            raise BlockedNetworkError(f"a test connects to {address}")
+        connect(self, address)
+
+    socket.socket.connect = guarded  # type: ignore[method-assign]
+    yield
+    socket.socket.connect = connect  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests never see the user's cache; prebuilt indexes are unpacked once for the whole session."""
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(scope="session")
+def real_inputs() -> Path:
+    """Public logs and recordings beside the checkout, where somebody put them."""
+    if not REAL_INPUTS.is_dir():
+        pytest.skip("the folder of public real inputs is not beside this checkout")
+    return REAL_INPUTS
+
+
+@pytest.fixture(scope="session")
+def demo() -> Path:
+    """The recorded run that `make demo` explains."""
+    folder = ROOT / "lab" / "recordings" / "demo-q9"
+    if not folder.is_dir():
+        pytest.skip("the demo's recording is not in this checkout")
+    return folder

@@ -1,0 +1,92 @@
+"""The house: who may import whom, who owns which name, and what may not be in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("indexes", "indexer", "query", "cli", "crystalperf")
+MAY_IMPORT = {
+    "indexes": {"indexes"},
+    "indexer": {"indexes", "indexer"},
+    "query": {"indexes", "query"},
+    "cli": {"indexes", "indexer", "query", "cli", "crystalperf"},
+    "crystalperf": {"indexes", "query", "crystalperf"},
+}
+HEAVY = {"torch", "sentence_transformers", "transformers", "tree_sitter", "sklearn"}
+
+
+def imports(path: Path) -> set[str]:
+    """Top-level names that a file imports anywhere, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def files(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_rooms_below_it(room: str) -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files(room)
+        for name in imports(path) & set(ROOMS) - MAY_IMPORT[room]
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", ["indexes", "query", "cli", "crystalperf"])
+def test_only_the_indexer_needs_what_the_indexer_extra_installs(room: str) -> None:
+    assert not {f"{path.relative_to(ROOT)}: {name}" for path in files(room) for name in imports(path) & HEAVY}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_other_distribution_owns_our_names(room: str) -> None:
+    assert set(packages_distributions().get(room, ["crystalperf"])) == {"crystalperf"}
+
+
+def test_nothing_can_run_code_on_loading() -> None:
+    pattern = re.compile(r"\b(pickle|joblib|torch\.load|yaml\.load)\b|\beval\(|\bexec\(")
+    allowed = {"tests/test_house.py"}
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for folder in (*ROOMS, "lab")
+        for path in files(folder)
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if pattern.search(line)
+        and not line.lstrip().startswith("#")
+        and ".eval(" not in line
+        and "never pickle" not in line
+        and str(path.relative_to(ROOT)) not in allowed
+    ]
+    assert not found
+
+
+def test_lines_of_logs_are_never_split_by_splitlines() -> None:
+    assert not [path for path in files("query") if ".splitlines(" in path.read_text(encoding="utf-8")]
+
+
+def test_the_query_side_starts_without_heavy_imports() -> None:
+    code = "import sys, crystalperf; print([m for m in ('duckdb', 'numpy', 'torch', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_sql_file_says_what_a_row_is() -> None:
+    for path in sorted((ROOT / "query" / "sql").glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("-- "), path.name
+        assert re.search(r"^-- one row per ", text, re.MULTILINE), f"{path.name}: no line '-- one row per …'"
