@@ -202,8 +202,8 @@ def _resume(buf: memoryview, pos: int, end: int, types: Set[int] | None) -> int:
             # What looks like one event may be the rest of the damaged one with whole events in its size.
             first, _ = _follow(buf, pos, pos + 1, end, types)
             for inner in range(pos + 1, first):
-                behind, events = _follow(buf, inner, first, end, types)
-                if events == RESUME_EVENTS or (behind == first and events >= 3):
+                _, within = _follow(buf, inner, first, end, types)
+                if within >= 3 and _follow(buf, inner, end, end, types)[1] == RESUME_EVENTS:
                     return inner
             return pos
         pos += 1

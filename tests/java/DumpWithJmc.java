@@ -11,7 +11,6 @@ import org.openjdk.jmc.common.IMCMethod;
 import org.openjdk.jmc.common.IMCStackTrace;
 import org.openjdk.jmc.common.IMCThread;
 import org.openjdk.jmc.common.IMCType;
-import org.openjdk.jmc.common.item.Attribute;
 import org.openjdk.jmc.common.item.IAccessorKey;
 import org.openjdk.jmc.common.item.IItem;
 import org.openjdk.jmc.common.item.IItemIterable;
@@ -34,7 +33,6 @@ public class DumpWithJmc {
         Map<String, Integer> stacks = new HashMap<>();
         for (IItemIterable items : JfrLoaderToolkit.loadEvents(List.of(new File(args[0])))) {
             String type = items.getType().getIdentifier();
-            // The loader renames the JDK's events of before version 9.
             if (!TYPES.contains(type)) {
                 continue;
             }
@@ -42,6 +40,8 @@ public class DumpWithJmc {
             IMemberAccessor<IQuantity, IItem> end = JfrAttributes.END_TIME.getAccessor(items.getType());
             IMemberAccessor<IMCThread, IItem> thread = JfrAttributes.EVENT_THREAD.getAccessor(items.getType());
             IMemberAccessor<IMCStackTrace, IItem> trace = JfrAttributes.EVENT_STACKTRACE.getAccessor(items.getType());
+            // Mission Control maps this field to the event's thread for the JDK's own events only.
+            IMemberAccessor<?, IItem> sampled = member(items, "sampledThread");
             IMemberAccessor<?, IItem> state = member(items, "state");
             IMemberAccessor<?, IItem> samples = member(items, "samples");
             IMemberAccessor<?, IItem> user = member(items, "user");
@@ -60,6 +60,9 @@ public class DumpWithJmc {
                     stack = known;
                 }
                 IMCThread who = thread == null ? null : thread.getMember(item);
+                if (who == null && sampled != null) {
+                    who = (IMCThread) sampled.getMember(item);
+                }
                 out.println("E\t" + type
                     + "\t" + start.getMember(item).longValueIn(UnitLookup.EPOCH_NS)
                     + "\t" + (end == null ? "" : end.getMember(item).longValueIn(UnitLookup.EPOCH_NS))
