@@ -1,0 +1,225 @@
+"""What `crystalperf index …` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from cli.output import progress, say, write, write_json
+from cli.text import grouped
+from indexes import attach, open_read_only, resources
+from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
+from indexes.exports import Available, available, locate
+from indexes.exports import verify as verify_file
+
+if TYPE_CHECKING:
+    from indexer.sources import Source
+
+MOST_SHOWN = 20
+
+
+def known_names() -> list[str]:
+    """Names of the indexes at hand."""
+    return [each.name for each in available()]
+
+
+def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> int:
+    """Build one index and say where it is."""
+    try:
+        from indexer.build import build as build_index
+    except ImportError as error:
+        raise BuildError(
+            f"building an index needs the extra `indexer` ({error.name} is missing): pip install 'crystalperf[indexer]'"
+        ) from error
+    path = build_index(
+        name,
+        _source(name, source) if source else None,
+        output=Path(output) if output else None,
+        model=model or None,
+        progress=sys.stderr.isatty(),
+    )
+    facts = _facts(path)
+    warnings = _count(path, "build_warnings")
+    if as_json:
+        write_json({"name": name, "path": str(path), "warnings": warnings, "metadata": facts})
+    else:
+        write(f"{name}: {grouped(_count(path, 'functions'))} functions in {facts.get('build_seconds', '?')} s\n"
+              f"Kept as {path}\n")  # fmt: skip
+    if warnings:
+        say(f"{warnings} files could not be indexed in full (table build_warnings)")
+    return 0
+
+
+def list_indexes(*, as_json: bool) -> int:
+    """All indexes at hand."""
+    rows = [_listed(each) for each in available()]
+    if as_json:
+        write_json(rows)
+        return 0
+    from cli.render import listing_text
+
+    cells = [
+        [each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10], each["path"]] for each in rows
+    ]
+    empty = "no index yet: `crystalperf index build spark-4.0.1` makes one"
+    write(listing_text(["name", "origin", "functions", "built", "path"], cells, empty))
+    return 0
+
+
+def show(function: str, names: Sequence[str], *, as_json: bool) -> int:
+    """What the indexes know of the functions of that name."""
+    chosen = list(names) or known_names()
+    if not chosen:
+        raise IndexFileError("no index yet; make one with `crystalperf index build spark-4.0.1`")
+    found: list[dict[str, Any]] = []
+    more = 0
+    for name in chosen:
+        with progress() as step:
+            step(f"opening index {name}")
+            connection = open_read_only(locate(name), "index")
+        try:
+            rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
+        finally:
+            connection.close()
+        found += rows
+        more += left
+    if not found:
+        raise InputError(f"{function}: no function of that name in {', '.join(chosen)}")
+    if as_json:
+        write_json(found)
+    else:
+        write("\n".join(_function_text(each) for each in found))
+    if more:
+        say(f"{more} more functions have that name; give more of it")
+    return 0
+
+
+def verify(names: Sequence[str], *, as_json: bool) -> int:
+    """Check indexes against their content hashes; 1 where one of them fails."""
+    results = []
+    for name in names or known_names():
+        path = str(name)
+        try:
+            with progress() as step:
+                step(f"checking {name}")
+                path = str(locate(name))
+                results.append({"name": name, "path": path, "content_hash": verify_file(Path(path)), "problem": None})
+        except CrystalPerfError as error:
+            if len(names) == 1 and not as_json:
+                raise
+            results.append({"name": name, "path": path, "content_hash": None, "problem": str(error)})
+    failed = [each for each in results if each["problem"]]
+    if failed:
+        say("crystalperf: " + "; ".join(str(each["problem"]) for each in failed))
+    if as_json:
+        write_json(results)
+    elif not failed:
+        write("".join(f"{each['name']}: content {each['content_hash']}\n" for each in results) or "no index yet\n")
+    return 1 if failed else 0
+
+
+def _source(name: str, location: str) -> Source:
+    from indexer.sources import open_source
+
+    return open_source(name, [location])
+
+
+def _listed(index: Available) -> dict[str, Any]:
+    """One index, without unpacking a prebuilt one."""
+    import json
+
+    if index.origin == "prebuilt":
+        facts = json.loads((index.path / "metadata.json").read_text(encoding="utf-8"))
+    else:
+        facts = _facts(index.path)
+    return {
+        "name": index.name,
+        "origin": index.origin,
+        "functions": int(facts.get("functions", 0)),
+        "built_at": facts.get("built_at", ""),
+        "content_hash": facts.get("content_hash"),
+        "path": str(index.path),
+    }
+
+
+def _facts(path: Path) -> dict[str, str]:
+    connection = duckdb.connect()
+    try:
+        return attach(connection, path, "index", "listed")
+    finally:
+        connection.close()
+
+
+def _count(path: Path, table: str) -> int:
+    connection = open_read_only(path, "index")
+    try:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+    finally:
+        connection.close()
+
+
+def _matching(
+    connection: duckdb.DuckDBPyConnection, index_name: str, function: str, most: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Functions whose qualified name is, or ends in, the name asked for; and how many more there are."""
+    if not function.strip():
+        raise SettingError("FUNCTION: give a function's name, or the end of it")
+    rows = connection.execute(
+        "SELECT * FROM functions WHERE qualified_name = $1 OR ends_with(qualified_name, '.' || $1) OR symbol = $1"
+        " ORDER BY qualified_name, file, first_line",
+        [function],
+    ).fetchall()
+    names = [each[0] for each in connection.description or ()]
+    found = []
+    for row in rows[: max(most, 0)]:
+        facts = dict(zip(names, row, strict=True))
+        number = facts.pop("function_id")
+        facts.pop("enclosing_id")
+        callers = connection.execute(
+            "SELECT DISTINCT qualified_name FROM calls JOIN functions ON function_id = caller_id WHERE callee_id = ?"
+            " ORDER BY qualified_name",
+            [number],
+        ).fetchall()
+        callees = connection.execute(
+            "SELECT DISTINCT coalesce(qualified_name, callee_name) AS name FROM calls"
+            " LEFT JOIN functions ON function_id = callee_id WHERE caller_id = ? ORDER BY name",
+            [number],
+        ).fetchall()
+        found.append(
+            {
+                "index_name": index_name,
+                **{key: round(value, 4) if isinstance(value, float) else value for key, value in facts.items()},
+                "callers": [each[0] for each in callers],
+                "callees": [each[0] for each in callees],
+            }
+        )
+    return found, len(rows) - len(found)
+
+
+def _function_text(facts: dict[str, Any]) -> str:
+    def vector(prefix: str) -> str:
+        if facts.get(f"{prefix}{resources()[0]}") is None:
+            return "none"
+        return "  ".join(f"{name} {facts[prefix + name]:.0%}" for name in resources())
+
+    def names(key: str) -> str:
+        listed = facts[key]
+        return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "none known"
+
+    from cli.text import printable
+
+    lines = [
+        f"{facts['qualified_name']}",
+        f"  where       {facts['index_name']}  {facts['file']}:{facts['first_line']}-{facts['last_line']}",
+        f"  resources   {vector('')}   (confidence {facts['confidence']:.0%})",
+        f"  by code     {vector('code_')}",
+        f"  by its doc  {vector('doc_')}",
+        f"  called by   {names('callers')}",
+        f"  calls       {names('callees')}",
+        f"  symbol      {facts['symbol']}",
+    ]
+    return "\n".join(printable(each) for each in lines) + "\n"

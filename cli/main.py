@@ -1,0 +1,421 @@
+"""The command line: what can be typed, and what a script may rely on.
+
+    0    an answer, on stdout
+    1    the content of an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty
+         (except that `predict --json` prints the refusal)
+    2    the command line cannot be parsed; nothing else ever exits with 2
+    130  interrupted
+
+Only the standard library and typer are imported here, so that `--help` and shell completion are quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(name="crystalperf", rich_markup_mode=None, context_settings=_SETTINGS, pretty_exceptions_enable=False)
+index_app = typer.Typer(rich_markup_mode=None, context_settings=_SETTINGS)
+app.add_typer(index_app, name="index", short_help="build, list, inspect and compare resource indexes")
+
+
+# Shell completion ---------------------------------------------------------------------------------------------------
+
+
+def _complete_run(incomplete: str) -> list[str]:
+    from cli.runs import kept_runs
+
+    return [name for name in kept_runs() if name.startswith(incomplete)]
+
+
+def _complete_index(incomplete: str) -> list[str]:
+    from cli.index_commands import known_names
+
+    return [name for name in known_names() if name.startswith(incomplete)]
+
+
+def _complete_setting(incomplete: str) -> list[str]:
+    from query.world import ALIASES, KEYS
+
+    return [f"{key}=" for key in (*KEYS, *ALIASES) if key.startswith(incomplete)]
+
+
+# Options that several commands have ---------------------------------------------------------------------------------
+
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...", help="event logs and recordings, files or folders, in any order", show_default=False
+    ),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="a run file, the name of a run kept in the cache, or a log",
+        show_default=False,
+        autocompletion=_complete_run,
+    ),
+]
+Scope = Annotated[
+    str, typer.Option("--scope", metavar="SCOPE", help="all, sql:ID, job:ID, or START..END in ms since the start")
+]
+App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to take, where the logs hold several")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="RUN", help="keep the run file there instead of in the cache")
+]
+Indexes = Annotated[
+    list[str],
+    typer.Option(
+        "--index",
+        metavar="NAME",
+        help="resource index to use, as NAME-VERSION; may be repeated",
+        show_default=False,
+        autocompletion=_complete_index,
+    ),
+]
+IndexName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="index, as NAME-VERSION", show_default=False, autocompletion=_complete_index),
+]
+# Taken out of the arguments before they are parsed, so that it may stand anywhere; declared to be in the help.
+Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error, for a bug report")]
+
+
+# Commands -----------------------------------------------------------------------------------------------------------
+
+
+@app.callback(invoke_without_command=True)
+def crystalperf(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="print the versions of the tool and its schema")] = False,
+    traceback: Traceback = False,
+) -> None:
+    """say where the time of a dataflow job went, and what if its resources were different
+
+    \b
+    Example:
+      crystalperf analyze eventlog_v2_app-1 recordings/*.jfr
+    """
+    if version:
+        from cli.output import write
+        from cli.version import version_line
+
+        write(version_line() + "\n")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        _show_help(context)
+
+
+@app.command()
+def analyze(
+    paths: Paths,
+    output: Output = "",
+    app_id: App = "",
+    index: Indexes = [],  # noqa: B006 - typer reads the default and makes a new list of it
+    as_json: AsJson = False,
+) -> int:
+    """say what holds a job up, where its time went and what would help
+
+    \b
+    Example:
+      crystalperf analyze eventlog_v2_app-1 recordings/*.jfr
+    """
+    from cli.answering import analyze as answer
+
+    return answer(paths, output, app_id, index, as_json=as_json)
+
+
+@app.command()
+def profile(
+    paths: Paths,
+    output: Output = "",
+    app_id: App = "",
+    index: Indexes = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """read logs and recordings and keep them as one run file
+
+    \b
+    Example:
+      crystalperf profile eventlog_v2_app-1 recordings/*.jfr -o q9.duckdb
+    """
+    from cli.answering import profile as answer
+
+    return answer(paths, output, app_id, index, as_json=as_json)
+
+
+@app.command()
+def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
+    """show the critical path, the time on each resource along it and the bottleneck
+
+    \b
+    Example:
+      crystalperf debug q9.duckdb --scope sql:3
+    """
+    from cli.answering import debug as answer
+
+    return answer(run, scope, as_json=as_json)
+
+
+@app.command()
+def predict(
+    run: RunName,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="what would be different: executors, cores, cpu_speed, memory, disk or network; absolute (8, 8GiB,"
+            " 500MB/s, 10Gbps) or relative to the run (2x); may be repeated; a list (cores=2,4,8) makes a table",
+            show_default=False,
+            autocompletion=_complete_setting,
+        ),
+    ],
+    recorded: Annotated[
+        list[str],
+        typer.Option(
+            "--recorded",
+            metavar="KEY=VALUE",
+            help="what the run had, where its log does not tell; may be repeated",
+            show_default=False,
+            autocompletion=_complete_setting,
+        ),
+    ] = [],  # noqa: B006
+    scope: Scope = "all",
+    as_json: AsJson = False,
+) -> int:
+    """predict the runtime with other resources
+
+    \b
+    Example:
+      crystalperf predict q9.duckdb --set cores=2,4,8 --set network=10Gbps --recorded network=1Gbps
+    """
+    from cli.answering import predict as answer
+
+    return answer(run, settings, recorded, scope, as_json=as_json)
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="one SELECT", show_default=False)],
+    run: Annotated[
+        str,
+        typer.Option("--run", metavar="RUN", help="run to ask", show_default=False, autocompletion=_complete_run),
+    ] = "",
+    index: Indexes = [],  # noqa: B006
+    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of objects, all rows")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV with a header, all rows")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="rows of the table, 0 for all")] = 40,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0, metavar="SECONDS", help="give up after that time, 0 for never")
+    ] = 0.0,
+) -> int:
+    """ask a run file and indexes in SQL, read-only
+
+    \b
+    Tables of a run: runs jobs stages tasks executors nodes edges samples stacks
+    sql_executions operators import_stats. Tables of indexes, with index_name:
+    functions classes runtime_names calls build_warnings. SHOW TABLES and
+    DESCRIBE tell more.
+
+    \b
+    Example:
+      crystalperf sql --index spark-4.0.1 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
+    """
+    from cli.sqldoor import ask
+
+    return ask(statement, run, index, as_json=as_json, as_csv=as_csv, limit=limit, timeout_s=timeout)
+
+
+@app.command()
+def setup(
+    framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="spark", show_default=False)],
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="DIR", help="where recordings are written; must exist on every node")
+    ] = "/tmp",
+    as_json: AsJson = False,
+) -> int:
+    """print what a job needs to leave a log and samples, ready to paste
+
+    \b
+    Example:
+      crystalperf setup spark >> conf/spark-defaults.conf
+    """
+    from cli.setup_text import setup as answer
+
+    return answer(framework, folder, as_json=as_json)
+
+
+@index_app.callback(invoke_without_command=True)
+def index(context: typer.Context) -> None:
+    """build, list, inspect and compare resource indexes
+
+    \b
+    Example:
+      crystalperf index list
+    """
+    if context.invoked_subcommand is None:
+        _show_help(context)
+
+
+@index_app.command("build")
+def index_build(
+    name: IndexName,
+    source: Annotated[
+        str, typer.Option("--source", metavar="PATH", help="a directory or an archive of sources, instead of Maven's")
+    ] = "",
+    model: Annotated[
+        str,
+        typer.Option("--model", metavar="MODEL", help="embedding model, a hub name or a path, not the built-in one"),
+    ] = "",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="keep the index there instead of in the cache")
+    ] = "",
+    as_json: AsJson = False,
+) -> int:
+    """index a framework's source: every function and the resource it needs
+
+    \b
+    Example:
+      crystalperf index build spark-4.0.1
+    """
+    from cli.index_commands import build
+
+    return build(name, source, model, output, as_json=as_json)
+
+
+@index_app.command("list")
+def index_list(as_json: AsJson = False) -> int:
+    """list the indexes that are there, shipped and built
+
+    \b
+    Example:
+      crystalperf index list
+    """
+    from cli.index_commands import list_indexes
+
+    return list_indexes(as_json=as_json)
+
+
+@index_app.command("show")
+def index_show(
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION", help="a function's name, or the end of it", show_default=False)
+    ],
+    index: Indexes = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """show what an index knows of a function
+
+    \b
+    Example:
+      crystalperf index show BlockManager.getRemoteBytes --index spark-4.0.1
+    """
+    from cli.index_commands import show
+
+    return show(function, index, as_json=as_json)
+
+
+@index_app.command("verify")
+def index_verify(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="indexes, all by default", show_default=False, autocompletion=_complete_index
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """check that an index holds what its content hash says
+
+    \b
+    Example:
+      crystalperf index verify spark-4.0.1
+    """
+    from cli.index_commands import verify
+
+    return verify(names or [], as_json=as_json)
+
+
+# The contract -------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:  # a terminal that cannot show a character shows its code
+            reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; every error has been said on stderr by then."""
+    arguments, traceback = _without_traceback(arguments)
+    try:
+        code = typer.main.get_command(app).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
+        return 130
+    except Exception as error:
+        if traceback:
+            import traceback as printer
+
+            printer.print_exception(error)
+        return _explain(error, arguments)
+
+
+def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The arguments without `--traceback`, and whether it was among them; after `--` it is an ordinary word."""
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    options = [each for each in arguments[:end] if each != "--traceback"]
+    return [*options, *arguments[end:]], len(options) < end
+
+
+def _explain(error: Exception, arguments: Sequence[str]) -> int:
+    """Say an error in one sentence and return its exit code."""
+    usage = getattr(error, "format_message", None)
+    if usage is not None:  # typer's own: the command line cannot be parsed
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "crystalperf"
+        _say(f"{usage().rstrip('.')}; see '{path} --help'")
+        return 2
+    from indexes.errors import CrystalPerfError
+
+    if isinstance(error, CrystalPerfError):
+        _say(str(error))
+    elif isinstance(error, MemoryError):
+        _say("memory ran out; take a smaller part of the input, or a machine with more of it")
+    else:
+        import shlex
+
+        what = " ".join(str(error).split()) or "no message"
+        _say(
+            f"a bug of CrystalPerf ({type(error).__name__}: {what}); please report it with what"
+            f" `crystalperf --traceback {shlex.join(arguments)}` prints"
+        )
+    return 1
+
+
+def _say(message: str) -> None:
+    from cli.output import say
+
+    say(f"crystalperf: {message}")
+
+
+def _show_help(context: typer.Context) -> None:
+    from cli.output import write
+
+    write(context.get_help() + "\n")
+
+
+if __name__ == "__main__":
+    main()

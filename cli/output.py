@@ -1,0 +1,117 @@
+"""What goes to stdout and what to stderr.
+
+An answer is complete before its first character is written, so that stdout stays empty on failure.  Messages and
+progress go to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO
+
+from cli.text import cut_right, printable
+
+PROGRESS_AFTER_S = 0.5
+"""Work that takes less passes without a word."""
+
+
+def write(text: str) -> None:
+    """Write an answer, or a part of one, to stdout.
+
+    A reader that has seen enough and closed the pipe (`| head -1`) ends the command in silence and without an error.
+    Raises CrystalPerfError where stdout cannot take the answer, for example on a full disk.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise SystemExit(0) from None
+    except OSError as error:
+        _silence(sys.stdout)
+        _cannot_write(error)
+
+
+def write_json(answer: Any) -> None:
+    """Write an answer as JSON; in ASCII, because names in it are strangers' and some end on a terminal."""
+    write(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+
+
+def say(message: str) -> None:
+    """One line on stderr."""
+    with suppress(OSError):
+        print(printable(message), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Yields a function that is told each step in a few words; a terminal shows the present one, in one line."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda _step: None
+        return
+    line = _Line(sys.stderr)
+    try:
+        yield line.step
+    finally:
+        line.clear()
+
+
+class _Line:
+    """The one line on a terminal that says what is being done, and for how long the whole has taken."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begin = time.monotonic()
+        self._lock = threading.Lock()
+        self._step = ""
+        self._visible = False
+        # A first step that is a long one must show up without a second step to trigger it.
+        self._timer = threading.Timer(PROGRESS_AFTER_S, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def step(self, text: str) -> None:
+        self._step = text
+        if time.monotonic() - self._begin >= PROGRESS_AFTER_S:
+            self._show()
+
+    def clear(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._begin = float("inf")
+            if self._visible:
+                self._put("")
+
+    def _show(self) -> None:
+        with self._lock:
+            seconds = time.monotonic() - self._begin
+            if self._step and seconds >= 0:
+                self._visible = True
+                self._put(f"{seconds:5.1f} s  {cut_right(printable(self._step), 68)}")
+
+    def _put(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write("\r\x1b[K" + text)
+            self._stream.flush()
+
+
+def _silence(stream: TextIO) -> None:
+    # The interpreter flushes once more at its end, and would complain then.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError, ValueError):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _cannot_write(error: OSError) -> NoReturn:
+    from indexes.errors import CrystalPerfError
+
+    raise CrystalPerfError(
+        f"standard output: cannot be written ({error.strerror or error}); make room, or send it elsewhere"
+    ) from error

@@ -1,0 +1,82 @@
+"""Which run a user means: a run file, the name of one that is kept in the cache, or a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.text import printable
+
+if TYPE_CHECKING:
+    from query.run import Run
+
+_DUCKDB_MAGIC = (8, b"DUCK")
+_NAMES_SHOWN = 8
+
+
+def runs_folder() -> Path:
+    """Where `analyze` and `profile` keep run files unless told otherwise."""
+    from indexes.exports import cache_folder
+
+    return cache_folder() / "runs"
+
+
+def kept_runs() -> list[str]:
+    """The names of the runs in the cache, the newest first."""
+    try:
+        files = [each for each in runs_folder().glob("*.duckdb") if not each.name.startswith(".")]
+        return [each.stem for each in sorted(files, key=lambda each: -each.stat().st_mtime)]
+    except OSError:
+        return []
+
+
+def find_run(text: str) -> Run:
+    """The run that the user means; a log is profiled on the spot, and kept in the cache.
+
+    Raises InputError where there is none, and whatever opening or profiling raises.
+    """
+    import query
+    from cli.output import progress, say
+    from indexes.errors import InputError
+
+    path = Path(text)
+    exists = _exists(path)
+    if not exists and "://" not in text:
+        kept = runs_folder() / f"{text.removesuffix('.duckdb')}.duckdb"
+        if "/" not in text and _exists(kept):
+            return query.open_run(kept)
+        names = kept_runs()
+        have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
+        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        raise InputError(
+            f"{text}: neither a file nor the name of a run ({have}{more}); make one with `crystalperf analyze LOG`"
+        )
+    if exists and path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb"):
+        return query.open_run(path)
+    with progress() as step:
+        run = query.profile([text], progress=step)
+    say(f"profiled {printable(text)} without recordings beside it; kept as {run_word(run.path)}")
+    return run
+
+
+def run_word(path: Path) -> str:
+    """How a user would name a run file in the next command: by its name where it lies in the cache."""
+    return path.stem if path.parent == runs_folder() else str(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long for the file system, or with a NUL
+        return False
+
+
+def _is_duckdb(path: Path) -> bool:
+    from indexes.errors import InputError
+
+    offset, magic = _DUCKDB_MAGIC
+    try:
+        with path.open("rb") as stream:
+            return stream.read(offset + len(magic))[offset:] == magic
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from error
