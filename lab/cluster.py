@@ -74,12 +74,13 @@ class Cluster:
     config: ClusterConfig
     master_url: str
     driver_node: Node
+    driver_cgroups: list[Path]
     logs: Path
     work: Path
 
     def driver_command(self, command: Sequence[str]) -> list[str]:
         """The command that runs a driver on the driver's (never shaped) node."""
-        return command_on(self.driver_node, command, in_namespace=self.config.namespaces, cgroups=[])
+        return command_on(self.driver_node, command, in_namespace=self.config.namespaces, cgroups=self.driver_cgroups)
 
 
 def cluster_nodes(config: ClusterConfig) -> tuple[Node, list[Node]]:
@@ -89,10 +90,11 @@ def cluster_nodes(config: ClusterConfig) -> tuple[Node, list[Node]]:
     address read each other's shuffle files from disk and leave the network out.
     """
     base, first = (SUBNET, 2) if config.namespaces else ("127.0.77", 2)
-    driver = Node("driver", f"{base}.{first}")
+    protected = config.slot_cpu_cores is not None
+    driver = Node("driver", f"{base}.{first}", protected=protected)
     cpu = None if config.slot_cpu_cores is None else config.slot_cpu_cores * config.slots
     workers = [
-        Node(f"w{i}", f"{base}.{first + i}", config.network_bps, cpu, config.node_memory_bytes)
+        Node(f"w{i}", f"{base}.{first + i}", config.network_bps, cpu, config.node_memory_bytes, protected)
         for i in range(1, config.workers + 1)
     ]
     return driver, workers
@@ -178,6 +180,8 @@ def start_cluster(config: ClusterConfig, folder: Path) -> Iterator[Cluster]:
         if config.namespaces:
             build_network([driver, *workers])
 
+        driver_cgroups = make_cgroups(driver)
+
         processes: list[subprocess.Popen[bytes]] = []
         stack.callback(lambda: stop_processes(processes[::-1]))
 
@@ -213,7 +217,7 @@ def start_cluster(config: ClusterConfig, folder: Path) -> Iterator[Cluster]:
         master_log = start(
             driver,
             "master",
-            [],
+            driver_cgroups,
             f"{package}.master.Master",
             ["--host", driver.address, "--port", "0", "--webui-port", "0"],
         )
@@ -243,4 +247,4 @@ def start_cluster(config: ClusterConfig, folder: Path) -> Iterator[Cluster]:
                 ],
             )
         _wait_for_line(master_log, r"Registering worker", config.workers, processes[0])
-        yield Cluster(config, url, driver, logs, work)
+        yield Cluster(config, url, driver, driver_cgroups, logs, work)

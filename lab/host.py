@@ -35,6 +35,9 @@ _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; ru
 # A quota is refilled once a period: a short one makes a slow core rather than a fast core with long pauses, and
 # 25 ms keeps the refill apart from a sampler that looks every 20 ms.
 CPU_PERIOD_US = 25_000
+# The largest weights that the kernel takes (default 1024 and 100): a quota promises CPU time only where no other
+# work on the machine gets it first.
+_LARGEST_SHARES, _LARGEST_WEIGHT = 262_144, 10_000
 
 
 class LabError(CrystalPerfError):
@@ -51,6 +54,7 @@ class Node:
         rate_bps: rate of its cable, bits per second, in each direction; None leaves it unshaped.
         cpu_cores: CPU time per second that all of the node's processes share; None for no limit.
         memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
+        protected: whether the node's share of a busy CPU is raised above whatever else runs on the machine.
     """
 
     name: str
@@ -58,6 +62,11 @@ class Node:
     rate_bps: int | None = None
     cpu_cores: float | None = None
     memory_bytes: int | None = None
+    protected: bool = False
+
+    @property
+    def uses_cpu_cgroup(self) -> bool:
+        return self.protected or self.cpu_cores is not None
 
     @property
     def namespace(self) -> str:
@@ -178,7 +187,7 @@ def find_cgroups(mounts: str | None = None) -> CgroupMount | None:
 def cgroup_folders(mount: CgroupMount, node: Node) -> list[Path]:
     """The cgroup folders of one node: those of its limited controllers, each once."""
     folders = []
-    if node.cpu_cores is not None:
+    if node.uses_cpu_cgroup:
         folders.append(mount.cpu / node.namespace)
     if node.memory_bytes is not None and (mount.memory != mount.cpu or not folders):
         folders.append(mount.memory / node.namespace)
@@ -188,6 +197,9 @@ def cgroup_folders(mount: CgroupMount, node: Node) -> list[Path]:
 def cgroup_writes(mount: CgroupMount, node: Node) -> list[tuple[Path, str]]:
     """(file, text) pairs that limit one node once its cgroup folders exist."""
     writes: list[tuple[Path, str]] = []
+    if node.protected:
+        name, weight = ("cpu.weight", _LARGEST_WEIGHT) if mount.version == 2 else ("cpu.shares", _LARGEST_SHARES)
+        writes.append((mount.cpu / node.namespace / name, str(weight)))
     if node.cpu_cores is not None:
         folder, quota_us = mount.cpu / node.namespace, max(1000, round(node.cpu_cores * CPU_PERIOD_US))
         if mount.version == 2:
@@ -274,7 +286,7 @@ def build_network(nodes: Sequence[Node]) -> None:
 
 def make_cgroups(node: Node) -> list[Path]:
     """Create and limit the cgroups of one node and return their folders ([] where nothing is limited)."""
-    if node.cpu_cores is None and node.memory_bytes is None:
+    if not node.uses_cpu_cgroup and node.memory_bytes is None:
         return []
     mount = find_cgroups()
     if mount is None:

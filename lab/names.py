@@ -129,6 +129,7 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
     wrong: Counter[tuple[str, str]] = Counter()
     examples: dict[str, list[str]] = {}
     exists: dict[tuple[str, str, str], bool] = {}
+    split = {(module, name): text.split("\n") for module, by_name in texts.items() for name, text in by_name.items()}
     for at, line, (how, kind, qualified_name, _) in zip(owner, columns["line"], answers, strict=True):
         module, method = methods[at]
         meaning = demangle(method.method)
@@ -145,7 +146,7 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
         if how not in ("line", "name"):
             examples.setdefault(f"not resolved ({how})", []).append(shown)
             continue
-        if on_class_line(method, kind, texts[module][method.source]):
+        if on_class_line(method, kind, split[module, method.source]):
             total["made by the compiler on the class's line"] += 1
             continue
         total["told by javap"] += 1
@@ -175,16 +176,15 @@ def in_source(text: str, name: str) -> bool:
     after = r"(?![\w$])" if re.fullmatch(r"\w+", name) else ""
     return bool(
         re.search(rf"\bdef\s+`?{escaped}{after}|\blazy\s+val\s+{escaped}{after}", text)
-        or re.search(rf"^\s+(?:[\w@<>\[\]?,.&]+\s+)+{escaped}\s*\(", text, re.MULTILINE)
+        or re.search(rf"(?!(?:return|new|else|throw)\b)\b\w[\w.]*[>\]\[]*\s+{escaped}\s*\(", text)
     )
 
 
-def on_class_line(method: Lines, kind: str | None, text: str) -> bool:
+def on_class_line(method: Lines, kind: str | None, source_lines: list[str]) -> bool:
     """Forwarders to traits and members of case classes: one line, that of the class, while the method is elsewhere."""
     if method.method in ("<init>", "<clinit>") or len(method.lines) != 1 or kind != "initialiser":
         return False
-    lines = text.split("\n")
-    line = lines[method.lines[0] - 1] if method.lines[0] <= len(lines) else ""
+    line = source_lines[method.lines[0] - 1] if method.lines[0] <= len(source_lines) else ""
     return bool(re.search(r"\b(class|object|trait|enum|new|record|interface)\b", line)) and "def " not in line
 
 

@@ -111,6 +111,18 @@ def test_cgroup_version_2() -> None:
     assert host.find_cgroups("proc /proc proc rw 0 0\n") is None
 
 
+def test_a_quota_is_protected_from_other_work() -> None:
+    driver, workers = cluster_nodes(ClusterConfig(slot_cpu_cores=0.25))
+    v1, v2 = host.find_cgroups(V1_MOUNTS), host.find_cgroups(V2_MOUNTS)
+    assert v1 is not None
+    assert v2 is not None
+    for node in [driver, *workers]:
+        assert ("cpu.shares", "262144") in [(path.name, text) for path, text in host.cgroup_writes(v1, node)]
+        assert ("cpu.weight", "10000") in [(path.name, text) for path, text in host.cgroup_writes(v2, node)]
+        assert len(host.cgroup_folders(v1, node)) == len(host.cgroup_folders(v2, node)) == 1
+    assert not any(node.protected for node in cluster_nodes(ClusterConfig())[1])
+
+
 def test_commands_end_with_the_lab_and_join_their_node() -> None:
     node = Node("w1", "10.0.0.1")
     command = host.command_on(node, ["java", "-version"], in_namespace=True, cgroups=[Path("/cg/cplab-w1")])
