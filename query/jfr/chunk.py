@@ -165,6 +165,10 @@ def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Wal
             size = buf[pos]
             if size < 128:
                 pos += 1
+            elif end - pos > 4 and buf[pos + 1] >= 128 and buf[pos + 2] >= 128 and buf[pos + 3] < 128:
+                # Padded to four bytes: what most recorders write.
+                size = size & 127 | (buf[pos + 1] & 127) << 7 | (buf[pos + 2] & 127) << 14 | buf[pos + 3] << 21
+                pos += 4
             else:
                 size, pos = read_varint(buf, pos, end)
             kind = buf[pos] if pos < end else 128

@@ -122,7 +122,7 @@ class ChunkReader:
         )
         jvm = self._jvm(scalars)
         self.threads = self.merged.threads.add(self.pools, jvm)
-        self.stack_keys, self.stack_rows = self.merged.stacks.add(self.pools, self.merged.frames.add(self.pools))
+        self.stack_keys, self.stack_rows = self.merged.stacks.add(self.pools, self.merged.frames)
         self._add_scalars(scalars)
         for name, columns in samples:
             self._add_samples(self._kind(name), columns)

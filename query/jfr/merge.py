@@ -26,6 +26,7 @@ from .model import (
     Thread,
     ThreadCpuLoad,
 )
+from .pools import Frames as ChunkFrames
 from .pools import Pools
 
 THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId", "group")
@@ -36,55 +37,53 @@ class FrameTable:
 
     def __init__(self) -> None:
         self._tables: tuple[dict[str, int], ...] = ({}, {}, {}, {})
-        self._frames: dict[tuple[int, int, int, int, int], int] = {}
+        self._methods: dict[tuple[int, int, int], int] = {}
+        self._frames: dict[int, int] = {}  # by method code, line and type, packed into one integer
 
-    def add(self, pools: Pools) -> I32:
+    def add(self, pools: Pools, frames: ChunkFrames) -> I32:
         """Codes of a chunk's frames: the result translates the chunk's own frame codes."""
-        method_ids = pools.types.ids("jdk.types.Method")
-        type_ids = pools.types.ids("jdk.types.FrameType")
-        methods: dict[int, tuple[int, int, int]] = {}
-        kinds: dict[int, int] = {}
-        codes = np.empty(len(pools.stacks.frames), np.int32)
-        for i, (method, line, kind) in enumerate(pools.stacks.frames):
-            named = methods.get(method)
-            if named is None:
-                named = methods[method] = self._method(pools, method_ids, method)
-            coded = kinds.get(kind)
-            if coded is None:
-                text = next((t for t in (pools.text(k, kind) for k in type_ids) if t is not None), "")
-                coded = kinds[kind] = min(self._code(3, text), 255)
-            frame = (*named, line, coded)
-            codes[i] = self._frames.setdefault(frame, len(self._frames))
-        return codes
+        method_keys, method_row = np.unique(frames.method, return_inverse=True)
+        kind_keys, kind_row = np.unique(frames.kind, return_inverse=True)
+        method = np.array(self._method_codes(pools, method_keys.tolist()), np.int64)
+        kind = np.array(self._kind_codes(pools, kind_keys.tolist()), np.int64)
+        if not frames.line.size:
+            return np.empty(0, np.int32)
+        packed = method[method_row] << 40 | frames.line.view(np.uint32).astype(np.int64) << 8 | kind[kind_row]
+        known = self._frames
+        return np.array([known.setdefault(frame, len(known)) for frame in packed.tolist()], np.int32)
 
     def _code(self, table: int, text: str) -> int:
         strings = self._tables[table]
         return strings.setdefault(text, len(strings))
 
-    def _method(self, pools: Pools, method_ids: list[int], key: int) -> tuple[int, int, int]:
-        for type_id in method_ids:
-            pool = pools.by_type.get(type_id)
-            row = pool.row(key) if pool else None
-            if pool is None or row is None:
-                continue
-            texts = []
-            for name in ("type", "name", "descriptor"):
-                column = pool.column(name)
-                value = row[column] if column >= 0 else None
-                leaf = pool.layout[column]
-                if column >= 0 and leaf.ref and isinstance(value, int):
-                    texts.append(pools.text(leaf.ref, value) or "")
-                else:
-                    texts.append((pools.string(value) if column >= 0 else None) or "")
-            return self._code(0, texts[0].replace("/", ".")), self._code(1, texts[1]), self._code(2, texts[2])
-        return self._code(0, ""), self._code(1, ""), self._code(2, "")
+    def _kind_codes(self, pools: Pools, keys: list[int]) -> list[int]:
+        type_ids = pools.types.ids("jdk.types.FrameType")
+        texts = (next((t for t in (pools.text(i, key) for i in type_ids) if t is not None), "") for key in keys)
+        return [min(self._code(3, text), 255) for text in texts]
+
+    def _method_codes(self, pools: Pools, keys: list[int]) -> list[int]:
+        tables = [pools.by_type[i] for i in pools.types.ids("jdk.types.Method") if i in pools.by_type]
+        columns = [[pool.column(name) for name in ("type", "name", "descriptor")] for pool in tables]
+        codes = []
+        for key in keys:
+            texts = ["", "", ""]
+            for pool, found in zip(tables, columns, strict=True):
+                row = pool.row(key)
+                if row is not None:
+                    texts = [pools.named(pool.layout[c], row[c]) or "" if c >= 0 else "" for c in found]
+                    break
+            named = (self._code(0, texts[0].replace("/", ".")), self._code(1, texts[1]), self._code(2, texts[2]))
+            codes.append(self._methods.setdefault(named, len(self._methods)))
+        return codes
 
     def frames(self) -> Frames:
-        table = np.array(list(self._frames), np.int64).reshape(-1, 5)
-        class_id, method_id, descriptor_id, line = (table[:, i].astype(np.int32) for i in range(4))
-        classes, methods, descriptors, kinds = (tuple(strings) for strings in self._tables)
-        kind = table[:, 4].astype(np.uint8)
-        return Frames(class_id, method_id, descriptor_id, line, kind, classes, methods, descriptors, kinds)
+        packed = np.fromiter(self._frames, np.int64, len(self._frames))
+        methods = np.array(list(self._methods), np.int32).reshape(-1, 3)[packed >> 40]
+        line = (packed >> 8 & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        class_id, method_id, descriptor_id = (np.ascontiguousarray(methods[:, i]) for i in range(3))
+        classes, names, descriptors, kinds = (tuple(strings) for strings in self._tables)
+        kind = (packed & 255).astype(np.uint8)
+        return Frames(class_id, method_id, descriptor_id, line, kind, classes, names, descriptors, kinds)
 
 
 class StackTable:
@@ -95,9 +94,10 @@ class StackTable:
         self._depth = array("q")
         self._truncated = bytearray()
 
-    def add(self, pools: Pools, frame_codes: I32) -> tuple[I64, I32]:
+    def add(self, pools: Pools, frames: FrameTable) -> tuple[I64, I32]:
         """(keys in rising order, stack indexes) of a chunk's stacks."""
-        keys, truncated, offsets, codes = pools.stacks.table()
+        keys, truncated, offsets, codes, chunk_frames = pools.stacks.table()
+        frame_codes = frames.add(pools, chunk_frames)
         content = frame_codes[codes].tobytes()
         indexes = np.empty(keys.size, np.int32)
         bounds = (offsets * 4).tolist()

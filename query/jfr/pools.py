@@ -41,14 +41,22 @@ class Pool:
         return next((i for i, leaf in enumerate(self.layout) if leaf.path == name), -1)
 
 
+@dataclass(frozen=True)
+class Frames:
+    """Distinct frames of a chunk, by the chunk's own keys of methods and frame types."""
+
+    method: I64
+    line: I32
+    kind: I64
+
+
 class Stacks:
-    """The stacks of a chunk that events refer to. A frame is (method key, line, frame type key)."""
+    """The stacks of a chunk that events refer to."""
 
     def __init__(self, wanted: I64) -> None:
-        self.frames: list[tuple[int, int, int]] = []
         self._wanted = wanted
-        self._codes: dict[tuple[int, int, int], int] = {}
         self._parts: list[tuple[I64, Bool, I64, I32]] = []
+        self._frames: list[Frames] = []
 
     def add(self, keys: I64, truncated: Bool, depth: I64, frames: I64, items: Layout) -> None:
         """Keep the wanted ones among stacks whose frames, `depth` each, follow each other in `frames`."""
@@ -63,35 +71,27 @@ class Stacks:
         method, line, kind = (
             frames[:, names.index(name)] if name in names else nothing for name in ("method", "lineNumber", "type")
         )
-        self._parts.append((keys, truncated, depth, self._encode(method, line.astype(np.int32), kind)))
+        distinct, codes = _distinct(Frames(method, line.astype(np.int32), kind))
+        self._frames.append(distinct)
+        self._parts.append((keys, truncated, depth, codes))
 
-    def _encode(self, method: I64, line: I32, kind: I64) -> I32:
-        if not method.size:
-            return np.empty(0, np.int32)
-        small = method.min() >= 0 and method.max() < 1 << 31 and kind.min() >= 0 and kind.max() < 256
-        if small and line.min() >= -1 and line.max() < 1 << 23:
-            packed = method << 32 | (line.astype(np.int64) + 1) << 8 | kind
-            _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
-        else:
-            table = np.stack([method, line.astype(np.int64), kind], axis=1)
-            _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        local = np.empty(first.size, np.int32)
-        distinct = zip(method[first].tolist(), line[first].tolist(), kind[first].tolist(), strict=True)
-        for i, frame in enumerate(distinct):
-            code = self._codes.get(frame)
-            if code is None:
-                code = self._codes[frame] = len(self.frames)
-                self.frames.append(frame)
-            local[i] = code
-        encoded: I32 = local[inverse.reshape(-1)]
-        return encoded
-
-    def table(self) -> tuple[I64, Bool, I64, I32]:
-        """(keys in rising order, truncated, start offsets n + 1, frame codes); of equal keys the last stack."""
+    def table(self) -> tuple[I64, Bool, I64, I32, Frames]:
+        """(keys in rising order, truncated, start offsets n + 1, frame codes, frames); of equal keys the last."""
         if not self._parts:
-            return np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(1, np.int64), np.empty(0, np.int32)
-        keys, truncated, depth, codes = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        self._parts = []
+            no_frames = Frames(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+            no_codes = np.empty(0, np.int32)
+            return np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(1, np.int64), no_codes, no_frames
+        keys, truncated, depth, _ = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        frames, of_part = _distinct(
+            Frames(
+                np.concatenate([part.method for part in self._frames]),
+                np.concatenate([part.line for part in self._frames]),
+                np.concatenate([part.kind for part in self._frames]),
+            )
+        )
+        first = np.cumsum([0, *(part.line.size for part in self._frames)])
+        codes = np.concatenate([of_part[first[i] + part[3]] for i, part in enumerate(self._parts)])
+        self._parts, self._frames = [], []
         start = np.cumsum(depth) - depth
         # Of equal keys the last in the file: unique() finds the first, so it is given the reverse.
         distinct, last = np.unique(keys[::-1], return_index=True)
@@ -99,8 +99,24 @@ class Stacks:
         if row.size != keys.size or not (np.diff(row) == 1).all():
             offsets = np.concatenate([[0], np.cumsum(depth[row])])
             source = np.repeat(start[row] - offsets[:-1], depth[row]) + np.arange(offsets[-1])
-            return distinct, truncated[row], offsets, codes[source]
-        return distinct, truncated, np.append(start, codes.size), codes
+            return distinct, truncated[row], offsets, codes[source], frames
+        return distinct, truncated, np.append(start, codes.size), codes, frames
+
+
+def _distinct(frames: Frames) -> tuple[Frames, I32]:
+    """The distinct ones of n frames, and the index int32[n] into them."""
+    method, line, kind = frames.method, frames.line, frames.kind
+    if not method.size:
+        return frames, np.empty(0, np.int32)
+    small = method.min() >= 0 and method.max() < 1 << 31 and kind.min() >= 0 and kind.max() < 256
+    if small and line.min() >= -1 and line.max() < 1 << 23:
+        # In one integer to be sorted: much faster than rows.
+        packed = method << 32 | (line.astype(np.int64) + 1) << 8 | kind
+        _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
+    else:
+        table = np.stack([method, line.astype(np.int64), kind], axis=1)
+        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return Frames(method[first], line[first], kind[first]), inverse.reshape(-1).astype(np.int32)
 
 
 @dataclass
@@ -122,6 +138,12 @@ class Pools:
             if row and isinstance(row[0], str):
                 return row[0]
         return None
+
+    def named(self, leaf: Leaf, value: object) -> str | None:
+        """What a field of a pool's entry says: its string, or the name of the entry that it refers to."""
+        if leaf.ref:
+            return self.text(leaf.ref, value) if isinstance(value, int) else None
+        return self.string(value)
 
     def text(self, type_id: int, key: int) -> str | None:
         """The name of a pool's entry: its first string, or the name it refers to. None if unknown."""
