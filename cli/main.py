@@ -51,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout
 Paths = Annotated[
     list[str],
     typer.Argument(
-        metavar="PATH...", help="event logs and recordings, files or folders, in any order", show_default=False
+        metavar="PATH", help="event logs and recordings, files or folders, in any order", show_default=False
     ),
 ]
 RunName = Annotated[
@@ -153,7 +153,7 @@ def profile(
 
 @app.command()
 def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
-    """show the critical path, the time on each resource along it and the bottleneck
+    """show the critical path, the resources along it, the bottleneck
 
     \b
     Example:
@@ -323,12 +323,32 @@ def index_show(
     return show(function, index, as_json=as_json)
 
 
+@index_app.command("resolve")
+def index_resolve(
+    frames: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FRAME", help="frames of a stack; from stdin, one a line, if none", show_default=False),
+    ] = None,
+    index: Indexes = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """say which function each frame of a stack falls in
+
+    \b
+    Example:
+      crystalperf index resolve --index spark-4.0.1 "at org.apache.spark.rdd.RDD.iterator(RDD.scala:329)"
+    """
+    from cli.frames import resolve_frames
+
+    return resolve_frames(frames or [], index, as_json=as_json)
+
+
 @index_app.command("verify")
 def index_verify(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="indexes, all by default", show_default=False, autocompletion=_complete_index
+            metavar="NAME", help="indexes, all by default", show_default=False, autocompletion=_complete_index
         ),
     ] = None,
     as_json: AsJson = False,

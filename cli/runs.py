@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.text import printable
-
 if TYPE_CHECKING:
     from query.run import Run
 
@@ -31,12 +29,17 @@ def kept_runs() -> list[str]:
 
 
 def find_run(text: str) -> Run:
-    """The run that the user means; a log is profiled on the spot, and kept in the cache.
-
-    Raises InputError where there is none, and whatever opening or profiling raises.
-    """
+    """The run that the user means.  Raises what find_run_file() and opening the file raise."""
     import query
-    from cli.output import progress, say
+
+    return query.open_run(find_run_file(text))
+
+
+def find_run_file(text: str) -> Path:
+    """The run file that the user means; a log is profiled on the spot, and kept in the cache.
+
+    Raises InputError where there is none, and whatever profiling raises.
+    """
     from indexes.errors import InputError
 
     path = Path(text)
@@ -44,7 +47,7 @@ def find_run(text: str) -> Run:
     if not exists and "://" not in text:
         kept = runs_folder() / f"{text.removesuffix('.duckdb')}.duckdb"
         if "/" not in text and _exists(kept):
-            return query.open_run(kept)
+            return kept
         names = kept_runs()
         have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
@@ -52,11 +55,18 @@ def find_run(text: str) -> Run:
             f"{text}: neither a file nor the name of a run ({have}{more}); make one with `crystalperf analyze LOG`"
         )
     if exists and path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb"):
-        return query.open_run(path)
+        return path
+    return _profiled(text)
+
+
+def _profiled(text: str) -> Path:
+    import query
+    from cli.output import progress, say
+
     with progress() as step:
         run = query.profile([text], progress=step)
-    say(f"profiled {printable(text)} without recordings beside it; kept as {run_word(run.path)}")
-    return run
+    say(f"profiled {text}, without recordings that may lie elsewhere; kept as {run_word(run.path)}")
+    return run.path
 
 
 def run_word(path: Path) -> str:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,14 @@ from indexes import attach, tables
 from indexes.errors import NoAnswerError, SettingError
 
 LONGEST_STATEMENT = 100_000
-"""Characters.  A statement of some MB with as many brackets ends DuckDB's parser and the process with it."""
+"""Characters of a statement."""
+
+TRUSTED_LENGTH = 4_000
+"""Characters up to which DuckDB's parser always ends soon.  With 20 000 `(` it takes minutes and hears no interrupt,
+with some MB of them it ends the process; so longer statements are parsed in another process first."""
+
+PARSE_S = 10.0
+"""Longest parse of a long statement."""
 
 HELD_BACK = 64 << 20
 """Characters of an answer that are held back until it is complete, so that stdout stays empty on failure."""
@@ -64,8 +72,7 @@ def ask(
     """Answer one SELECT on stdout."""
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")
-    if len(statement) > LONGEST_STATEMENT:
-        raise SettingError(f"the statement has {len(statement)} characters, at most {LONGEST_STATEMENT} are taken")
+    _check_text(statement)
     if not run and not indexes:
         raise SettingError("nothing to ask: add --run RUN, --index NAME or both")
     connection = duckdb.connect()
@@ -90,18 +97,17 @@ def ask(
 
 def _attach(connection: duckdb.DuckDBPyConnection, statement: str, run: str, indexes: Sequence[str]) -> None:
     """Attach the run as `run` and the indexes as `index_0` …, and put their tables in reach as views."""
-    from cli.runs import find_run
+    from cli.runs import find_run_file
     from indexes.exports import locate
 
     connection.execute(f"SET memory_limit = '{min(MEMORY_LIMIT, _memory_bytes() // 2)}B'")
     names = list(dict.fromkeys(indexes))
     files = []
     if run:
-        opened = find_run(run)
-        attach(connection, opened.path, "run", "run")
+        facts = attach(connection, find_run_file(run), "run", "run")
         files.append(("run", "run"))
         if not names and _mentions(statement, [each.name for each in tables("index")]):
-            names = list(opened.header().indexes)
+            names = json.loads(facts.get("indexes", "[]"))
     for number, name in enumerate(names):
         with progress() as step:
             step(f"opening index {name}")
@@ -126,6 +132,25 @@ def _attach(connection: duckdb.DuckDBPyConnection, statement: str, run: str, ind
 def _view(connection: duckdb.DuckDBPyConnection, name: str, query: str, comment: str) -> None:
     connection.execute(f"CREATE VIEW {name} AS {query}")
     connection.execute(f"COMMENT ON VIEW {name} IS {_quoted(comment)}")
+
+
+def _check_text(statement: str) -> None:
+    """Refuse what DuckDB's parser would not survive."""
+    if len(statement) > LONGEST_STATEMENT:
+        raise SettingError(f"the statement has {len(statement)} characters, at most {LONGEST_STATEMENT} are taken")
+    try:
+        text = statement.encode()
+    except UnicodeEncodeError as error:
+        raise SettingError("the statement is not valid UTF-8") from error
+    if len(statement) <= TRUSTED_LENGTH:
+        return
+    program = "import duckdb, sys\ntry: duckdb.extract_statements(sys.stdin.read())\nexcept duckdb.Error: pass"
+    try:
+        done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, timeout=PARSE_S)
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is None or done.returncode != 0:
+        raise SettingError("the statement is too deeply nested to be parsed; write it flatter")
 
 
 def _check(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
@@ -161,11 +186,10 @@ def _explained(timeout_s: float, connection: duckdb.DuckDBPyConnection) -> Itera
         raise NoAnswerError(f"the statement was stopped after {timeout_s:g} s (--timeout)") from error
     except duckdb.Error as error:
         raise SettingError(f"SQL: {_sentence(str(error))}") from error
-    except UnicodeError as error:
-        raise SettingError("SQL: the statement is not valid UTF-8") from error
     finally:
         if timer is not None:
             timer.cancel()
+            timer.join()
 
 
 def _sentence(message: str) -> str:
