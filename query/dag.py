@@ -205,7 +205,8 @@ class _Builder:
         else:
             begin = max((self.nodes[source].end_ms for source in sources), default=self.start_ms)
             edges = dict(sources)
-        driver = self._new_driver(begin, max(begin, released_ms), f"before {stage.name}", stage.sql_id)
+        name = f"before {stage.name}" if sources or previous else "start, up to the first stage"
+        driver = self._new_driver(begin, max(begin, released_ms), name, stage.sql_id)
         for source, why in edges.items():
             self.edges[source, driver] = why
         self.latest_driver[key] = driver
