@@ -5,24 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from indexer.labels.libraries import LANGUAGES, Library, source_files
-from indexer.parse import parse_file
-from indexer.records import Function
+from indexer.records import Function, Language, ParsedFile
+from indexer.workers import parse_files
 
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|testlib|test_util|testutil|mocks?|benchmarks?|examples?)(?:/|$)"
-    r"|(?:^|/)(?:test_|conftest)[^/]*$|_test(?:_util|lib|_base)?\.\w+$|(?:^|/)kernel_tests/|(?:^|/)Mock[A-Z]|_tests?\.py$|(?:Test|Tests|Suite|ITCase|TestBase)\.\w+$"
+    r"(?:^|/)(?:tests?|testing|testlib|test_util|testutil|mocks?|benchmarks?|examples?|kernel_tests)(?:/|$)"
+    r"|(?:^|/)(?:test_|conftest|Mock[A-Z])[^/]*$|_test(?:_util|lib|_base)?\.\w+$|_tests?\.py$"
+    r"|(?:Test|Tests|Suite|ITCase|TestBase)\.\w+$"
 )
 _GENERATED = re.compile(
     r"generated (?:by|from|automatically|code)|do not (?:edit|modify)|auto-?generated|automatically generated",
     re.IGNORECASE,
 )
-_NOT_IN_NAMES = frozenset('{};"\n')
-_HEAD_CHARS = 3000
+_NOT_IN_NAMES = frozenset('{};"\n\t')
+_HEAD_BYTES = 3000
 """How far into a file its notice of being generated is looked for."""
 
 
@@ -33,14 +33,23 @@ class Located:
     library: str
     version: str
     file: str
+    language: Language
     function: Function
-    callees: tuple[str, ...]  # names that its text calls, in order of name
-    text_hash: str
+    callees: tuple[str, ...]  # simple names that its text calls, in order of appearance
+    text_hash: str  # of its lines, see text_hash()
 
 
-def text_hash(code: str) -> str:
-    """16 hex digits of the SHA-256 of code, blind to white space: a function keeps its hash when it is only moved."""
-    return hashlib.sha256(" ".join(code.split()).encode("utf-8")).hexdigest()[:16]
+def text_hash(lines: Iterable[str]) -> str:
+    """16 hex digits of the SHA-256 of source lines, blind to white space.
+
+    Of lines rather than of what a parser makes of them, so that labels outlive changes of the parser.
+    """
+    return hashlib.sha256(" ".join(" ".join(lines).split()).encode("utf-8")).hexdigest()[:16]
+
+
+def source_lines(path: Path) -> list[str]:
+    """A file's lines, as the parser counts them."""
+    return path.read_bytes().decode("utf-8", "replace").split("\n")
 
 
 def is_handwritten(file: str, head: str) -> bool:
@@ -52,38 +61,38 @@ def functions_of(library: Library, folder: Path, files: Iterable[str] | None = N
     """The functions with a body of a library's files (of all, or of those named), in order of file and line.
 
     Lambdas and the code of class bodies are left out: they have no name to look up in a sample. Tests and generated
-    files are left out unless `files` names them. Raises InputError where the library has not been fetched.
+    files are left out unless `files` names them; a named file that does not exist has no functions. Raises InputError
+    where the library has not been fetched.
     """
     root = folder / library.name
-    paths = source_files(library, folder) if files is None else [root / file for file in sorted(set(files))]
-    names = [path.relative_to(root).as_posix() for path in paths]
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        jobs = ((library, str(path), name, files is None) for path, name in zip(paths, names, strict=True))
-        for found in pool.map(_of_file, jobs, chunksize=16):
-            yield from found
+    names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
+    if files is not None:
+        wanted = set(files)
+        names = [name for name in names if name in wanted]
+    sources = (
+        (name, LANGUAGES[PurePosixPath(name).suffix], text)
+        for name in names
+        if (text := (root / name).read_bytes())
+        and (files is not None or is_handwritten(name, text[:_HEAD_BYTES].decode("utf-8", "replace")))
+    )
+    for parsed in parse_files(sources):
+        yield from _located(library, parsed, source_lines(root / parsed.file))
 
 
-def _of_file(job: tuple[Library, str, str, bool]) -> list[Located]:
-    library, path, file, only_handwritten = job
-    source = Path(path).read_bytes()
-    if only_handwritten and not is_handwritten(file, source[:_HEAD_CHARS].decode("utf-8", "replace")):
-        return []
-    parsed = parse_file(source, LANGUAGES[PurePosixPath(file).suffix], file)
-    callees: dict[int, list[str]] = {}
+def _located(library: Library, parsed: ParsedFile, lines: list[str]) -> Iterator[Located]:
+    callees: dict[int, dict[str, None]] = {}
     for call in parsed.calls:
-        callees.setdefault(call.caller, []).append(call.name)
-    return [
-        Located(
-            library.name,
-            library.version,
-            file,
-            function,
-            tuple(sorted(set(callees.get(position, ())))),
-            text_hash(function.code),
-        )
-        for position, function in enumerate(parsed.functions)
-        if function.has_body
-        and function.kind not in ("lambda", "initialiser")
+        callees.setdefault(call.caller, {})[call.name] = None
+    for position, function in enumerate(parsed.functions):
         # C++ macros can lead the grammar astray; what it then takes for a name is half a file.
-        and not set(function.qualified_name) & _NOT_IN_NAMES
-    ]
+        readable = not set(function.qualified_name) & _NOT_IN_NAMES
+        if function.has_body and function.kind not in ("lambda", "initialiser") and readable:
+            yield Located(
+                library.name,
+                library.version,
+                parsed.file,
+                parsed.language,
+                function,
+                tuple(callees.get(position, ())),
+                text_hash(lines[function.first_line - 1 : function.last_line]),
+            )

@@ -325,7 +325,8 @@ def _capped(keyed: Sequence[Located], size: int) -> list[Located]:
 
 
 def _class(located: Located) -> tuple[str, str]:
-    return (located.library, located.function.qualified_name.rsplit(".", 1)[0])
+    function = located.function
+    return (located.library, f"{function.package} {function.class_name}" if function.class_name else located.file)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,0 +1,258 @@
+"""From annotators' files to committed tables: python -m indexer.labels.collect DIR WORK [--into FOLDER].
+
+WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`, tab-separated):
+
+    out/A/train-007.tsv          an independent reading of a batch
+    out/H/disagreement-000.tsv   third readings, which settle disagreements
+    out/I/audit-000.tsv          the final audit of finished labels
+
+Every run writes the tables of what has been read so far, and WORK/disagreements/ and WORK/audit/ with the functions
+that still need a third reading or the audit's. The work is finished when both are empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.labels.functions import Located, functions_of
+from indexer.labels.libraries import libraries
+from indexer.labels.reserve import violations
+from indexer.labels.sample import BATCH_SIZE, COLUMNS, show
+from indexer.labels.statistics import report
+from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, write_table
+from indexes.errors import CrystalPerfError, InputError
+
+AUDITED_PER_CLASS = 30
+_AUDITED_CLASSES = ("cpu", "disk", "net")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row of candidates.tsv: where a function was found when it was drawn, and how it was drawn."""
+
+    id: str
+    set: str
+    batch: str
+    library: str
+    file: str
+    first_line: int
+    qualified_name: str
+    stratum: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Everything read so far."""
+
+    labels: dict[str, list[Label]]  # by set, in order of id
+    readings: list[Reading]
+    audits: list[Audit]
+    unsettled: dict[str, Located]  # by id: two readings that differ, no third yet
+    missing: list[str]  # ids whose place in the sources is gone
+
+
+def read_candidates(work: Path) -> dict[str, Place]:
+    """candidates.tsv by id; raises InputError where it is missing or damaged."""
+    path = work / "candidates.tsv"
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        if lines[0].split("\t") != list(COLUMNS):
+            raise InputError(f"{path} is not what python -m indexer.labels.sample writes")
+        places = {}
+        for line in lines[1:]:
+            cell = dict(zip(COLUMNS, line.split("\t"), strict=True))
+            places[cell["id"]] = Place(
+                cell["id"],
+                cell["set"],
+                cell["batch"],
+                cell["library"],
+                cell["file"],
+                int(cell["first_line"]),
+                cell["qualified_name"],
+                cell["stratum"],
+                float(cell["weight"]),
+            )
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read, run python -m indexer.labels.sample first: {error}") from error
+    return places
+
+
+def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading], list[tuple[str, str, str]]]:
+    """All annotators' readings, and the audit's as (id, annotator, label); InputError names the first bad line."""
+    readings: list[Reading] = []
+    audits: list[tuple[str, str, str]] = []
+    seen: set[tuple[str, str, str]] = set()
+    for path in sorted((work / "out").glob("*/*.tsv")):
+        annotator = path.parent.name
+        if not re.fullmatch("[A-Z]", annotator):
+            raise InputError(f"{path.parent}: an annotator's folder is called by one letter, A to Z")
+        kind = "third" if path.name.startswith("disagreement") else path.name.split("-")[0]
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+            if not line:
+                continue
+            where = f"{path}, line {number}"
+            cells = line.removesuffix("\r").split("\t")
+            if len(cells) != 3 or cells[1] not in CLASSES or cells[2] not in ("1", "2", "3"):
+                raise InputError(f"{where}: {line!r} is not id, label ({', '.join(CLASSES)}) and sure (1 to 3)")
+            identifier, label, sure = cells
+            if identifier not in places:
+                raise InputError(f"{where}: no function was drawn as {identifier}")
+            if kind not in ("third", "audit") and places[identifier].batch != path.stem:
+                raise InputError(f"{where}: {identifier} belongs to {places[identifier].batch}, not to {path.stem}")
+            role = kind if kind in ("third", "audit") else "independent"
+            if (identifier, annotator, role) in seen:
+                raise InputError(f"{where}: {annotator} read {identifier} twice")
+            seen.add((identifier, annotator, role))
+            if role == "audit":
+                audits.append((identifier, annotator, label))
+            else:
+                readings.append(Reading(identifier, annotator, label, int(sure), role, places[identifier].set))
+    return sorted(readings, key=lambda each: (each.id, each.kind, each.annotator)), sorted(audits)
+
+
+def settle(readings: Sequence[Reading]) -> tuple[str, int, str] | None:
+    """Label, sureness and annotators from the readings of one function; None while two differ without a third.
+
+    Two that agree are as sure as the surer of them; a third reading decides, and is at most likely (2), since one of
+    three disagreed. A third reading by one of the two does not count: it is not independent.
+    """
+    independent = [each for each in readings if each.kind == "independent"]
+    names = "".join(sorted(each.annotator for each in independent))
+    if len({each.label for each in independent}) == 1:
+        return independent[0].label, max(each.sure for each in independent), names
+    for each in readings:
+        if each.kind == "third" and each.annotator not in {one.annotator for one in independent}:
+            return each.label, min(2, each.sure), f"{names}/{each.annotator}"
+    return None
+
+
+def collect(folder: Path, work: Path) -> Collected:
+    """Merge everything under `work` with the places of the functions in the sources under `folder`."""
+    places = read_candidates(work)
+    readings, audits = read_outputs(work, places)
+    by_id: dict[str, list[Reading]] = defaultdict(list)
+    for each in readings:
+        by_id[each.id].append(each)
+    located = locate([places[identifier] for identifier in by_id], folder)
+    labels: dict[str, list[Label]] = {name: [] for name in SETS}
+    unsettled: dict[str, Located] = {}
+    for identifier, its in sorted(by_id.items()):
+        if identifier not in located or not any(each.kind == "independent" for each in its):
+            continue
+        place, found = places[identifier], located[identifier]
+        settled = settle(its)
+        if settled is None:
+            unsettled[identifier] = found
+            continue
+        function = found.function
+        labels[place.set].append(
+            Label(
+                identifier,
+                found.library,
+                found.version,
+                found.file,
+                function.first_line,
+                function.last_line,
+                function.qualified_name,
+                found.text_hash,
+                *settled,
+                place.weight,
+                place.stratum,
+            )
+        )
+    for name, its_labels in labels.items():
+        if broken := violations(name, its_labels):
+            raise InputError(f"the reserve is broken: {broken[0]}")
+    final = {each.id: each for each in (label for its_labels in labels.values() for label in its_labels)}
+    checked = [
+        Audit(identifier, final[identifier].label, annotator, label)
+        for identifier, annotator, label in audits
+        if identifier in final and annotator not in final[identifier].annotators
+    ]
+    return Collected(labels, readings, checked, unsettled, sorted(set(by_id) - set(located)))
+
+
+def locate(places: Iterable[Place], folder: Path) -> dict[str, Located]:
+    """The functions at places, by id, as the parser of today sees them: same file and name, nearest first line."""
+    wanted: dict[str, list[Place]] = defaultdict(list)
+    for place in places:
+        wanted[place.library].append(place)
+    found: dict[str, Located] = {}
+    for library in libraries():
+        if library.name not in wanted:
+            continue
+        candidates: dict[tuple[str, str], list[Located]] = defaultdict(list)
+        for each in functions_of(library, folder, {place.file for place in wanted[library.name]}):
+            candidates[each.file, each.function.qualified_name].append(each)
+        for place in wanted[library.name]:
+            if same := candidates.get((place.file, place.qualified_name)):
+                found[place.id] = min(same, key=lambda each: abs(each.function.first_line - place.first_line))
+    return found
+
+
+def write_open(name: str, located: Mapping[str, Located], work: Path, seed: int = 1) -> None:
+    """WORK/disagreements/disagreement-nnn.txt or WORK/audit/audit-nnn.txt: functions to read, shuffled."""
+    target = work / ("disagreements" if name == "disagreement" else name)
+    if target.exists():
+        shutil.rmtree(target)
+    target.mkdir(parents=True)
+    order = sorted(located)
+    random.Random(seed).shuffle(order)
+    for start in range(0, len(order), BATCH_SIZE):
+        shown = "\n".join(show(each, located[each]) for each in order[start : start + BATCH_SIZE])
+        (target / f"{name}-{start // BATCH_SIZE:03d}.txt").write_text(shown, encoding="utf-8")
+
+
+def draw_audit(labels: Sequence[Label], seed: int = 1) -> list[Label]:
+    """AUDITED_PER_CLASS random labels of each device."""
+    drawn: list[Label] = []
+    for name in _AUDITED_CLASSES:
+        members = [each for each in labels if each.label == name]
+        drawn += random.Random(seed).sample(members, min(AUDITED_PER_CLASS, len(members)))
+    return drawn
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m indexer.labels.collect", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("work", type=Path, help="the folder of candidates.tsv, batches/ and out/")
+    parser.add_argument("--into", type=Path, default=Path(__file__).parent, help="where the tables go (indexer/labels)")
+    arguments = parser.parse_args()
+    try:
+        collected = collect(arguments.folder, arguments.work)
+        for name, labels in collected.labels.items():
+            if labels:
+                write_table(arguments.into / f"{name}.tsv", Label, labels)
+        write_table(arguments.into / "readings.tsv", Reading, collected.readings)
+        if collected.audits:
+            write_table(arguments.into / "audit.tsv", Audit, collected.audits)
+        write_open("disagreement", collected.unsettled, arguments.work)
+        audited = {each.id for each in collected.audits}
+        drawn = [] if collected.unsettled else draw_audit(collected.labels["train"])
+        places = read_candidates(arguments.work)
+        to_audit = locate([places[each.id] for each in drawn if each.id not in audited], arguments.folder)
+        write_open("audit", to_audit, arguments.work)
+    except CrystalPerfError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(report(arguments.into))
+    print(f"{len(collected.unsettled)} disagreements need a third reading: {arguments.work / 'disagreements'}")
+    print(f"{len(to_audit)} labels await the audit: {arguments.work / 'audit'}")
+    if collected.missing:
+        print(f"{len(collected.missing)} functions are no longer where they were drawn: {collected.missing[:9]} …")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""The committed tables: labels by set, every reading, the final audit. Tab-separated, one line each, with a heading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from indexes.errors import InputError
+
+CLASSES = ("cpu", "disk", "net", "wait")
+"""The labels; `wait` is no device: it is excluded from training and transparent when time is attributed."""
+
+SETS = ("train", "dev-spark", "dev-flink", "dev-tensorflow")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A labelled function: a row of train.tsv or of a development set."""
+
+    id: str
+    library: str
+    version: str
+    file: str  # relative to the library's folder
+    first_line: int
+    last_line: int
+    qualified_name: str
+    text_hash: str  # of those lines, see functions.text_hash
+    label: str
+    sure: int  # 1 a guess, 2 likely, 3 certain
+    annotators: str  # one letter each, in alphabetical order; the third reading's comes after a slash
+    weight: float = 1.0  # carries a development set to the framework's natural mix; mean 1 over all that were drawn
+    stratum: str = ""  # of a development set: how it was drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one annotator said of one function."""
+
+    id: str
+    annotator: str
+    label: str
+    sure: int
+    kind: str  # independent, or third: the one that settles a disagreement
+    set: str = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A label read once more at the end by someone who had not labelled it."""
+
+    id: str
+    label: str
+    annotator: str
+    reading: str
+
+
+Row = TypeVar("Row", Label, Reading, Audit)
+
+
+def write_table(path: Path, kind: type[Row], rows: Iterable[Row]) -> None:
+    """Write a table; a training set goes without the columns that only development sets have."""
+    names = [each.name for each in fields(kind)]
+    if kind is Label and path.stem == "train":
+        names = names[:-2]
+    lines = ["\t".join(names)]
+    lines += ["\t".join(_text(getattr(row, name)) for name in names) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_table(path: Path, kind: type[Row]) -> list[Row]:
+    """Read a table; raises InputError, naming the line, where it is not one."""
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as a table of labels: {error}") from error
+    heading, types = lines[0].split("\t"), {each.name: str(each.type) for each in fields(kind)}
+    if not heading or set(heading) - set(types) or heading[0] != "id":
+        raise InputError(f"{path} is not a table of {kind.__name__.lower()}s: its first line is {lines[0][:60]!r}")
+    return [_row(path, number, line, heading, types, kind) for number, line in enumerate(lines[1:], start=2)]
+
+
+def committed(name: str) -> Path:
+    """Where a committed table is: `committed("train")`."""
+    return Path(str(files("indexer.labels").joinpath(f"{name}.tsv")))
+
+
+def read_labels(set_name: str) -> list[Label]:
+    """The committed labels of a set; empty where it has not been labelled."""
+    path = committed(set_name)
+    return read_table(path, Label) if path.is_file() else []
+
+
+def _row(path: Path, number: int, line: str, heading: Sequence[str], types: dict[str, str], kind: type[Row]) -> Row:
+    cells = line.split("\t")
+    if len(cells) != len(heading):
+        raise InputError(f"{path}, line {number}: {len(cells)} columns, but the heading has {len(heading)}")
+    convert: dict[str, type[Any]] = {"int": int, "float": float, "str": str}
+    try:
+        return kind(**{name: convert[types[name]](cell) for name, cell in zip(heading, cells, strict=True)})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}, line {number}: {error}") from error
+
+
+def _text(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
