@@ -16,7 +16,7 @@ import math
 import re
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -409,10 +409,20 @@ def plan_rows(plan: Raw) -> list[tuple[int, int | None, str, str | None, list[in
     while waiting:
         node, parent = waiting.pop()
         node_id = len(rows)
-        ids = [int(m.accumulator_id) for m in node.metrics or [] if m.accumulator_id is not None]
+        ids = whole_numbers((each.accumulator_id for each in node.metrics or []), 1 << 53)
         rows.append((node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), ids))
         waiting.extend((child, node_id) for child in reversed(node.children or []))
     return rows
+
+
+def whole_number(value: float | None, largest: int = (1 << 31) - 1) -> int | None:
+    """An id or a count as Spark counts them; None for what cannot be one."""
+    return int(value) if value is not None and 0 <= value <= largest else None
+
+
+def whole_numbers(values: Iterable[float | None], largest: int = (1 << 31) - 1) -> list[int]:
+    """The ids among the values, in their order."""
+    return [number for number in (whole_number(value, largest) for value in values) if number is not None]
 
 
 # Lines that the typed decoders do not take ----------------------------------------------------------------------------
@@ -445,7 +455,7 @@ def _from_odd_line(line: bytes, origin: str, where: str, problems: Problems) -> 
 def _from_fragments(line: bytes, origin: str, where: str, problems: Problems) -> Event | None:
     """What identifies a SQL query, out of a line whose plan cannot be read (too deep, too long, damaged)."""
     name = _NAME.search(line[:300])
-    kind = _TYPES.get(name[1].decode()) if name else None
+    kind = _TYPES.get(name[1].decode(errors="replace")) if name else None
     meaning = "plans that are too deep, too long or damaged were left out; their operators are missing"
     problems.add("unreadable_plan", "data loss", origin, where, meaning)
     if kind is not SqlStart:

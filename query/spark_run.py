@@ -24,6 +24,8 @@ from query.records import Problems, objects, shortened
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 16_384  # tasks that wait as tuples before they become an array
+_LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
+MOST_ATTEMPTS = 1 << 16  # of one stage
 _MOST_TEXTS = 10_000  # different reasons for the end of tasks that are kept
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
@@ -326,26 +328,28 @@ def _on_stage_completed(run: Run, event: spark.StageCompleted) -> None:
     stage.ran = stage.completed = True
     accumulables = event.info.accumulables or []
     metrics = [each for each in accumulables if each.name is None or not each.name.startswith("internal.metrics.")]
-    stage.accumulators = sorted({int(m.accumulator_id) for m in metrics if m.accumulator_id is not None})
+    stage.accumulators = sorted(set(spark.whole_numbers((each.accumulator_id for each in metrics), _LARGEST_LONG)))
     stage.kind = _kind(event.info, {each.name or "" for each in accumulables})
     run.stages[stage.stage_id, stage.attempt] = stage
     return None
 
 
 def _stage(info: spark.StageInfo | None) -> Stage | None:
-    if info is None or info.stage_id is None:
+    stage_id = spark.whole_number(info.stage_id) if info else None
+    attempt = spark.whole_number(info.attempt or 0, MOST_ATTEMPTS - 1) if info else None
+    if info is None or stage_id is None or attempt is None:
         return None
     return Stage(
-        stage_id=int(info.stage_id),
-        attempt=int(info.attempt or 0),
+        stage_id=stage_id,
+        attempt=attempt,
         name=shortened(info.name),
-        task_count=None if info.task_count is None else int(info.task_count),
-        parents=[int(each) for each in info.parents or []],
-        rdd_id=int(info.rdds[0].rdd_id) if info.rdds and info.rdds[0].rdd_id is not None else None,
+        task_count=spark.whole_number(info.task_count),
+        parents=spark.whole_numbers(info.parents or []),
+        rdd_id=spark.whole_number(info.rdds[0].rdd_id) if info.rdds else None,
         submit=info.submit,
         end=info.end,
         failure=shortened(info.failure),
-        profile=None if info.resource_profile is None else int(info.resource_profile),
+        profile=spark.whole_number(info.resource_profile),
     )
 
 
@@ -377,16 +381,17 @@ def _scope(text: str | None) -> str:
 
 
 def _on_job_start(run: Run, event: spark.JobStart) -> None:
-    if event.job_id is None:
+    job_id = spark.whole_number(event.job_id)
+    if job_id is None:
         return _incomplete(run, "job start")
     infos = [stage for stage in map(_stage, event.stages or []) if stage is not None]
     ids = event.stage_ids or [stage.stage_id for stage in infos]
-    job = Job(int(event.job_id), event.submit, sorted({int(each) for each in ids}))
+    job = Job(job_id, event.submit, sorted(set(spark.whole_numbers(ids))))
     last = max(infos, key=lambda stage: stage.stage_id, default=None)
     job.name = last.name if last else None
     if event.properties is not None:
         given = event.properties
-        job.sql_id = int(given.sql_id) if given.sql_id and given.sql_id.isdecimal() else None
+        job.sql_id = int(given.sql_id) if given.sql_id and re.fullmatch(r"[0-9]{1,15}", given.sql_id) else None
         job.group, job.call_site = shortened(given.job_group), shortened(given.call_site)
         job.name = shortened(given.description) or job.call_site or job.name
     run.jobs.setdefault(job.job_id, job)
@@ -396,7 +401,8 @@ def _on_job_start(run: Run, event: spark.JobStart) -> None:
 
 
 def _on_job_end(run: Run, event: spark.JobEnd) -> None:
-    job = run.jobs.get(int(event.job_id)) if event.job_id is not None else None
+    job_id = spark.whole_number(event.job_id)
+    job = run.jobs.get(job_id) if job_id is not None else None
     if job is None:
         run.job_ends_without_start += 1
         return
@@ -413,7 +419,7 @@ def _on_executor_added(run: Run, event: spark.ExecutorAdded) -> None:
         executor.added = event.time
         if event.info is not None:
             executor.host, executor.cores = event.info.host, event.info.cores
-            executor.profile = int(event.info.resource_profile or 0)
+            executor.profile = spark.whole_number(event.info.resource_profile) or 0
     return None
 
 
@@ -437,8 +443,9 @@ def _on_executor_removed(run: Run, event: spark.ExecutorRemoved) -> None:
 
 
 def _on_resource_profile(run: Run, event: spark.ResourceProfile) -> None:
-    if event.profile_id is not None:
-        run.profiles[int(event.profile_id)] = event
+    profile_id = spark.whole_number(event.profile_id)
+    if profile_id is not None:
+        run.profiles[profile_id] = event
 
 
 def _on_version(run: Run, event: spark.LogStart | spark.DatabricksMetadata) -> None:
@@ -467,31 +474,34 @@ def _on_application_end(run: Run, event: spark.ApplicationEnd) -> None:
 
 
 def _on_sql_start(run: Run, event: spark.SqlStart) -> None:
-    if event.sql_id is None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
         return _incomplete(run, "SQL query")
-    root = None if event.root_sql_id is None else int(event.root_sql_id)
+    root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
     first_line = (event.details or "").partition("\n")[0]
-    sql_id = int(event.sql_id)
     run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
     _keep_plan(run, sql_id, event.plan)
     return None
 
 
 def _on_sql_plan(run: Run, event: spark.SqlPlanUpdate) -> None:
-    if event.sql_id is not None:
-        _keep_plan(run, int(event.sql_id), event.plan)
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is not None:
+        _keep_plan(run, sql_id, event.plan)
 
 
 def _on_sql_end(run: Run, event: spark.SqlEnd) -> None:
-    if event.sql_id is None:
-        return
-    _read_plan(run, int(event.sql_id))
-    query = run.sql.get(int(event.sql_id))
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        return _incomplete(run, "SQL query")
+    _read_plan(run, sql_id)
+    query = run.sql.get(sql_id)
     if query is None:
         meaning = "SQL queries whose start is not in the log were left out"
         run.add("missing_sql_start", "data loss", meaning)
     else:
         query.end, query.error = event.time, shortened(event.error)
+    return None
 
 
 def _keep_plan(run: Run, sql_id: int, plan: Raw) -> None:

@@ -15,14 +15,26 @@ import numpy as np
 import numpy.typing as npt
 
 from query.records import Columns, RunTables, import_stats, integers, numbers, objects
-from query.spark_run import RESUBMITTED, STATUS, SUCCEEDED, TASK_FIELDS, UNFINISHED, Executor, Floats, Job, Run, Stage
+from query.spark_run import (
+    MOST_ATTEMPTS,
+    RESUBMITTED,
+    STATUS,
+    SUCCEEDED,
+    TASK_FIELDS,
+    UNFINISHED,
+    Executor,
+    Floats,
+    Job,
+    Run,
+    Stage,
+)
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: no clock reads more
 _MIB = 1 << 20
-_MOST_ATTEMPTS = 1 << 16  # of one stage
 _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
+_LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 _LOCAL_MASTER = re.compile(r"local(\[([\d*]+)(,\s*\d+)?\])?")
 
@@ -168,12 +180,16 @@ class _Tasks:
             chunk = run.tasks.pop()
             rows[filled - len(chunk) : filled] = chunk
             filled -= len(chunk)
-        rows = rows[(np.abs(rows[:, :3]) < _MOST_PARTITIONS * _MOST_ATTEMPTS).all(axis=1)]
+        identified = ((rows[:, :3] >= 0) & (rows[:, :3] < _LARGEST_IDS)).all(axis=1)
+        meaning = "tasks whose ids make no sense were left out"
+        run.add("senseless_id", "data loss", meaning, int((~identified).sum()))
+        rows = rows[identified]
+        rows[:, :3] = np.trunc(rows[:, :3])
         self._rows = self._without_repetitions(rows)
         # One number for stage and attempt, since numpy sorts numbers much faster than pairs.
-        both = self["stage_id"] * _MOST_ATTEMPTS + np.clip(self["stage_attempt"], 0, _MOST_ATTEMPTS - 1)
+        both = self["stage_id"] * MOST_ATTEMPTS + self["stage_attempt"]
         keys, inverse = np.unique(both, return_inverse=True)
-        self.stage_keys = [(int(key // _MOST_ATTEMPTS), int(key % _MOST_ATTEMPTS)) for key in keys]
+        self.stage_keys = [(int(key // MOST_ATTEMPTS), int(key % MOST_ATTEMPTS)) for key in keys]
         self.stage_of: npt.NDArray[np.int64] = inverse.reshape(-1)
 
     def __getitem__(self, name: str) -> Floats:
@@ -617,7 +633,7 @@ def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -
         if amount and has and amount > 0:
             # An amount below 1 is a share: 0.25 of a device means four tasks on each.
             slots = min(slots, has * (1.0 / amount) if amount < 1 else has // amount)
-    return float(int(slots))
+    return float(int(min(slots, _MOST_PARTITIONS - 1)))
 
 
 def _memory_bytes(run: Run, executor: Executor) -> float | None:
@@ -637,7 +653,8 @@ def _size_bytes(text: str | None) -> float | None:
     match = re.fullmatch(r"\s*(\d{1,12})\s*([kmgtp]?)i?b?\s*", (text or "").lower())
     if not match:
         return None
-    return float(int(match[1]) << {"k": 10, "m": 20, "": 20, "g": 30, "t": 40, "p": 50}[match[2]])
+    size = int(match[1]) << {"k": 10, "m": 20, "": 20, "g": 30, "t": 40, "p": 50}[match[2]]
+    return float(size) if size < 1 << 60 else None
 
 
 def _number(text: str | None) -> float | None:
