@@ -521,9 +521,12 @@ def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, 
 def _computed_stages(stages: list[Stage]) -> dict[int, int]:
     """For a skipped stage, the stage that computed its output: every job numbers the stages it needs anew.
 
-    Both compute the same RDD, and the one that ran has a lower number.
+    Both compute the same RDD, and the one that ran has a lower number.  A result stage may have computed it too, but
+    left no output for others.
     """
-    ran = {stage.rdd_id: stage.stage_id for stage in reversed(stages) if stage.ran and stage.rdd_id is not None}
+    computed = [stage for stage in reversed(stages) if stage.ran and stage.rdd_id is not None]
+    writing = [stage for stage in computed if stage.kind is not None and "shuffle write" in stage.kind]
+    ran = {stage.rdd_id: stage.stage_id for stage in computed + writing}
     return {
         stage.stage_id: ran[stage.rdd_id]
         for stage in stages
