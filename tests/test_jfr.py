@@ -455,6 +455,14 @@ def test_wrappers_and_sources(tmp_path: Path) -> None:
     assert not is_jfr(gzip.compress(b"text"))
 
 
+def test_lz4_round_trip() -> None:
+    cramjam = pytest.importorskip("cramjam", reason="lz4 needs cramjam")
+    packed = bytes(cramjam.lz4.compress(simple(50)))
+    assert len(read(packed).samples) == 50
+    with pytest.raises(JfrError, match="lz4 that is damaged"):
+        read(packed[: len(packed) // 2])
+
+
 def test_a_cut_gzip_says_so() -> None:
     chunks = simple(200) + ChunkWriter(start_ns=START_NS + 1).bytes() + os.urandom(4000)
     packed = gzip.compress(chunks)

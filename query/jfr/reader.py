@@ -34,8 +34,8 @@ def read(source: str | Path | bytes | BinaryIO) -> Recording:
         readable += _read_chunk(view[raw.offset : raw.offset + raw.size], raw, f"chunk {number}", merged, log)
     if not readable:
         raise JfrError(
-            f"{name}: no chunk has its type descriptions, which are written last: the recorder was killed or "
-            "the file was cut, and nothing in it can be recovered."
+            f"{name}: no chunk has readable type descriptions, which are written last: the recorder was killed, "
+            "or the file was cut or damaged, and nothing in it can be recovered."
         )
     return merged.recording(log)
 

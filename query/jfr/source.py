@@ -15,7 +15,8 @@ from .model import JfrError, ProblemLog
 GZIP_MAGIC = b"\x1f\x8b"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 MAX_WRAPPERS = 4
-MAX_UNWRAPPED_BYTES = 16 << 30
+MAX_UNWRAPPED_BYTES = 8 << 30
+MAX_LZ4_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 20
 
 
@@ -120,7 +121,12 @@ def _unlz4(view: memoryview, name: str) -> memoryview:
         import cramjam
     except ImportError:
         raise JfrError(f"{name}: wrapped in lz4; install the package cramjam or unpack it with lz4 -d.") from None
+    # Into memory of a fixed size, touched only as far as it is filled: the ratio may be 255 to 1.
+    size = min(256 * len(view), MAX_LZ4_BYTES)
+    memory = mmap.mmap(-1, size)
     try:
-        return memoryview(bytes(cramjam.lz4.decompress(bytes(view))))
-    except (cramjam.DecompressionError, MemoryError):
-        raise JfrError(f"{name}: wrapped in lz4 that is cut or damaged; nothing could be unpacked.") from None
+        written = cramjam.lz4.decompress_into(bytes(view), memory)
+    except (cramjam.DecompressionError, OSError):
+        meaning = "is damaged, cut, or larger than 2 GiB; unpack it first (lz4 -d)"
+        raise JfrError(f"{name}: wrapped in lz4 that {meaning}.") from None
+    return memoryview(memory)[:written]
