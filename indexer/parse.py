@@ -36,11 +36,14 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
 _SPACES = re.compile(r"\s+")
 _RECEIVER = re.compile(rb"([A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*)(?:\.|::|->)$")
 _SIMPLE_NAME = re.compile(r"[\w$+-]+")
-_SCALA_PASSIVE = re.compile(
-    r"function_\w+|type_definition|(class|object|trait|enum|given|extension)_definition|va[lr]_declaration"
+_SCALA_ABSTRACT = re.compile(
+    r"function_declaration|type_definition|(class|object|trait|enum)_definition|va[lr]_declaration"
     r"|(im|ex)port_declaration|block_comment|comment|self_type|end_marker|annotation"
 )
-"""What in the body of a trait runs no code of the trait's own."""
+"""Members of a trait that it needs no `$init$` for."""
+
+_SCALA_REPAIRS = ((re.compile(rb'\binline(?=")'), b"inlinE"), (re.compile(rb"\(using(?= *=)"), b"(usinG"))
+"""Names that the grammar takes for Scala 3's keywords, and others of the same length to parse in their place."""
 
 
 @dataclass(slots=True)
@@ -102,6 +105,12 @@ class _Sweep:
     def run(self) -> ParsedFile:
         parser, query = _grammar(self.language)
         tree = parser.parse(self.text)
+        if self.language == "scala" and tree.root_node.has_error:
+            repaired = self.text
+            for pattern, replacement in _SCALA_REPAIRS:
+                repaired = pattern.sub(replacement, repaired)
+            if repaired != self.text:
+                tree = parser.parse(repaired)
         captures = QueryCursor(query).captures(tree.root_node)
         self.comments = {node.end_byte: node.start_byte for node in captures.pop("comment", ())}
         for node in captures.pop("decorated", ()):
@@ -324,7 +333,7 @@ class _Sweep:
                 enclosing=outer,
                 first_line=lines[0],
                 last_line=lines[1],
-                code="" if kind == "initialiser" and name != "<clinit>" else self._slice(*span),
+                code="" if kind == "initialiser" and name != "<clinit>" else self._slice(*span).rstrip(),
                 doc=doc,
                 signature=signature,
                 descriptor=f"{scope.descriptor}{_escaped(name)}().",
@@ -429,7 +438,11 @@ class _Sweep:
         return bisect_right(self.line_starts, offset)
 
     def _last_line(self, node: Node) -> int:
-        return self._line(max(node.start_byte, node.end_byte - 1))
+        """The last line with text: some nodes of Scala reach to the start of what follows."""
+        end = node.end_byte
+        while end > node.start_byte + 1 and self.text[end - 1] in b" \t\r\n":
+            end -= 1
+        return self._line(end - 1)
 
     def _signature(self, node: Node, tag: str) -> str:
         if tag in ("lambda", "static"):
@@ -488,7 +501,7 @@ class _Sweep:
         body = node.child_by_field_name("body")
         members = [each.type for each in body.named_children] if body is not None else []
         if kind == "trait":
-            return any(not _SCALA_PASSIVE.fullmatch(each) for each in members)
+            return any(not _SCALA_ABSTRACT.fullmatch(each) for each in members)
         if self.language == "scala" or kind in ("enum", "anonymous"):
             return True
         if kind == "interface":

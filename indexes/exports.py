@@ -25,7 +25,7 @@ import duckdb
 
 from indexes.content import content_hash
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION, tables
+from indexes.schema import SCHEMA_VERSION, resources, tables
 from indexes.store import attach, create
 
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>\d[A-Za-z0-9_.+-]*)")
@@ -40,10 +40,13 @@ _NAME_IN_SYMBOL = (
     "regexp_replace(replace(replace(regexp_replace(regexp_replace(regexp_replace(symbol, '^[^ ]+ [^ ]+ ', ''),"
     r" '(\(\)|\(\+\d+\))\.$', ''), '\(\)\.', '.', 'g'), '`', ''), '/', '.'), '#', '.', 'g')"
 )
+# A vector's last share is what the others leave of 1.
+_LAST = resources()[-1]
+_LAST_SHARES = (_LAST, f"code_{_LAST}", f"doc_{_LAST}")
 _CLASS_OF_FUNCTION = "concat_ws('.', nullif(package, ''), replace(f.class_name, '.', '$'))"
 _METHOD_OF_FUNCTION = "split_part(qualified_name, '.', -1)"
 _PACKED = {
-    "functions": "SELECT * EXCLUDE (net, code_net, doc_net) REPLACE ("
+    "functions": f"SELECT * EXCLUDE ({', '.join(_LAST_SHARES)}) REPLACE ("
     f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, last_line - first_line AS last_line,"
     " function_id - enclosing_id AS enclosing_id) FROM {alias}.functions ORDER BY function_id",
     "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
@@ -58,8 +61,9 @@ _UNPACKED = {
     f"coalesce(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, first_line + last_line AS last_line,"
     " function_id - enclosing_id AS enclosing_id), "
     + ", ".join(
-        f"round(1 - {prefix}cpu::DOUBLE - {prefix}disk::DOUBLE, 3)::FLOAT AS {prefix}net"
-        for prefix in ("", "code_", "doc_")
+        f"round(1 - {' - '.join(f'{share.removesuffix(_LAST)}{each}::DOUBLE' for each in resources()[:-1])}, 3)::FLOAT"
+        f" AS {share}"
+        for share in _LAST_SHARES
     )
     + " FROM {file} ORDER BY function_id",
     "runtime_names": f"SELECT function_id, coalesce(method, {_METHOD_OF_FUNCTION}) AS method,"
@@ -118,16 +122,21 @@ def available() -> list[Available]:
 
 
 def nearest(index_name: str) -> str | None:
-    """The available index of the same package whose version is nearest: same major, then minor, then the rest."""
+    """The available index of the same package whose version is nearest."""
     name, version = split_name(index_name)
     wanted = _numbers(version)
     candidates = [each.name for each in available() if split_name(each.name)[0] == name]
 
-    def distance(candidate: str) -> tuple[tuple[int, ...], str]:
+    def distance(candidate: str) -> tuple[int, ...]:
+        """Component by component; after the first difference, the side that is nearer: 4.9 is nearer to 5.0 than 4.1."""
         numbers = _numbers(split_name(candidate)[1])
         length = max(len(wanted), len(numbers))
-        pairs = zip(_padded(wanted, length), _padded(numbers, length), strict=True)
-        return tuple(abs(ours - theirs) for ours, theirs in pairs), candidate
+        found: list[int] = []
+        sign = 0
+        for ours, theirs in zip(_padded(wanted, length), _padded(numbers, length), strict=True):
+            found.append(sign * theirs if sign else abs(ours - theirs))
+            sign = sign or (theirs > ours) - (theirs < ours)
+        return tuple(found)
 
     return min(candidates, key=distance, default=None)
 

@@ -7,8 +7,9 @@ javap reads each class's methods and line tables; each (class, method, line) is 
 when its module's sources have a file of the name the class was compiled from.
 
 What javap can tell is the method.  A frame found the right function where the function has that name, or is a lambda
-within it, or is the constructor or initialiser for `<init>` and `<clinit>`.  Whether a method is in the source at all
-is decided by looking for its name after `def`, `val` or before `(` in the text, not by the parser under test.
+within it, or is the constructor or initialiser for `<init>` and `<clinit>`.  Whether a class writes a method at all is
+decided by looking for its name after `def`, `lazy val` or before `(` in the lines of the class, not by the parser under
+test; what a class does not write (accessors of fields, forwarders to traits, members of case classes) is counted apart.
 """
 
 from __future__ import annotations
@@ -35,8 +36,13 @@ from query.resolve import resolve
 CLASSES_A_CALL = 1000
 
 _COMPILED_FROM = re.compile(r'^Compiled from "(.+)"')
-_CLASS = re.compile(r"^(?!Compiled)[^ ].*?\b(?:class|interface) ([^\s<{]+)")
+_CLASS = re.compile(r"^(?!Compiled)(?:[^ ].*?)?\b(?:class|interface) ([^\s<{]+)")
 _METHOD = re.compile(r"^  (?! ).*?([^\s(]+)\(.*\).*;$")
+_SCALA_DEFINITION = re.compile(r"\b(?:def|lazy\s+val)\s+`?([\w$]+|[^\s\w(\[`]+)")
+_JAVA_DEFINITION = re.compile(r"(\w+)[>\]\[]*\s+(\w+)\s*\(")
+_JAVA_KEYWORDS = frozenset(
+    ["return", "new", "else", "throw", "case", "assert", "if", "while", "for", "switch", "catch"]
+)
 _LINE = re.compile(r"^\s+line (\d+): \d+$")
 
 
@@ -128,16 +134,22 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
     total: Counter[str] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()
     examples: dict[str, list[str]] = {}
-    exists: dict[tuple[str, str, str], bool] = {}
+    written: dict[tuple[str, str], frozenset[str]] = {}
+    extents: dict[tuple[str, str], tuple[int, int]] = {}
+    for module, each in methods:
+        low, high = extents.get((module, each.class_name), (each.lines[0], each.lines[-1]))
+        extents[module, each.class_name] = (min(low, each.lines[0]), max(high, each.lines[-1]))
     split = {(module, name): text.split("\n") for module, by_name in texts.items() for name, text in by_name.items()}
     for at, line, (how, kind, qualified_name, _) in zip(owner, columns["line"], answers, strict=True):
         module, method = methods[at]
         meaning = demangle(method.method)
-        key = (module, method.source, meaning.name)
-        if key not in exists:
-            exists[key] = in_source(texts[module][method.source], meaning.name)
+        key = (module, method.class_name)
+        if key not in written:
+            low, high = extents[key]
+            written[key] = written_names("\n".join(split[module, method.source][max(0, low - 2) : high]))
         shown = f"{method.class_name}.{method.method}:{line} → {qualified_name}"
-        if not exists[key] and not meaning.is_lambda:
+        is_lambda = meaning.is_lambda or "$$anonfun$" in method.class_name
+        if meaning.name not in written[key] and not is_lambda:
             total["not in source"] += 1
             total["not in source, resolved"] += how in ("line", "name")
             continue
@@ -150,7 +162,7 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
             total["made by the compiler on the class's line"] += 1
             continue
         total["told by javap"] += 1
-        if is_right(meaning.name, meaning.is_lambda, kind, qualified_name):
+        if is_right(lambda_owner(method, meaning.name), is_lambda, kind, qualified_name, written[key]):
             total["right"] += 1
         else:
             wrong[module, method.class_name] += 1
@@ -166,18 +178,11 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
             print("   ", each)
 
 
-def in_source(text: str, name: str) -> bool:
-    """Whether a function of this name is written in the text; constructors always are."""
-    if name in ("<init>", "<clinit>", "$init$"):
-        return True
-    if not name:
-        return False
-    escaped = re.escape(name)
-    after = r"(?![\w$])" if re.fullmatch(r"\w+", name) else ""
-    return bool(
-        re.search(rf"\bdef\s+`?{escaped}{after}|\blazy\s+val\s+{escaped}{after}", text)
-        or re.search(rf"(?!(?:return|new|else|throw)\b)\b\w[\w.]*[>\]\[]*\s+{escaped}\s*\(", text)
-    )
+def written_names(text: str) -> frozenset[str]:
+    """The names of all functions written in a text, found without a parser; constructors always are."""
+    scala = _SCALA_DEFINITION.findall(text)
+    java = [name for before, name in _JAVA_DEFINITION.findall(text) if before not in _JAVA_KEYWORDS]
+    return frozenset([*scala, *java, "<init>", "<clinit>", "$init$"])
 
 
 def on_class_line(method: Lines, kind: str | None, source_lines: list[str]) -> bool:
@@ -188,13 +193,21 @@ def on_class_line(method: Lines, kind: str | None, source_lines: list[str]) -> b
     return bool(re.search(r"\b(class|object|trait|enum|new|record|interface)\b", line)) and "def " not in line
 
 
-def is_right(name: str, is_lambda: bool, kind: str, qualified_name: str) -> bool:
-    """Whether a function is what a method's name in a class file says."""
+def lambda_owner(method: Lines, name: str) -> str:
+    """The method that a lambda stands in; partial functions are classes `Outer$$anonfun$method$1`."""
+    inner = re.search(r"\$\$anonfun\$(\w+?)\$\d+", method.class_name)
+    return demangle(inner[1]).name if inner else "" if "$$anonfun$" in method.class_name else name
+
+
+def is_right(name: str, is_lambda: bool, kind: str, qualified_name: str, written: frozenset[str]) -> bool:
+    """Whether a function is what a method's name in a class file says; `written` are the functions of its class."""
     if name in ("<init>", "<clinit>", "$init$") and not is_lambda:
         return kind in ("constructor", "initialiser")
     parts = qualified_name.split(".")
     if is_lambda:
-        return name in parts or name in ("", "<init>", "<clinit>", "$init$")
+        # Lambdas of a field are named after it.
+        of_field = name not in written and kind in ("lambda", "initialiser")
+        return name in parts or of_field or name in ("", "<init>", "<clinit>", "$init$")
     return parts[-1] == name
 
 

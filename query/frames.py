@@ -15,8 +15,8 @@ Nature = Literal["source", "hidden", "generated"]
 
 _FRAME_JAVA = re.compile(
     r"(?:at\s+)?"
-    r"(?:[\w.@-]*//?)?"  # class loader and module: app//, java.base@17.0.1/
-    r"(?P<owner>[^\s():]+)\.(?P<method>[^\s.():]+)"
+    r"(?:\w*//|[\w-]+(?:\.[\w-]+)+(?:@[^/\s]+)?/|\w+@[^/\s]+/)?"  # loader or module: app//, java.base@17.0.1/
+    r"(?P<owner>[^\s():/]+)\.(?P<method>[^\s.():]+)"
     r"(?:\((?P<file>[^():]*)(?::(?P<paren_line>-?\d+))?\)|:(?P<line>-?\d+))?"
 )
 _FRAME_PYTHON = re.compile(r"(?P<file>[^:()\"]+\.pyx?|<frozen [\w.]+>):(?P<line>\d+)(?:\s*\((?P<method>[^()]+)\))?")
@@ -156,7 +156,7 @@ def original(class_name: str) -> str | None:
 def declaring_names(class_name: str) -> list[str]:
     """Names to look a frame's class up by, best first: itself, its outermost class, the same for what it relocates.
 
-    A Python path is looked up by its endings, longest first.
+    A Python path is looked up by its endings, longest first.  A class named like generated ones may yet be in a source.
     """
     if is_python(class_name):
         return _path_endings(class_name)
@@ -166,6 +166,8 @@ def declaring_names(class_name: str) -> list[str]:
         if name is None:
             continue
         names.append(name)
+        if nature(name) == "generated":
+            continue  # its outermost class is not where its code stands
         package, _, simple = name.rpartition(".")
         outermost = simple[:1] + simple[1:].partition("$")[0]
         if outermost != simple:

@@ -48,7 +48,7 @@ def resolve(
     )
     connection.execute(
         "DELETE FROM frames_to_resolve"
-        " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature <> 'source')"
+        " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature = 'hidden')"
     )
     for alias, name in indexes:
         for exact in ("false", "true") if name in other_version else ("true",):
@@ -70,7 +70,7 @@ def _take(connection: duckdb.DuckDBPyConnection, result: str, name: str, alias: 
         [name],
     )
     connection.execute(
-        f"UPDATE {result} SET index_name = ?, how = 'class' WHERE how = 'unknown'"
+        f"UPDATE {result} SET index_name = ?, how = 'class' WHERE how IN ('unknown', 'generated')"
         " AND frame_id IN (SELECT frame_id FROM located)",
         [name],
     )

@@ -1,0 +1,170 @@
+"""Indexes by name, exports there and back, and strangers' indexes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+
+from indexer.build import build
+from indexer.sources import open_source
+from indexes import attach, exports
+from indexes.errors import IndexFileError
+from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
+from tests.hash_classifier import HashClassifier
+
+SOURCES = Path(__file__).parent / "data" / "sources"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("built") / "small-1.0.duckdb"
+    return build("small-1.0", open_source("small-1.0", [SOURCES]), output=path, classifier=HashClassifier())
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache and an empty folder of prebuilt indexes."""
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(exports, "prebuilt_folder", lambda: tmp_path / "prebuilt")
+    (tmp_path / "prebuilt").mkdir()
+    return tmp_path
+
+
+def rows(path: Path, table: str) -> list[tuple[object, ...]]:
+    connection = duckdb.connect()
+    attach(connection, path, "index", "i")
+    return connection.execute(f"SELECT * FROM i.{table} ORDER BY ALL").fetchall()
+
+
+def test_an_export_comes_back_the_same(built: Path, tmp_path: Path) -> None:
+    folder = export_index(built, tmp_path / "small-1.0")
+    path = import_index(folder, tmp_path / "back.duckdb", trust=True)
+    assert verify(path) == verify(built)
+    for table in ("functions", "classes", "runtime_names", "calls", "build_warnings"):
+        assert rows(path, table) == rows(built, table)
+    facts = dict(rows(path, "metadata"))  # type: ignore[arg-type]
+    assert facts == dict(rows(built, "metadata"))  # type: ignore[arg-type]
+
+
+def test_an_unknown_export_needs_trust(built: Path, tmp_path: Path) -> None:
+    folder = export_index(built, tmp_path / "small-1.0")
+    with pytest.raises(IndexFileError, match="--trust"):
+        import_index(folder, tmp_path / "back.duckdb")
+    assert not (tmp_path / "back.duckdb").exists()
+
+
+def test_a_changed_export_is_refused_even_when_trusted(built: Path, tmp_path: Path) -> None:
+    folder = export_index(built, tmp_path / "small-1.0")
+    target = folder / "calls.parquet"
+    changed = tmp_path / "changed.parquet"
+    duckdb.execute(f"COPY (SELECT * REPLACE ('other' AS callee_name) FROM '{target}') TO '{changed}'")
+    shutil.move(changed, target)
+    with pytest.raises(IndexFileError, match="damaged or changed"):
+        import_index(folder, tmp_path / "back.duckdb", trust=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["small-1.0"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "missing", "columns", "metadata", "schema"])
+def test_damaged_exports_are_one_sentence(built: Path, tmp_path: Path, damage: str) -> None:
+    folder = export_index(built, tmp_path / "small-1.0")
+    table, facts = folder / "functions.parquet", folder / "metadata.json"
+    if damage == "cut":
+        table.write_bytes(table.read_bytes()[:-100])
+    elif damage == "noise":
+        table.write_bytes(table.read_bytes()[:200] + b"\xff" * 4096 + table.read_bytes()[4296:])
+    elif damage == "missing":
+        table.unlink()
+    elif damage == "columns":
+        table.unlink()
+        duckdb.execute(f"COPY (SELECT 1 AS x) TO '{table}'")
+    elif damage == "metadata":
+        facts.write_text("{")
+    else:
+        facts.write_text(json.dumps({**json.loads(facts.read_text()), "schema_version": "999"}))
+    with pytest.raises(IndexFileError) as error:
+        import_index(folder, tmp_path / "back.duckdb", trust=True)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "back.duckdb").exists()
+
+
+def test_a_prebuilt_index_is_unpacked_on_first_use(built: Path, places: Path) -> None:
+    folder = export_index(built, places / "prebuilt" / "small-1.0")
+    exports.pin("small-1.0", folder)
+    assert available() == [Available("small-1.0", "prebuilt", folder)]
+    first = locate("small-1.0")
+    assert verify(first) == verify(built)
+    stamp = first.stat().st_mtime_ns
+    assert locate("small-1.0") == first
+    assert first.stat().st_mtime_ns == stamp
+    stale = first.with_name("small-1.0-0123456789abcdef.duckdb")
+    other = first.with_name("small-1.0-extra-0123456789abcdef.duckdb")
+    first.rename(stale)
+    other.write_bytes(b"")
+    locate("small-1.0")
+    assert not stale.exists()
+    assert other.exists()
+
+
+def test_an_export_that_is_not_pinned_is_not_unpacked(built: Path, places: Path) -> None:
+    export_index(built, places / "prebuilt" / "small-1.0")
+    with pytest.raises(IndexFileError, match="from elsewhere"):
+        locate("small-1.0")
+
+
+def test_what_the_user_built_goes_first(built: Path, places: Path) -> None:
+    folder = export_index(built, places / "prebuilt" / "small-1.0")
+    exports.pin("small-1.0", folder)
+    own = exports.built_path("small-1.0")
+    own.parent.mkdir(parents=True)
+    shutil.copy(built, own)
+    assert locate("small-1.0") == own
+
+
+def test_a_missing_index_names_the_nearest(built: Path, places: Path) -> None:
+    folder = places / "home" / "indexes"
+    folder.mkdir(parents=True)
+    for name in ("spark-3.5.7", "spark-4.0.1", "spark-4.1.0", "jdk-17"):
+        (folder / f"{name}.duckdb").write_bytes(b"")
+    assert nearest("spark-4.0.3") == "spark-4.0.1"
+    assert nearest("spark-3.4.0") == "spark-3.5.7"
+    assert nearest("spark-5.0.0") == "spark-4.1.0"
+    assert nearest("flink-1.20.3") is None
+    with pytest.raises(IndexFileError, match=r"nearest is spark-4.0.1; available: jdk-17, spark-3.5.7, .*index build"):
+        locate("spark-4.0.3")
+    with pytest.raises(IndexFileError, match="there is none of 'flink'"):
+        locate("flink-1.20.3")
+
+
+def test_names() -> None:
+    assert split_name("scala-library-2.13.16") == ("scala-library", "2.13.16")
+    assert split_name("lz4-java-1.8.0") == ("lz4-java", "1.8.0")
+    assert split_name("netty-4.1.118.Final") == ("netty", "4.1.118.Final")
+    for wrong in ("spark", "../x-1", "a/b-1", "-1", ""):
+        with pytest.raises(IndexFileError, match="names are NAME-VERSION"):
+            split_name(wrong)
+
+
+def test_verify_finds_a_changed_index(built: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed.duckdb"
+    shutil.copy(built, changed)
+    with duckdb.connect(str(changed)) as connection:
+        connection.execute("UPDATE functions SET confidence = 0.5 WHERE function_id = 3")
+    with pytest.raises(IndexFileError, match="does not have the hash"):
+        verify(changed)
+
+
+def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
+    """Every export in indexes/ is pinned and can be unpacked by this DuckDB."""
+    shipped = sorted(exports.prebuilt_folder().glob("*/metadata.json"))
+    if not shipped:
+        pytest.skip("no prebuilt index is shipped yet")
+    assert {each.parent.name for each in shipped} == set(exports.pinned_hashes())
+    for each in shipped:
+        import_index(each.parent, tmp_path / "back.duckdb")
+    assert sum(path.stat().st_size for each in shipped for path in each.parent.iterdir()) <= 20_000_000

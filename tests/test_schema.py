@@ -1,0 +1,103 @@
+"""The contract: every table and column is explained, in schema.sql and in every file made from it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from indexes import Kind, attach, create, open_read_only, resources, tables
+from indexes.content import content_hash
+from indexes.errors import IndexFileError
+from indexes.schema import SCHEMA_VERSION
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("kind", ["index", "run"])
+def test_every_table_and_column_is_explained_in_the_file(kind: Kind, tmp_path: Path) -> None:
+    with create(tmp_path / "file.duckdb", kind, {}):
+        pass
+    connection = open_read_only(tmp_path / "file.duckdb", kind)
+    found = connection.execute(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE database_name = 'opened'"
+    ).fetchall()
+    assert {(table, column) for table, column, _ in found} == {
+        (table.name, column.name) for table in tables(kind) for column in table.columns
+    }
+    assert all(comment and len(comment) > 2 for _, _, comment in found)
+    explained = connection.execute(
+        "SELECT table_name, comment FROM duckdb_tables() WHERE database_name = 'opened'"
+    ).fetchall()
+    assert all(comment and comment.startswith("one row") for _, comment in explained)
+
+
+def test_schema_sql_is_valid_sql_as_it_stands() -> None:
+    text = (ROOT / "indexes" / "schema.sql").read_text()
+    connection = duckdb.connect()
+    connection.execute(text)
+    created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    assert created == {table.name for kind in ("index", "run") for table in tables(kind)}  # type: ignore[arg-type]
+
+
+def test_the_resources_come_from_the_schema() -> None:
+    assert resources() == ("cpu", "disk", "net")
+    columns = {column.name for table in tables("index") if table.name == "functions" for column in table.columns}
+    for resource in resources():
+        assert {resource, f"code_{resource}", f"doc_{resource}"} <= columns
+
+
+def test_no_column_holds_source_text() -> None:
+    for table in tables("index"):
+        for column in table.columns:
+            assert column.name not in ("code", "doc", "text", "source", "documentation")
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "old.duckdb"
+    with create(path, "index", {"schema_version": str(SCHEMA_VERSION + 1)}):
+        pass
+    with pytest.raises(IndexFileError, match="make it again with `crystalperf index build`"):
+        open_read_only(path, "index")
+
+
+def test_a_run_is_not_an_index(tmp_path: Path) -> None:
+    with create(tmp_path / "run.duckdb", "run", {}):
+        pass
+    with pytest.raises(IndexFileError, match="expected a resource index"):
+        open_read_only(tmp_path / "run.duckdb", "index")
+
+
+def test_a_failed_build_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.duckdb"
+    with create(path, "index", {"note": "old"}):
+        pass
+    with pytest.raises(RuntimeError), create(path, "index", {"note": "new"}):
+        raise RuntimeError
+    facts = attach(duckdb.connect(), path, "index", "i")
+    assert facts["note"] == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["file.duckdb"]
+
+
+def test_files_are_written_for_old_duckdbs(tmp_path: Path) -> None:
+    """Storage version 64 is v0.9.0 to v1.1: every DuckDB since reads it."""
+    path = tmp_path / "file.duckdb"
+    with create(path, "index", {}):
+        pass
+    assert path.read_bytes()[8:12] == b"DUCK"
+    assert int.from_bytes(path.read_bytes()[12:20], "little") == 64
+
+
+def test_the_content_hash_sees_every_table(tmp_path: Path) -> None:
+    seen = set()
+    for table in ["", *(each.name for each in tables("index"))]:
+        path = tmp_path / f"{table}.duckdb"
+        with create(path, "index", {}) as connection:
+            if table:
+                columns = next(each for each in tables("index") if each.name == table).columns
+                values = ["1" if re.match("INT|FLOAT", each.type) else "'x'" for each in columns]
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join(values)})")
+            seen.add(content_hash(connection, "built"))
+    assert len(seen) == 1 + len(tables("index"))
