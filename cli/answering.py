@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import query
 from cli.output import progress, say, write, write_json
-from cli.runs import find_run, run_word
+from cli.runs import find_run, profile_run, run_word
 from cli.text import shell_word
 from indexes.errors import CrystalPerfError, NoAnswerError
 from query.answers import Debug, Header, Prediction, Sweep
@@ -94,7 +93,7 @@ def header_json(header: Header) -> dict[str, Any]:
 def analyze(paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, as_json: bool) -> int:
     """Read, explain, and ask the usual what-ifs."""
     with progress() as step:
-        run = _profiled(paths, output, app, indexes, step)
+        run = profile_run(paths, output, app, indexes, step)
         step("following the critical path")
         header, debug = run.header(), run.debug()
         what_ifs = []
@@ -114,7 +113,7 @@ def analyze(paths: Sequence[str], output: str, app: str, indexes: Sequence[str],
 def profile(paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, as_json: bool) -> int:
     """Read and keep."""
     with progress() as step:
-        run = _profiled(paths, output, app, indexes, step)
+        run = profile_run(paths, output, app, indexes, step)
     header = run.header()
     if as_json:
         write_json({"run": str(run.path), **header_json(header)})
@@ -163,12 +162,6 @@ def predict(run_text: str, settings: Sequence[str], recorded: Sequence[str], sco
 
         say(f"crystalperf: {refusal_text(points)}")
     return 0 if answered else 1
-
-
-def _profiled(paths: Sequence[str], output: str, app: str, indexes: Sequence[str], step: Any) -> Run:
-    return query.profile(
-        paths, output=Path(output) if output else None, app=app or None, indexes=indexes, progress=step
-    )
 
 
 def _what_if(run: Run, question: str, setting: str) -> WhatIf:

@@ -386,6 +386,9 @@ def run(arguments: Sequence[str]) -> int:
         _say("interrupted")
         return 130
     except Exception as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
+            _say("interrupted")
+            return 130
         if traceback:
             import traceback as printer
 

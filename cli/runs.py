@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cli.text import cut_right
 
 if TYPE_CHECKING:
     from query.run import Run
@@ -40,6 +43,7 @@ def find_run_file(text: str) -> Path:
 
     Raises InputError where there is none, and whatever profiling raises.
     """
+    from cli.output import progress, say
     from indexes.errors import InputError
 
     path = Path(text)
@@ -52,21 +56,29 @@ def find_run_file(text: str) -> Path:
         have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
         raise InputError(
-            f"{text}: neither a file nor the name of a run ({have}{more}); make one with `crystalperf analyze LOG`"
+            f"{cut_right(text, 200)}: neither a file nor the name of a run ({have}{more}); make one with `crystalperf analyze LOG`"
         )
     if exists and path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb"):
         return path
-    return _profiled(text)
-
-
-def _profiled(text: str) -> Path:
-    import query
-    from cli.output import progress, say
-
     with progress() as step:
-        run = query.profile([text], progress=step)
+        run = profile_run([text], step=step)
     say(f"profiled {text}, without recordings that may lie elsewhere; kept as {run_word(run.path)}")
     return run.path
+
+
+def profile_run(
+    paths: Sequence[str],
+    output: str = "",
+    app: str = "",
+    indexes: Sequence[str] = (),
+    step: Callable[[str], None] = lambda _: None,
+) -> Run:
+    """Profile what was named on the command line; '' stands for what was not."""
+    # Not `query.profile`: importing the module of that name, which the function does, hides the function.
+    from query import open_run
+    from query.profile import profile_inputs
+
+    return open_run(profile_inputs(paths, Path(output) if output else None, app or None, tuple(indexes), step))
 
 
 def run_word(path: Path) -> str:

@@ -47,6 +47,7 @@ BATCH = 10_000
 """Rows fetched at a time."""
 
 _LOCKS = (
+    "SET enable_progress_bar = false",  # DuckDB would draw it on stdout
     "SET temp_directory = ''",  # or a large sort would write beside the user's files
     "SET python_enable_replacements = false",  # or a name in FROM could be a variable of this program
     "SET autoinstall_known_extensions = false",
