@@ -163,7 +163,7 @@ CREATE TABLE tasks (                          -- one row per task attempt
     executor_id VARCHAR,                      -- where it ran
     host VARCHAR,                             -- where it ran
     launch_ms DOUBLE NOT NULL,                -- launched by the driver
-    finish_ms DOUBLE NOT NULL,                -- end known to the driver; the last event of the run where the log has none
+    finish_ms DOUBLE NOT NULL,                -- end known to the driver; where the log has none, the earliest of its stage's end, its executor's and the run's
     status VARCHAR NOT NULL,                  -- succeeded, failed, killed or unfinished
     reason VARCHAR,                           -- why it did not succeed
     locality VARCHAR,                         -- PROCESS_LOCAL, NODE_LOCAL, RACK_LOCAL, ANY, NO_PREF

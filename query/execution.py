@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -174,12 +175,10 @@ def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots
         where = hosts.setdefault(host, len(hosts))
         columns += [(number, where, added, np.inf if removed is None else removed)] * int(slots)
     executor, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
-    alive = [row for row in working if row[4] is None] or working
-    memory = {row[5] for row in alive}
-    per_executor = {int(row[2]) for row in alive}
+    memory = {row[5] for row in working}
     recorded = Resources(
-        executors=len(alive) or None,
-        cores=max(per_executor) if per_executor else None,
+        executors=_most_alive(working) or None,
+        cores=max((int(row[2]) for row in working), default=0) or None,
         memory=float(memory.pop()) if len(memory) == 1 and None not in memory else None,
     )
     slots_table = Slots(
@@ -189,6 +188,16 @@ def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots
         until_ms=np.array(until_ms, dtype=np.float64),
     )
     return hosts, slots_table, recorded
+
+
+def _most_alive(rows: list[Any]) -> int:
+    """The most executors alive at a time, of (id, host, slots, added, removed, …) rows."""
+    moments = sorted([(row[3], 1) for row in rows] + [(row[4], -1) for row in rows if row[4] is not None])
+    alive = most = 0
+    for _, change in moments:
+        alive += change
+        most = max(most, alive)
+    return most
 
 
 def _stages_and_tasks(

@@ -23,7 +23,7 @@ from query.answers import Prediction, StagePrediction
 from query.dag import Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
-from query.replay import Replayed, Slots, replay
+from query.replay import NoExecutorLeftError, Replayed, Slots, replay
 from query.timeline import company
 from query.world import World
 
@@ -81,6 +81,11 @@ def predict(execution: Execution, world: World, framework: Framework) -> Predict
     )
     try:
         outcome = _changed_replay(execution, world, framework, base)
+    except NoExecutorLeftError:
+        kept = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
+        outcome = _changed_replay(replace(execution, slots=kept), world, framework, base)
+        stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
+        outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), stages=_stages(execution, None, 1.0))
     correction = execution.runtime_ms / base.makespan_ms if base.makespan_ms > 0 else 1.0
@@ -109,7 +114,7 @@ def _changed_replay(execution: Execution, world: World, framework: Framework, ba
     tasks = execution.tasks
     schedule = framework.schedule(execution.scheduler)
     assumptions: list[str] = []
-    slots = changed_slots(execution, world, assumptions)
+    slots = changed_slots(execution, world)
     limits = sequential_limits(execution)
     parts, memory_assumption = with_memory(execution, world)
     assumptions += memory_assumption
@@ -138,7 +143,7 @@ def _changed_replay(execution: Execution, world: World, framework: Framework, ba
             after = _company_of(slots.host[now.slot], now, current, names.index(name))
             factor[name] = (factor[name] + after / before[name]) / 2
     if world.ratio("cores") != 1 or world.ratio("executors") != 1:
-        assumptions.append("every task slot brings its own core; partitions stay as they were recorded")
+        assumptions.append("every task slot brings its own core, every added executor its own node")
         assumptions.append("tasks that run on a node at a time share its disk and its network equally")
         widest = max(np.bincount(tasks.stage), default=0)
         if len(slots) > widest:
@@ -157,33 +162,32 @@ def _changed_replay(execution: Execution, world: World, framework: Framework, ba
     return _Outcome(now, tuple(assumptions))
 
 
-def changed_slots(execution: Execution, world: World, assumptions: list[str]) -> Slots:
-    """The task slots of the changed world; new executors join as new nodes of the recorded kind.
+def changed_slots(execution: Execution, world: World) -> Slots:
+    """The task slots of the changed world.
 
-    Raises NoAnswerError where the run does not tell its executors.
+    Executors come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
+    as many are left out evenly.  Raises NoAnswerError where the run does not tell its executors.
     """
     if world.ratio("cores") == 1 and world.ratio("executors") == 1:
         return execution.slots
-    recorded = execution.recorded
-    if not recorded.executors or not recorded.cores:
-        raise NoAnswerError("the log names no executors, so the number of task slots is unknown")
-    executors = round(recorded.executors * world.ratio("executors"))
-    cores = round(recorded.cores * world.ratio("cores"))
     old = execution.slots
-    alive = np.isinf(old.until_ms)
-    per_host = max(len(np.unique(old.executor[alive])) // max(len(np.unique(old.host[alive])), 1), 1)
-    if len(np.unique(old.available_ms)) > 1 and executors > recorded.executors:
-        assumptions.append("added executors are there as soon as the first recorded one was")
-    starts = np.array([old.available_ms[old.executor == each].min() for each in np.unique(old.executor[alive])])
-    executor = np.repeat(np.arange(executors), cores)
-    available = np.array([starts[each] if each < len(starts) else starts.min() for each in range(executors)])
-    if not alive.all():
-        assumptions.append("executors that were lost in the recorded run are left out, the others stay to the end")
+    if not len(old):
+        raise NoAnswerError("the log names no executors, so the number of task slots is unknown")
+    recorded, first, width = np.unique(old.executor, return_index=True, return_counts=True)
+    count = max(round(len(recorded) * world.ratio("executors")), 1)
+    if count >= len(recorded):
+        chosen, copy = np.arange(count) % len(recorded), np.arange(count) // len(recorded)
+    else:
+        chosen = np.floor(np.linspace(0, len(recorded), count, endpoint=False)).astype(np.int64)
+        copy = np.zeros(count, dtype=np.int64)
+    slots_of = np.maximum(np.rint(width[chosen] * world.ratio("cores")).astype(np.int64), 1)
+    row = np.repeat(np.arange(count), slots_of)
+    origin = first[chosen][row]
     return Slots(
-        executor=executor,
-        host=executor // per_host,
-        available_ms=available[executor],
-        until_ms=np.full(len(executor), np.inf),
+        executor=row,
+        host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),
+        available_ms=old.available_ms[origin],
+        until_ms=old.until_ms[origin],
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import indexes as contract
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import CrystalPerfError
 from indexes.exports import available, cache_folder, locate, nearest
 from indexes.schema import resources
 from query import jfr
@@ -52,7 +52,7 @@ def profile_inputs(
     """Profile the one application among the paths; returns the run file, which may be an earlier one."""
     progress("looking at the inputs")
     inputs = discover(paths)
-    application = _choose(inputs, app)
+    application = inputs.choose(app)
     framework = get("spark")
     place = output or cache_folder() / "runs" / f"{_file_name(application)}.duckdb"
     signature = _signature(inputs, application)
@@ -67,19 +67,6 @@ def profile_inputs(
     recordings = _recordings(inputs.samples, problems, progress)
     assemble(dict(tables), recordings, framework, indexes or None, problems, place, facts, progress)
     return place
-
-
-def _choose(inputs: Inputs, app: str | None) -> Application:
-    """The application asked for, or the only one.  Of several attempts the last, unless one is named."""
-    found = [each for each in inputs.applications if app in (None, each.app_id, each.name)]
-    known = ", ".join(dict.fromkeys(each.app_id for each in inputs.applications))
-    if not inputs.applications:
-        raise InputError("no event log was found among the inputs; give the log that Spark wrote (spark.eventLog.dir)")
-    if not found:
-        raise InputError(f"--app {app}: not among the inputs; they hold {known}")
-    if len({each.app_id for each in found}) > 1:
-        raise InputError(f"the inputs hold several applications: {known}; choose one with --app ID")
-    return max(found, key=lambda each: (each.started_at_ms or 0.0, each.attempt or ""))
 
 
 def _file_name(application: Application) -> str:
@@ -176,6 +163,8 @@ def assemble(
         if one is not None:
             placed.append(one)
     with contract.create(output, "run", metadata) as connection:
+        # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
+        connection.execute("SET pandas_analyze_sample = 1000000000")
         names, stand_ins = _attach(connection, indexes, tables, framework, problems)
         progress("finding the code of the samples")
         decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)], stand_ins)

@@ -16,6 +16,10 @@ from indexes.errors import NoAnswerError
 from query.dag import Dag, Floats, Ints, Stage, Tasks
 
 
+class NoExecutorLeftError(NoAnswerError):
+    """Tasks are left and every executor is gone."""
+
+
 @dataclass(frozen=True)
 class Slots:
     """Where tasks can run.  Arrays of one length, a row per slot; `available_ms` is when its executor registered."""
@@ -190,7 +194,7 @@ class _Replay:
                     self._finish_node(self.names[which], now)
             self._launch(now)
         if len(self.node_end) < len(self.dag.nodes):
-            raise NoAnswerError("the replay cannot finish: tasks are left for which no executor was alive")
+            raise NoExecutorLeftError("the replay cannot finish: tasks are left for which no executor was alive")
         return Replayed(
             start_ms=start,
             end_ms=max(self.node_end.values(), default=start),
