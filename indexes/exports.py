@@ -128,7 +128,7 @@ def nearest(index_name: str) -> str | None:
     candidates = [each.name for each in available() if split_name(each.name)[0] == name]
 
     def distance(candidate: str) -> tuple[int, ...]:
-        """Component by component; after the first difference, the side that is nearer: 4.9 is nearer to 5.0 than 4.1."""
+        """Component by component; after a difference, what lies towards it: 4.9 is nearer to 5.0 than 4.1."""
         numbers = _numbers(split_name(candidate)[1])
         length = max(len(wanted), len(numbers))
         found: list[int] = []

@@ -136,9 +136,9 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
     examples: dict[str, list[str]] = {}
     written: dict[tuple[str, str], frozenset[str]] = {}
     extents: dict[tuple[str, str], tuple[int, int]] = {}
-    for module, each in methods:
-        low, high = extents.get((module, each.class_name), (each.lines[0], each.lines[-1]))
-        extents[module, each.class_name] = (min(low, each.lines[0]), max(high, each.lines[-1]))
+    for module, method in methods:
+        low, high = extents.get((module, method.class_name), (method.lines[0], method.lines[-1]))
+        extents[module, method.class_name] = (min(low, method.lines[0]), max(high, method.lines[-1]))
     split = {(module, name): text.split("\n") for module, by_name in texts.items() for name, text in by_name.items()}
     for at, line, (how, kind, qualified_name, _) in zip(owner, columns["line"], answers, strict=True):
         module, method = methods[at]

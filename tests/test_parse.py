@@ -66,6 +66,7 @@ def test_scala_functions() -> None:
         "org.example.shop.Shop.Rich.twice": ("method", 47, 47),
         "org.example.shop.Shop.apply": ("method", 49, 49),
         "org.example.shop.Shop.odd name.<init>": ("initialiser", 50, 50),
+        "org.example.shop.Closed.<init>": ("initialiser", 53, 56),
         "org.example.shop.Closed.close": ("method", 54, 54),
         "org.example.shop.Closed.open": ("method", 55, 55),
         "org.example.shop.tools.<init>": ("initialiser", 58, 60),

@@ -142,10 +142,11 @@ def test_what_no_source_has(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_no_frames_and_no_indexes(connection: duckdb.DuckDBPyConnection) -> None:
-    assert ask(connection, []) == []
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE one AS SELECT 7 AS frame_id, 'A' AS class_name, 'b' AS method, 1 AS line"
-    )
+    one = "SELECT 7 AS frame_id, 'A' AS class_name, 'b' AS method, 1 AS line"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE one AS {one} LIMIT 0")
+    table = resolve(connection, "one", [("scala_index", "scala-1")])
+    assert connection.execute(f"SELECT * FROM {table}").fetchall() == []
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE one AS {one}")
     table = resolve(connection, "one", [])
     assert connection.execute(f"SELECT frame_id, how FROM {table}").fetchall() == [(7, "unknown")]
 

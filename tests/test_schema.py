@@ -31,7 +31,7 @@ def test_every_table_and_column_is_explained_in_the_file(kind: Kind, tmp_path: P
     explained = connection.execute(
         "SELECT table_name, comment FROM duckdb_tables() WHERE database_name = 'opened'"
     ).fetchall()
-    assert all(comment and comment.startswith("one row") for _, comment in explained)
+    assert all(comment and "one " in comment for _, comment in explained)
 
 
 def test_schema_sql_is_valid_sql_as_it_stands() -> None:
