@@ -33,8 +33,8 @@ ROUNDS = 6
 WARM_UP_TASKS = 4
 """Fewest tasks in the first wave and after it from which a stage's warm-up is estimated."""
 
-WARM_UP_MOST = 3.0
-"""A larger ratio between waves is not warm-up but other data."""
+WARM_UP_MOST = 2.0
+"""A larger ratio between waves is other data, or executors still arriving, rather than warm-up."""
 
 
 @dataclass(frozen=True)
@@ -195,25 +195,24 @@ def sequential_limits(execution: Execution) -> list[int | None]:
     """Per stage the tasks it may run at a time; None where slots were all that limited it.
 
     Tasks that ran one at a time beside idle slots stay so (the paper's Amdahl): something other than slots held
-    them back.  A stage counts as held back if, at every launch but those of its first tasks, another of its tasks
-    had just ended while slots stood idle.
+    them back.  That is so where a stage launched tasks after others of it had ended, and at every launch a slot of
+    an executor then alive was still free.
     """
-    tasks, total = execution.tasks, len(execution.slots)
+    tasks, slots = execution.tasks, execution.slots
     limits: list[int | None] = []
     order = np.argsort(tasks.stage, kind="stable")
     bounds = np.searchsorted(tasks.stage[order], np.arange(len(execution.dag.stages) + 1))
     all_launch, all_finish = np.sort(tasks.launch_ms), np.sort(tasks.finish_ms)
+    arrivals, departures = np.sort(slots.available_ms), np.sort(slots.until_ms)
     for number in range(len(execution.dag.stages)):
         mine = order[bounds[number] : bounds[number + 1]]
-        launch, finish = tasks.launch_ms[mine], np.sort(tasks.finish_ms[mine])
-        at_once = int(
-            (np.arange(1, len(mine) + 1) - np.searchsorted(finish, np.sort(launch), side="right")).max(initial=0)
-        )
-        if len(mine) <= at_once or at_once >= total:
-            limits.append(None)
-            continue
+        launch, finish = np.sort(tasks.launch_ms[mine]), np.sort(tasks.finish_ms[mine])
+        own = np.arange(1, len(mine) + 1) - np.searchsorted(finish, launch, side="right")
+        at_once = int(own.max(initial=0))
         busy = np.searchsorted(all_launch, launch, side="right") - np.searchsorted(all_finish, launch, side="right")
-        limits.append(at_once if int(busy.max(initial=0)) < total else None)
+        alive = np.searchsorted(arrivals, launch, side="right") - np.searchsorted(departures, launch, side="right")
+        held_back = at_once < len(mine) and bool((busy < alive).all())
+        limits.append(at_once if held_back else None)
     return limits
 
 

@@ -106,7 +106,7 @@ def _weights(recording: jfr.Recording) -> Floats:
         own = samples.period_ns[mine] / 1e6
         period = np.where(own > 0, own, _effective_period(samples, mine, stated) if name == "EXECUTION" else stated)
         weight[mine] = period * samples.ticks[mine]
-        if name in THREADS_PER_TICK:
+        if name in THREADS_PER_TICK and recording.async_profiler_event is None:
             seen = _distinct_threads(samples.time_ns[mine], samples.thread[mine], stated * WINDOW_TICKS)
             weight[mine] *= np.maximum(seen / THREADS_PER_TICK[name], 1.0)
     return weight
