@@ -56,7 +56,8 @@ def find_run_file(text: str) -> Path:
         have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
         raise InputError(
-            f"{cut_right(text, 200)}: neither a file nor the name of a run ({have}{more}); make one with `crystalperf analyze LOG`"
+            f"{cut_right(text, 200)}: neither a file nor the name of a run ({have}{more});"
+            " make one with `crystalperf analyze LOG`"
         )
     if exists and path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb"):
         return path

@@ -30,9 +30,10 @@ from indexes.errors import NoAnswerError, SettingError
 LONGEST_STATEMENT = 100_000
 """Characters of a statement."""
 
-TRUSTED_LENGTH = 4_000
-"""Characters up to which DuckDB's parser always ends soon.  With 20 000 `(` it takes minutes and hears no interrupt,
-with some MB of them it ends the process; so longer statements are parsed in another process first."""
+TRUSTED_LENGTH = 1_000
+"""Characters up to which DuckDB's parser surely ends soon.  Its time grows with the square of open brackets (20 000
+take minutes, in which it hears no interrupt) and some MB of them end the process; so longer statements are parsed in
+another process first."""
 
 PARSE_S = 10.0
 """Longest parse of a long statement."""

@@ -1,0 +1,348 @@
+"""`crystalperf sql`: what it answers, and what it does not let a statement do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import indexes
+from cli.main import run
+from cli.runs import profile_run
+from indexes.exports import built_path
+
+LOG = Path(__file__).parent / "data" / "eventlog" / "q9.zstd"
+FUNCTION = (
+    "INSERT INTO functions BY NAME SELECT {id} AS function_id, 'tiny {version} a/B#{name}().' AS symbol, 'java' AS"
+    " language, 'method' AS kind, 'a.B.{name}' AS qualified_name, 'a' AS package, 'B' AS class_name, 'a/B.java' AS"
+    " file, {id} * 10 AS first_line, {id} * 10 + 5 AS last_line, 'ab' AS text_hash, 30 AS code_chars, 0 AS doc_chars,"
+    " {cpu} AS cpu, {disk} AS disk, 0 AS net, 0.9 AS confidence"
+)
+
+Answer = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(profile_run([str(LOG)], str(tmp_path_factory.mktemp("run") / "q9.duckdb")).path)
+
+
+@pytest.fixture
+def tiny(own_cache: None) -> Iterator[tuple[str, str]]:
+    """Two indexes of one class with two functions each; `seek` reads from disk in the second alone."""
+    names = ("tiny-1.0", "tiny-2.0")
+    for name, disk in zip(names, (0.25, 0.75), strict=True):
+        version = name.split("-")[1]
+        with indexes.create(built_path(name), "index", {"functions": "2"}) as connection:
+            connection.execute(FUNCTION.format(id=1, version=version, name="add", cpu=1.0, disk=0.0))
+            connection.execute(FUNCTION.format(id=2, version=version, name="seek", cpu=1 - disk, disk=disk))
+            connection.execute("INSERT INTO classes VALUES ('a.B', 'a/B.java', 1, 30)")
+            connection.execute("INSERT INTO runtime_names VALUES ('a.B', 'add', 1), ('a.B', 'seek', 2)")
+            connection.execute("INSERT INTO calls VALUES (2, 'add', 1), (2, 'elsewhere', NULL)")
+    yield names
+    for name in names:
+        built_path(name).unlink()
+
+
+@pytest.fixture
+def crystalperf(capsys: pytest.CaptureFixture[str]) -> Answer:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = run([str(each) for each in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+def test_all_tables_of_a_run_are_there(crystalperf: Answer, run_file: str) -> None:
+    _, out, _ = crystalperf("sql", "--run", run_file, "--json", "SHOW TABLES")
+    found = {each["name"] for each in json.loads(out)}
+    wanted = "runs jobs stages tasks executors nodes edges samples stacks sql_executions import_stats"
+    assert found >= set(wanted.split())
+    assert found >= {each.name for each in indexes.tables("run")}
+
+
+def test_functions_are_a_union_with_index_name(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+    statement = "SELECT index_name, qualified_name, disk FROM functions ORDER BY ALL"
+    code, out, err = crystalperf("sql", "--index", tiny[0], "--index", tiny[1], "--json", statement)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == [
+        {"index_name": "tiny-1.0", "qualified_name": "a.B.add", "disk": 0.0},
+        {"index_name": "tiny-1.0", "qualified_name": "a.B.seek", "disk": 0.25},
+        {"index_name": "tiny-2.0", "qualified_name": "a.B.add", "disk": 0.0},
+        {"index_name": "tiny-2.0", "qualified_name": "a.B.seek", "disk": 0.75},
+    ]
+
+
+def test_run_and_index_together(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
+    statement = "SELECT (SELECT count(*) FROM tasks) > 0 AS t, (SELECT count(*) FROM functions) AS f"
+    _, out, _ = crystalperf("sql", "--run", run_file, "--index", tiny[0], "--json", statement)
+    assert json.loads(out) == [{"t": True, "f": 2}]
+
+
+def test_json_is_a_list_of_objects_of_any_length(crystalperf: Answer, run_file: str) -> None:
+    for rows in (0, 1, 25_000):
+        code, out, _ = crystalperf("sql", "--run", run_file, "--json", f"SELECT range AS n FROM range({rows})")
+        assert code == 0
+        assert json.loads(out) == [{"n": each} for each in range(rows)]
+
+
+def test_json_has_a_place_for_every_value(crystalperf: Answer, run_file: str) -> None:
+    statement = (
+        "SELECT 'nan'::DOUBLE AS a, 'infinity'::FLOAT AS b, 1.50::DECIMAL(9, 2) AS c, DATE '2026-11-21' AS d,"
+        " INTERVAL 1 MINUTE AS e, '\\x00\\xff'::BLOB AS f, [1, NULL] AS g, {'x': [true]} AS h, MAP {1: 'y'} AS i,"
+        " 170141183460469231731687303715884105727 AS j, NULL AS k, 'é\\n' AS l, 1 AS m, 2 AS m,"
+        " '4b2f8f0c-5d4e-4f5e-9d5b-0123456789ab'::UUID AS n"
+    )
+    code, out, err = crystalperf("sql", "--run", run_file, "--json", statement)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == [
+        {
+            "a": None, "b": None, "c": 1.5, "d": "2026-11-21", "e": "0:01:00", "f": "00ff", "g": [1, None],
+            "h": {"x": [True]}, "i": {"1": "y"}, "j": 2**127 - 1, "k": None, "l": "é\\n", "m": 1, "m_2": 2,
+            "n": "4b2f8f0c-5d4e-4f5e-9d5b-0123456789ab",
+        }
+    ]  # fmt: skip
+    assert crystalperf("sql", "--run", run_file, "--csv", statement)[0] == 0
+    assert crystalperf("sql", "--run", run_file, statement)[0] == 0
+
+
+def test_csv_reads_back(crystalperf: Answer, run_file: str) -> None:
+    statement = "SELECT 'a,\"b\nc' AS text, 1.5 AS number, NULL AS nothing, [1, 2] AS list"
+    code, out, _ = crystalperf("sql", "--run", run_file, "--csv", statement)
+    assert code == 0
+    assert list(csv.reader(io.StringIO(out))) == [
+        ["text", "number", "nothing", "list"],
+        ["a,\"b\nc", "1.5", "", "[1, 2]"],
+    ]  # fmt: skip
+
+
+def test_a_table_is_cut_and_says_so(crystalperf: Answer, run_file: str) -> None:
+    _, out, _ = crystalperf("sql", "--run", run_file, "SELECT range AS n FROM range(100)")
+    assert out.split("\n")[0].strip() == "n"
+    assert "40 rows shown, there are more" in out
+    _, out, _ = crystalperf("sql", "--run", run_file, "--limit", "0", "SELECT range AS n FROM range(100)")
+    assert out.rstrip().endswith("99")
+    _, out, _ = crystalperf("sql", "--run", run_file, "--limit", "100", "SELECT range AS n FROM range(100)")
+    assert "there are more" not in out
+
+
+def test_a_table_stays_within_80_columns(crystalperf: Answer, run_file: str) -> None:
+    for statement in ("FROM stages", "SELECT repeat('long ', 100) AS a, repeat('text ', 100) AS b", "FROM nodes"):
+        _, out, _ = crystalperf("sql", "--run", run_file, statement)
+        assert max(map(len, out.split("\n"))) <= 80, statement
+
+
+def test_the_prebuilt_comments_explain_the_tables(crystalperf: Answer, run_file: str) -> None:
+    statement = "SELECT comment FROM duckdb_views() WHERE view_name = 'tasks'"
+    _, out, _ = crystalperf("sql", "--run", run_file, "--json", statement)
+    assert json.loads(out) == [{"comment": indexes.table("run", "tasks").comment}]
+
+
+def test_metadata_of_all_files(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
+    statement = "SELECT file, value FROM metadata WHERE key = 'kind' ORDER BY file"
+    _, out, _ = crystalperf("sql", "--run", run_file, "--index", tiny[0], "--json", statement)
+    assert json.loads(out) == [{"file": "run", "value": "run"}, {"file": "tiny-1.0", "value": "index"}]
+
+
+# Refusals -----------------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "COPY runs TO 'out.csv'",
+    "COPY (SELECT 1) TO 'out.csv'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO 'out.csv'",
+    "EXPORT DATABASE 'out'",
+    "IMPORT DATABASE 'out'",
+    "ATTACH 'other.db'",
+    "ATTACH ':memory:' AS other",
+    "DETACH run",
+    "USE run",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SELECT * FROM read_csv('{file}')",
+    "SELECT * FROM read_text('{file}')",
+    "SELECT * FROM read_blob('{file}')",
+    "SELECT * FROM read_json('{file}')",
+    "SELECT * FROM read_parquet('{file}')",
+    "SELECT * FROM parquet_metadata('{file}')",
+    "SELECT * FROM sniff_csv('{file}')",
+    "SELECT * FROM glob('{folder}/*')",
+    "SELECT * FROM '{file}'",
+    "SELECT * FROM query('SELECT * FROM read_text(''{file}'')')",
+    "SELECT * FROM query('COPY runs TO ''out.csv''')",
+    "SELECT * FROM 'https://127.0.0.1/x.parquet'",
+    "SELECT getenv('HOME')",
+    "SET memory_limit = '1TB'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "RESET memory_limit",
+    "SET VARIABLE a = 1",
+    "PRAGMA database_list",
+    "PRAGMA enable_profiling",
+    "CALL pragma_version()",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE MACRO f() AS 1",
+    "CREATE SECRET (TYPE s3)",
+    "INSERT INTO run.runs SELECT * FROM run.runs",
+    "UPDATE run.tasks SET task_id = 1",
+    "DELETE FROM run.tasks",
+    "ALTER TABLE run.tasks ADD COLUMN x INTEGER",
+    "DROP TABLE run.tasks",
+    "DROP VIEW tasks",
+    "CHECKPOINT run",
+    "VACUUM",
+    "BEGIN",
+    "PREPARE p AS SELECT 1",
+    "EXECUTE p",
+    "SELECT 1; DROP VIEW tasks",
+    "SELECT 1; SELECT 2",
+    "",
+    " -- nothing",
+    "SELECT nonsense FROM",
+    "SELECT * FROM nonsense",
+    "SELECT * FROM functions",
+    "SELECT * FROM connection",  # a variable of ours
+    "SELECT CAST('x' AS INTEGER)",
+    "SELECT CASE WHEN range < 24000 THEN 1 ELSE CAST('x' AS INTEGER) END FROM range(25000)",
+    "SELECT '\udcff'",
+    "SELECT " + "(" * 900 + "1" + ")" * 900 + " + 'x'::INTEGER",
+    "SELECT " + "(" * 900,
+    "SELECT * FROM " + "(SELECT * FROM " * 6000 + "x" + ")" * 6000,
+    "SELECT '" + "x" * 200_000 + "'",
+]
+
+
+@pytest.mark.parametrize("statement", HOSTILE, ids=lambda each: ascii(each)[:50])
+def test_a_hostile_statement_ends_in_one_sentence(
+    crystalperf: Answer, run_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secret = tmp_path / "secret.csv"
+    secret.write_text("word\nswordfish\n")
+    before = Path(run_file).read_bytes()
+    text = statement.replace("{file}", str(secret)).replace("{folder}", str(tmp_path))
+    code, out, err = crystalperf("sql", "--run", run_file, "--json", text)
+    assert (code, out) == (1, "")
+    assert err.startswith("crystalperf: ")
+    assert err.count("\n") == 1
+    assert len(err) < 600
+    assert "bug of CrystalPerf" not in err
+    assert "swordfish" not in err
+    assert os.listdir(tmp_path) == ["secret.csv"]
+    assert Path(run_file).read_bytes() == before
+
+
+def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.sqldoor.PARSE_S", 1.0)
+    code, out, err = crystalperf("sql", "--run", run_file, "SELECT " + "(" * 90_000)
+    assert (code, out) == (1, "")
+    assert "nested" in err
+
+
+def test_a_long_list_is_no_attack(crystalperf: Answer, run_file: str) -> None:
+    values = ", ".join(map(str, range(10_000)))
+    code, out, _ = crystalperf(
+        "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM tasks WHERE 7 IN ({values})"
+    )
+    assert code == 0
+    assert json.loads(out)[0]["n"] > 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT x FROM a) SELECT count(*) FROM a",
+        "SELECT count(*) FROM range(10000000000000)",
+        "SELECT range FROM range(10000000000000)",
+    ],
+)
+def test_a_statement_without_end_is_stopped(
+    crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    code, out, err = crystalperf("sql", "--run", run_file, "--timeout", "0.5", "--limit", "0", statement)
+    assert (code, out) == (1, "")
+    assert "--timeout" in err
+
+
+def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.sqldoor.MEMORY_LIMIT", 64 << 20)
+    statement = "SELECT * FROM range(100000000) ORDER BY hash(range)"
+    code, out, err = crystalperf("sql", "--run", run_file, statement)
+    assert (code, out) == (1, "")
+    assert "memory" in err
+
+
+def test_a_missing_table_says_which_option_brings_it(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
+    assert "--index NAME" in crystalperf("sql", "--run", run_file, "FROM functions")[2]
+    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM tasks")[2]
+
+
+# The index commands that read -----------------------------------------------------------------------------------------
+
+
+def test_index_list_and_show(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+    _, out, _ = crystalperf("index", "list", "--json")
+    listed = {each["name"]: each for each in json.loads(out)}
+    assert listed["tiny-1.0"]["functions"] == 2
+    assert listed["tiny-1.0"]["origin"] == "built"
+    assert "tiny-2.0" in crystalperf("index", "list")[1]
+    code, out, _ = crystalperf("index", "show", "B.seek", "--index", "tiny-2.0", "--json")
+    assert code == 0
+    (shown,) = json.loads(out)
+    assert (shown["qualified_name"], shown["file"], shown["first_line"]) == ("a.B.seek", "a/B.java", 20)
+    assert shown["disk"] == 0.75
+    assert shown["callees"] == ["a.B.add", "elsewhere"]
+    _, out, _ = crystalperf("index", "show", "add", "--index", "tiny-2.0")
+    assert "called by   a.B.seek" in out
+    code, out, err = crystalperf("index", "show", "absent", "--index", "tiny-2.0")
+    assert (code, out) == (1, "")
+    assert "absent" in err
+
+
+def test_index_verify_notices_a_changed_row(crystalperf: Answer, tmp_path: Path) -> None:
+    from indexes.content import content_hash
+
+    name = "true-1.0"
+    try:
+        for spoiled in (False, True):
+            with indexes.create(built_path(name), "index", {}) as connection:
+                connection.execute(FUNCTION.format(id=1, version="1.0", name="add", cpu=1.0, disk=0.0))
+                stated = content_hash(connection, "built")
+                connection.execute("INSERT INTO metadata VALUES ('content_hash', ?)", [stated])
+                if spoiled:
+                    connection.execute("UPDATE functions SET first_line = 3")
+            code, out, err = crystalperf("index", "verify", name)
+            assert code == int(spoiled)
+            assert (out == "") == spoiled
+            assert ("hash" in err) == spoiled
+            code, out, _ = crystalperf("index", "verify", name, "--json")
+            assert code == int(spoiled)
+            assert (json.loads(out)[0]["problem"] is not None) == spoiled
+    finally:
+        built_path(name).unlink()
+
+
+def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = ["a.B.seek:22", "at a.B.add(B.java:12)", "x.Y.z:3", "not a frame"]
+    code, out, err = crystalperf("index", "resolve", "--index", "tiny-1.0", "--json", *frames)
+    assert (code, err) == (0, "")
+    answers = json.loads(out)
+    assert [each["function"] for each in answers] == ["a.B.seek", "a.B.add", None, None]
+    assert [each["how"] for each in answers] == ["line", "line", "unknown", "unreadable"]
+    stdin = io.TextIOWrapper(io.BytesIO("\n".join([*frames, frames[0]]).encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    code, out, _ = crystalperf("index", "resolve", "--index", "tiny-1.0")
+    assert code == 0
+    lines = out.rstrip("\n").split("\n")
+    assert len(lines) == 5
+    assert "a.B.seek  (tiny-1.0 a/B.java:20-25, by line)" in lines[0]
+    assert lines[4] == lines[0]
+    assert "none:" in lines[2]

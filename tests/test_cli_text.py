@@ -1,0 +1,288 @@
+"""Answers as text, on hand-made answers whose sums can be checked in one's head; the setup text; the reference page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.answering import Verdict, WhatIf
+from cli.reference import page
+from cli.render import (
+    debug_text,
+    fold_path,
+    knee_of,
+    prediction_text,
+    refusal_text,
+    rows_text,
+    sweep_text,
+    verdict_text,
+)
+from cli.setup_text import java_11_settings, settings, spark_text
+from cli.text import change, cut_left, percent, printable, time_unit
+from query.answers import (
+    Debug,
+    Finding,
+    FunctionTime,
+    Header,
+    PathItem,
+    Prediction,
+    SampleCounts,
+    SqlExecution,
+    StagePrediction,
+    Sweep,
+)
+
+ROOT = Path(__file__).parent.parent
+
+HEADER = Header(
+    app_id="app-1",
+    name="nightly",
+    framework="spark",
+    framework_version="4.0.1",
+    executors=2,
+    slots_per_executor=4,
+    duration_ms=26_000,
+    complete=True,
+    problems=(("data loss", "7 tasks are missing"), ("info", "a note")),
+    indexes=("spark-4.0.1",),
+    has_samples=True,
+)
+
+
+def item(id_: str, start_ms: float, end_ms: float, resource: str) -> PathItem:
+    parts = dict.fromkeys(("cpu", "disk", "net", "other"), 0.0)
+    return PathItem(id_, f"name of {id_}", start_ms, end_ms, parts | {resource: end_ms - start_ms})
+
+
+LONG_NAME = "org.apache.spark.network." + "x" * 100 + ".TransportClient.fetch"
+PATH = (
+    item("driver:0", 0, 4_000, "other"),
+    item("stage:0.0", 4_000, 4_100, "cpu"),
+    item("stage:1.0", 4_100, 4_300, "cpu"),
+    item("stage:2.0", 4_300, 24_000, "net"),
+    item("stage:3.0", 24_000, 26_000, "disk"),
+)
+DEBUG = Debug(
+    scope="all",
+    runtime_ms=26_000,
+    bottleneck="net",
+    resource_ms={"cpu": 300.0, "disk": 2_000.0, "net": 19_700.0, "other": 4_000.0},
+    critical_path=PATH,
+    samples=SampleCounts(5_000, 4_000, 3_900, {"not indexed": 100}),
+    sql_executions=(SqlExecution(3, "select 1", 0.0, 26_000.0),),
+    findings=(Finding(5_000.0, "stage:2.0 is skewed", "measured", "look for a skewed key"),),
+    functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
+    unseen=("blocked threads",),
+)  # fmt: skip
+
+
+def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
+    refused = () if ms is not None else ("nothing tells",)
+    known = Prediction("all", setting, 26_000.0, 26_260.0, ms, refused=refused)
+    return replace(known, **more)  # type: ignore[arg-type]
+
+
+def test_the_verdict_answers_first() -> None:
+    what_ifs = (
+        WhatIf("network twice as fast", "network=2x", predicted("network=2x", 16_000.0), ()),
+        WhatIf("twice the slots per executor", "cores=2x", predicted("cores=2x", 25_990.0), ()),
+        WhatIf("half the memory", "memory=0.5x", predicted("memory=0.5x", None), ("nothing tells",)),
+        WhatIf("twice the memory", "memory=2x", None, ("nothing tells",)),
+    )
+    text = verdict_text(Verdict(Path("/cache/runs/app-1.duckdb"), HEADER, DEBUG, what_ifs, "crystalperf sql"))
+    lines = text.rstrip("\n").split("\n")
+    assert lines[0] == "nightly   Spark 4.0.1   2 executors x 4 slots   26.0 s"
+    assert lines[2] == "Network holds this run up: 19.7 of 26.0 s on the critical path (76 %)."
+    assert lines[3] == "What would help most: network twice as fast, 16.0 s (-38 %)."
+    assert max(map(len, lines)) <= 80
+    words = " ".join(text.split())
+    assert "network twice as fast network=2x 16.0 -38 %" in words
+    assert "twice the slots per executor cores=2x 26.0 0 %" in words
+    assert "Not answered (memory=0.5x, memory=2x): nothing tells" in words
+    assert "2 more shorter stretches 0.3 0.3 . . ." in words
+    assert "whole 26.0 0.3 2.0 19.7 4.0" in words
+    assert "5.0 s stage:2.0 is skewed (measured) look for a skewed key" in words
+    assert "TransportClient.fetch" in text  # the end of a long name tells more than its beginning
+    assert "98 % of 4 000 samples" in words
+    assert "data loss: 7 tasks are missing" in words
+    assert lines[-1] == "Next:   crystalperf sql"
+
+
+def test_no_resource_is_blamed_for_waiting() -> None:
+    waiting = replace(
+        DEBUG, bottleneck="other", resource_ms={"cpu": 1_000.0, "disk": 0.0, "net": 0.0, "other": 25_000.0}
+    )
+    words = " ".join(debug_text(HEADER, waiting).split())
+    assert "No resource holds this run up as far as can be seen: 25.0 of 26.0 s" in words
+    assert "next is cpu with 1.0 s" in words
+
+
+def test_a_close_second_is_named() -> None:
+    parts = {"cpu": 9_000.0, "disk": 0.0, "net": 10_000.0, "other": 7_000.0}
+    words = " ".join(debug_text(HEADER, replace(DEBUG, resource_ms=parts)).split())
+    assert "CPU follows closely: 9.0 s" in words
+    assert "follows closely" not in debug_text(HEADER, DEBUG)
+
+
+def test_no_help_is_promised_where_none_is() -> None:
+    what_ifs = (WhatIf("CPU twice as fast", "cpu_speed=2x", predicted("cpu_speed=2x", 25_800.0), ()),)
+    text = verdict_text(Verdict(Path("x.duckdb"), HEADER, DEBUG, what_ifs, "x"))
+    assert "None of the changes below would shorten it noticeably." in text
+
+
+def test_missing_samples_and_missing_indexes_say_what_to_do() -> None:
+    blind = replace(HEADER, has_samples=False, indexes=())
+    assert "crystalperf setup spark" in debug_text(blind, DEBUG)
+    unplaced = replace(HEADER, indexes=())
+    assert "crystalperf index build spark-4.0.1" in debug_text(unplaced, DEBUG)
+
+
+def test_folding_keeps_order_and_length() -> None:
+    shown, rest = fold_path(PATH, 26_000, 8)
+    assert [each.id for each in shown] == ["driver:0", "stage:2.0", "stage:3.0"]
+    assert [each.id for each in rest] == ["stage:0.0", "stage:1.0"]
+    shown, rest = fold_path(PATH[2:], 26_000, 8)  # one short stretch is shown rather than summed
+    assert len(shown) == 3
+    assert rest == []
+    shown, rest = fold_path(PATH, 26_000, 1)
+    assert [each.id for each in shown] == ["stage:2.0"]
+    assert len(rest) == 4
+
+
+def test_a_prediction_says_from_what_to_what() -> None:
+    stages = (StagePrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
+    known = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), stages=stages, assumptions=("a guess",))
+    words = " ".join(prediction_text(HEADER, known).split())
+    assert "nightly, network=2x" in words
+    assert "16.0 s instead of 26.0 s (-38 %) 15.0 to 17.0" in words
+    assert "replayed unchanged 26.3 s (+1.0 %)" in words
+    assert "stage:2.0 fetch 20.0 10.0 -50 %" in words
+    assert "- a guess" in words
+
+
+@pytest.mark.parametrize(
+    ("times", "knee"),
+    [
+        ([100.0, 60.0, 40.0, 39.0], 2),
+        ([100.0, 95.0, 50.0], 0),  # a later gain does not make up for a step without one
+        ([100.0, 80.0, 64.0], 2),
+        ([100.0, None, 64.0], None),
+    ],
+)
+def test_the_knee_is_the_last_worthwhile_doubling(times: list[float | None], knee: int | None) -> None:
+    points = tuple(predicted(f"cores={2**n}", ms) for n, ms in enumerate(times, 1))
+    assert knee_of(Sweep(points)) == knee
+
+
+def test_the_knee_counts_per_doubling() -> None:
+    # Four times the cores save 15 %: less than 10 % per doubling.
+    assert knee_of(Sweep((predicted("cores=2", 100.0), predicted("cores=8", 85.0)))) == 0
+    assert knee_of(Sweep((predicted("cores=2", 100.0), predicted("cores=8", 79.0)))) == 1
+
+
+def test_a_sweep_of_several_keys_or_downwards_has_no_knee() -> None:
+    two = (predicted("cores=2, network=2x", 100.0), predicted("cores=4, network=2x", 50.0))
+    assert knee_of(Sweep(two)) is None
+    assert knee_of(Sweep((predicted("cores=4", 50.0), predicted("cores=2", 100.0)))) is None
+
+
+def test_a_sweep_shows_refused_points_too() -> None:
+    text = sweep_text(HEADER, Sweep((predicted("memory=2x", 20_000.0), predicted("memory=0.5x", None))))
+    assert "not answered" in text
+    assert "Not answered (memory=0.5x): nothing tells" in text
+
+
+def test_a_refusal_carries_its_bound() -> None:
+    point = predicted("memory=0.5x", None, bound_ms=(30_000.0, None))
+    assert refusal_text([point]) == "no answer: nothing tells; but it would take at least 30.0 s"
+
+
+def test_names_are_made_harmless() -> None:
+    assert printable("a\x1b[31mb\x9bc\u202ed\u200be\nf") == "a\\x1b[31mb\\x9bc\\u202ed\\u200be f"
+    assert printable("naïve 名前") == "naïve 名前"
+    assert printable("\udcff") == "\\udcff"
+    evil = replace(HEADER, name="\x1b]0;x\x07")
+    assert "\x1b" not in debug_text(evil, DEBUG)
+
+
+def test_square_brackets_in_names_are_no_markup() -> None:
+    assert "[red]x[/red]" in rows_text(["[bold]"], [["[red]x[/red]"]], more=False)
+
+
+def test_one_unit_for_an_answer() -> None:
+    assert time_unit(26_000).number(19_740.0) == "19.7"
+    assert time_unit(26_000).number(40.0) == "."
+    assert time_unit(26_000).number(None) == "?"
+    assert time_unit(900).text(12.4) == "12 ms"
+    assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
+    assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
+    assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
+    assert cut_left("a.bc.d", 4) == "…c.d"
+
+
+# Setup --------------------------------------------------------------------------------------------------------------
+
+
+def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
+    from lab.samplers import async_flag, jfr_flag
+
+    printed = settings("/tmp")
+    executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
+    assert printed["spark.executor.extraJavaOptions"] == jfr_flag(executor)
+    assert printed["spark.driver.extraJavaOptions"] == jfr_flag("/tmp/crystalperf-driver.jfr")
+    assert async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text("/tmp")
+
+
+def test_setup_can_be_appended_to_spark_defaults() -> None:
+    """Every line is a comment, empty, or a setting that Java's properties would read as we mean it."""
+    for folder in ("/tmp", "", "/mnt/recordings"):
+        lines = [each for each in spark_text(folder).split("\n") if each and not each.startswith("#")]
+        assert all(re.fullmatch(r"spark\.[\w.]+ [^\\\s]\S*( -\S+)*", each) for each in lines), lines
+        assert [each.split(" ")[0] for each in lines] == list(settings(folder))
+
+
+def test_setup_names_what_differs_by_place_and_java() -> None:
+    text = spark_text("/tmp")
+    for word in ("Standalone", "YARN", "Kubernetes", "Java 8 and 11", "async-profiler", "crystalperf analyze"):
+        assert word in text
+    assert "=settings=profile," in java_11_settings("/tmp")["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize("folder", ["/tmp"])
+def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
+    """Java itself takes the flags and leaves a recording."""
+    import shutil
+    import subprocess
+
+    java = shutil.which("java")
+    if java is None:
+        pytest.skip("no Java on this machine")
+    for values in (settings(str(tmp_path)), java_11_settings(str(tmp_path))):
+        flags = values["spark.driver.extraJavaOptions"].split(" ")
+        done = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, timeout=120, check=False)
+        if "Unrecognized" in done.stderr or "not able" in done.stderr:
+            pytest.fail(done.stderr)
+        if 'version "1' in done.stderr and 'version "17' not in done.stderr:
+            pytest.skip("this Java is older than 17")
+        recording = tmp_path / "crystalperf-driver.jfr"
+        assert done.returncode == 0, done.stderr
+        assert recording.read_bytes()[:4] == b"FLR\0"
+        recording.unlink()
+
+
+# The reference page -------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> list[str]:
+    """What a help text says, without the marks that differ from one typer to the next."""
+    lines = [line for line in text.split("\n") if not line.startswith("Usage:")]
+    plain = re.sub(r"<[^>]*>|\[(required|default:[^\]]*)\]|[{}…]|\.\.\.", " ", "\n".join(lines))
+    return plain.split()
+
+
+def test_the_reference_page_is_what_help_says() -> None:
+    kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert words(kept) == words(page()), "write it again with `python -m cli.reference > docs/cli.md`"
