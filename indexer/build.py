@@ -219,26 +219,23 @@ def _tables(
     starts = _Positions.of(parsed).starts
     files = [file for file in parsed for _ in file.functions]
     offsets = [start for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
-    enclosing = np.ma.masked_equal(
-        [
-            -1 if function.enclosing is None else offset + function.enclosing
-            for function, offset in zip(functions, offsets, strict=True)
-        ],
-        -1,
-    ).astype(np.int32)
+    enclosing = [
+        None if function.enclosing is None else offset + function.enclosing
+        for function, offset in zip(functions, offsets, strict=True)
+    ]
     columns: Columns = {
         "function_id": np.arange(len(functions), dtype=np.int32),
-        "symbol": _texts(symbols(package, version, functions)),
-        "language": _texts(file.language for file in files),
-        "kind": _texts(each.kind for each in functions),
-        "qualified_name": _texts(each.qualified_name for each in functions),
-        "package": _texts(each.package for each in functions),
-        "class_name": _texts(each.class_name for each in functions),
-        "enclosing_id": enclosing,
-        "file": _texts(file.file for file in files),
+        "symbol": _objects(symbols(package, version, functions)),
+        "language": _objects(file.language for file in files),
+        "kind": _objects(each.kind for each in functions),
+        "qualified_name": _objects(each.qualified_name for each in functions),
+        "package": _objects(each.package for each in functions),
+        "class_name": _objects(each.class_name for each in functions),
+        "enclosing_id": _objects(enclosing),
+        "file": _objects(file.file for file in files),
         "first_line": np.array([each.first_line for each in functions], np.int32),
         "last_line": np.array([each.last_line for each in functions], np.int32),
-        "text_hash": _texts(text_hash(each.doc, each.code) for each in functions),
+        "text_hash": _objects(text_hash(each.doc, each.code) for each in functions),
         "code_chars": np.array([len(each.code) for each in functions], np.int32),
         "doc_chars": np.array([len(each.doc) for each in functions], np.int32),
     }
@@ -274,8 +271,8 @@ def _tables(
         "calls",
         {
             "caller_id": np.array([calls[at][0] for at in order], np.int32),
-            "callee_name": _texts(calls[at][1] for at in order),
-            "callee_id": np.ma.masked_equal([-1 if callees[at] is None else callees[at] for at in order], -1),
+            "callee_name": _objects(calls[at][1] for at in order),
+            "callee_id": _objects(callees[at] for at in order),
         },
     )
     yield "build_warnings", _columns(sorted(set(warnings)), ("file", "problem"))
@@ -300,7 +297,8 @@ def text_hash(doc: str, code: str) -> str:
     return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _texts(values: Iterable[str | None]) -> NDArray[np.object_]:
+def _objects(values: Iterable[str | int | None]) -> NDArray[np.object_]:
+    """A column with NULLs; DuckDB before 1.3 takes no notice of numpy's masks on integers."""
     return np.array([*values, ""], dtype=object)[:-1]
 
 
@@ -309,7 +307,7 @@ def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Columns:
     for number, name in enumerate(names):
         values = [row[number] for row in rows]
         is_number = bool(values) and isinstance(values[0], int)
-        found[name] = np.array(values, np.int32) if is_number else _texts(values)
+        found[name] = np.array(values, np.int32) if is_number else _objects(values)
     return found
 
 

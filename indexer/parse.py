@@ -355,6 +355,8 @@ class _Sweep:
             # Scala names an anonymous given after its type: given_Ordering_Int.
             given = node.child_by_field_name("return_type")
             return "given_" + "_".join(re.findall(r"\w+", self._text(given))) if given is not None else ""
+        if name is not None and name.type.endswith("pattern"):
+            return "<pattern>"  # lazy val (a, b) = …
         return self._text(name).replace("`", "") if name is not None else ""
 
     def _cpp_name(self, node: Node) -> str:

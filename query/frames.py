@@ -32,9 +32,9 @@ _HIDDEN = re.compile(
 _GENERATED = re.compile(
     r"GeneratedClass(?:\$|$)|Generated(?:Method|Constructor|SerializationConstructor)Accessor\d+"
     r"|(?:^|\.)Specific(?:Unsafe|Mutable|Internal|Safe)\w*(?:Projection|Row)\b|GeneratedIteratorForCodegenStage"
-    r"|(?:^|\.)(?:Stream|Batch|Hash|Sort|Local|Global|Long|Source)\w*\$\d+$"  # Flink's table runtime, no package
     r"|(?:^|\.)SC\$|org\.codehaus\.janino\..*\$Generated"
 )
+# Flink's table runtime puts what it compiles into no package: StreamExecCalc$42.
 _FLINK_GENERATED = re.compile(r"[A-Z]\w*\$\d+")
 
 _RELOCATIONS = (

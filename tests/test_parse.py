@@ -143,6 +143,19 @@ def test_scala_3() -> None:
     assert "org.example.Three$package" in {each.class_name for each in file.classes}
 
 
+def test_names_hold_no_source_text() -> None:
+    file = parse_file(b"object A { lazy val (a, b) = f(); val (c, d) = g() }", "scala", "A.scala")
+    assert [each.name for each in file.functions] == ["<init>", "<pattern>"]
+
+
+def test_names_the_grammar_takes_for_keywords() -> None:
+    text = b'class A { @J(using = classOf[B]) def f = inline"${g(1)}"\n  def h = 1 }'
+    file = parse_file(text, "scala", "A.scala")
+    assert [each.name for each in file.functions] == ["<init>", "f", "h"]
+    assert file.errors == ()
+    assert 'inline"${g(1)}"' in file.functions[1].code
+
+
 def test_java_functions() -> None:
     file = parsed("java", "Depot.java")
     assert table(file) == {

@@ -221,7 +221,13 @@ def test_natures() -> None:
     assert nature("jdk.proxy2.$Proxy27") == "hidden"
     assert nature("org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection") == "generated"
     assert nature("StreamExecCalc$42") == "generated"
-    for plain in ("org.apache.spark.rdd.RDD$$anon$1", "a.B$1", "a.B$Inner$", "a.$colon$colon"):
+    for plain in (
+        "org.apache.spark.sql.connector.expressions.SortDirection$1",
+        "org.apache.spark.rdd.RDD$$anon$1",
+        "a.B$1",
+        "a.B$Inner$",
+        "a.$colon$colon",
+    ):
         assert nature(plain) == "source"
 
 
