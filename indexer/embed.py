@@ -1,0 +1,149 @@
+"""Texts as words and as vectors: the sub-word tokenizer, and sentence embeddings of any sentence-transformers model.
+
+    words = load_words(folder)               tokenizer.json: readFully → read, fully
+    ids, starts = words.encode(texts)        every text's known words, one after the other
+    embedding = load_embedding(None, folder) the static one beside the classifiers, or any hub name or path
+    embedding.encode(texts, ids, starts)     (n, d), unit length
+
+The static embedding is a table of a vector per word, stored as int8 with a scale per word, averaged over a text's
+words and run by sentence-transformers' StaticEmbedding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from indexer.vectors import Floats
+from indexes.errors import BuildError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Ids = NDArray[np.int64]
+
+UNKNOWN = "[UNK]"
+"""Word 0: every word that is not in the vocabulary; its vector is zero and it is no feature."""
+
+_CAMEL_CASE = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+
+
+@dataclass(frozen=True)
+class Words:
+    """A vocabulary of lower-case words, and how texts are cut into them."""
+
+    tokenizer: Tokenizer
+    size: int
+
+    def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
+        """The known words of all texts (numbers, flat) and where each text's words start; n + 1 starts."""
+        # The fast variant keeps no positions in the text, which nobody asks for.
+        encoded = [each.ids for each in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        ids = np.fromiter((number for each in encoded for number in each), np.int64)
+        rows = np.repeat(np.arange(len(texts)), [len(each) for each in encoded])
+        known = ids != 0
+        counts = np.bincount(rows[known], minlength=len(texts))
+        return ids[known], np.concatenate([[0], np.cumsum(counts)])
+
+
+def new_words(vocabulary: Iterable[str]) -> Words:
+    """The tokenizer of a vocabulary: camelCase and snake_case are split, digits and signs dropped, case folded."""
+    numbers = {UNKNOWN: 0}
+    for word in vocabulary:
+        numbers.setdefault(word, len(numbers))
+    tokenizer = Tokenizer(models.WordLevel(numbers, unk_token=UNKNOWN))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(Regex(_CAMEL_CASE), " "), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("[a-z]+"), "removed", invert=True)
+    return Words(tokenizer, len(numbers))
+
+
+def load_words(path: Path) -> Words:
+    """Read tokenizer.json.  Raises BuildError where it is none."""
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise BuildError(f"{path}: not a tokenizer ({error}); train the model again") from error
+    return Words(tokenizer, tokenizer.get_vocab_size())
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Sentence embeddings.  `is_static` tells whether the vectors are means over the vocabulary of `Words`."""
+
+    name: str
+    encoder: SentenceTransformer
+    dimensions: int
+    is_static: bool
+
+    def encode(self, texts: Sequence[str], ids: Ids, starts: Ids) -> Floats:
+        """(n, d) vectors of unit length, zero for a text without words; `ids` and `starts` are the texts' words."""
+        import torch
+
+        with torch.inference_mode():
+            if self.is_static:
+                # The texts are cut into words already: sentence-transformers would only do it again.
+                features = {"input_ids": torch.from_numpy(ids), "offsets": torch.from_numpy(starts[:-1])}
+                found: Any = self.encoder(features)["sentence_embedding"].numpy()
+            else:
+                found = self.encoder.encode(list(texts), batch_size=64, show_progress_bar=False)
+        norms = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.asarray(found / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    def table(self) -> Floats:
+        """(words, d) vectors of a static embedding."""
+        module: Any = self.encoder[0]
+        return np.asarray(module.embedding.weight.detach().numpy(), dtype=np.float32)
+
+
+def static_embedding(name: str, words: Words, table: Floats) -> Embedding:
+    """The embedding of a (words, d) table whose row 0, the unknown word, is zero."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    module = StaticEmbedding(words.tokenizer, embedding_weights=torch.from_numpy(table))
+    encoder = SentenceTransformer(modules=[module], device="cpu")
+    return Embedding(name, encoder, table.shape[1], is_static=True)
+
+
+def load_embedding(name: str) -> Embedding:
+    """Any sentence-transformers model, by hub name or path.  Raises BuildError where there is none.
+
+    Weights are read from safetensors alone, and code that comes with a model is never run.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    is_path = Path(name).expanduser().exists()
+    try:
+        encoder = SentenceTransformer(
+            str(Path(name).expanduser()) if is_path else name,
+            device="cpu",
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+            local_files_only=os.environ.get("HF_HUB_OFFLINE") == "1",
+        )
+    except Exception as error:  # whatever the hub, the network or the files raise
+        reason = str(error).split("\n")[0][:200]
+        raise BuildError(
+            f"{name}: no sentence-transformers model could be loaded from there ({reason}); give a folder that holds"
+            " one, or the name of one on the hub"
+        ) from error
+    return Embedding(name, encoder, int(encoder.get_sentence_embedding_dimension() or 0), is_static=False)
+
+
+def quantise(table: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """int8 rows and the scale of each: table ≈ rows × scale[:, None]."""
+    scale = np.maximum(np.abs(table).max(axis=1), 1e-12) / 127.0
+    return np.rint(table / scale[:, None]).astype(np.int8), scale.astype(np.float32)
+
+
+def dequantise(rows: NDArray[np.int8], scale: Floats) -> Floats:
+    """What `quantise` made, as floats again."""
+    return np.asarray(rows * scale[:, None], dtype=np.float32)

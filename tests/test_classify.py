@@ -1,0 +1,354 @@
+"""Classifiers: words, embeddings, heads, models on disk, training and its measures."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
+pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
+
+from indexer import classify, embed, train
+from indexer.labels.reserve import is_reserved
+from indexer.vectors import FunctionText
+from indexes.errors import BuildError, InputError
+from indexes.schema import resources
+
+TOPICS = {
+    "cpu": ("hash compress encode sort", "Computes the checksum of the bytes", "MathUtil"),
+    "disk": ("file delete path directory", "Deletes the file at the path", "FileStore"),
+    "net": ("socket connect send receive", "Sends the request to the remote peer", "SocketClient"),
+}
+
+RESERVED = next(f"a/f{number}.scala" for number in range(99) if is_reserved(f"f{number}.scala"))
+
+
+def function(resource: str, number: int, doc: bool = True) -> FunctionText:
+    words, text, class_name = TOPICS[resource]
+    verb = words.split()[number % 4]
+    code = f"def {verb}Thing{number}(x) = {{ {words.split()[(number + 1) % 4]}(x); other{verb.title()}(x) }}"
+    return FunctionText(
+        code, text if doc else "", "scala", f"a.b.{class_name}.{verb}Thing", class_name, "a.b", (f"other{verb}",)
+    )
+
+
+def record(name: str, resource: str, number: int, library: str, doc: bool = True) -> dict[str, object]:
+    text = function(resource, number, doc)
+    return {
+        "id": f"{name}{number}",
+        "set": name,
+        "library": library,
+        "file": f"f{number % 7}-0.scala",
+        "language": text.language,
+        "qualified_name": text.qualified_name,
+        "label": resource,
+        "sure": 3,
+        "weight": 1.5 if resource == "cpu" else 0.5,
+        "code": text.code,
+        "doc": text.doc,
+        "package": text.package,
+        "class_name": text.class_name,
+        "callees": list(text.callees),
+    }
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [
+        record(name, resource, number, library, doc=number % 3 > 0)
+        for name, library, count in (("train", "fs2", 16), ("dev-a", "mine", 8), ("dev-b", "mine", 8))
+        for number in range(count)
+        for resource in TOPICS
+    ]
+    rows.append({**record("train", "cpu", 1, "fs2"), "label": "wait"})
+    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model trained on TOPICS, over an embedding learned from them."""
+    folder = tmp_path_factory.mktemp("model")
+    corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
+    lesson = train.Lesson(dimensions=16, epochs=2, batch=16)
+    words, table = train.learn_embedding(corpus, lesson, seed=1, say=lambda _: None)
+    empty = classify.Head(
+        ("code",), ("code",), np.zeros((1, words.size), np.float32), *(np.zeros(0, np.float32) for _ in range(3))
+    )
+    blank = classify.Head(
+        ("code",),
+        ("code",),
+        empty.rarity,
+        np.zeros((words.size, 3), np.float32),
+        np.zeros((16, 3), np.float32),
+        np.zeros(3, np.float32),
+    )
+    pooling = classify.Pooling(1, 1, 1, 1, (0, 0, 0), (0, 0, 0))
+    encoder = embed.static_embedding("static", words, table)
+    classifier = classify.LinearClassifier(resources(), {"name": "blank"}, words, encoder, blank, blank, pooling)
+    classify.save(folder / "embedding", classifier, table, {})
+    train.train(texts, folder / "model", None, str(folder / "embedding"), 1, False, lambda _: None)
+    return folder / "model"
+
+
+@pytest.fixture
+def copy(model: Path, tmp_path: Path) -> Path:
+    for each in model.iterdir():
+        (tmp_path / each.name).write_bytes(each.read_bytes())
+    return tmp_path
+
+
+# Words and embeddings
+
+
+def test_identifiers_are_cut_into_words() -> None:
+    words = embed.new_words(["read", "fully", "http", "server", "mk", "dirs"])
+    order = sorted(words.tokenizer.get_vocab(), key=words.tokenizer.get_vocab().get)
+    ids, starts = words.encode(["readFully(HTTPServer2)", "", "MK_DIRS unseen", "read\u2028Read é"])
+    cut = [[order[each] for each in ids[a:b]] for a, b in pairwise(starts)]
+    assert cut == [["read", "fully", "http", "server"], [], ["mk", "dirs"], ["read", "read"]]
+
+
+def test_quantised_vectors_stay_close() -> None:
+    table = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
+    table[0] = 0
+    again = embed.dequantise(*embed.quantise(table))
+    assert np.abs(again - table).max() <= np.abs(table).max() / 127
+    assert not again[0].any()
+
+
+def test_the_static_embedding_is_what_sentence_transformers_computes() -> None:
+    words = embed.new_words(["read", "file", "socket"])
+    table = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
+    table[0] = 0
+    embedding = embed.static_embedding("static", words, table)
+    texts = ["readFile", "socket socket read"]
+    ours = embedding.encode(texts, *words.encode(texts))
+    theirs = embedding.encoder.encode(texts, normalize_embeddings=True)
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_a_text_without_words_has_a_zero_vector() -> None:
+    words = embed.new_words(["read"])
+    embedding = embed.static_embedding("static", words, np.ones((2, 4), np.float32))
+    assert not embedding.encode(["", "{}"], *words.encode(["", "{}"])).any()
+
+
+def test_an_embedding_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(BuildError, match="no sentence-transformers model"):
+        embed.load_embedding(str(tmp_path))
+
+
+def test_words_count_by_field_and_rows_have_unit_length() -> None:
+    words = embed.new_words(["read", "file"])
+    functions = [FunctionText("read read file", "", "java", "x.read", None, "", ()), function("cpu", 0)]
+    cut = classify.cut_words(functions, words, ("name", "code"))
+    rarity = np.ones((2, words.size), np.float32)
+    columns, starts, values = classify.count_words(("name", "code"), rarity, cut, 2)
+    assert columns[: starts[1]].tolist() == [1, words.size + 1, words.size + 2]
+    expected = np.array([1, 1 + np.log(2), 1])
+    np.testing.assert_allclose(values[: starts[1]], expected / np.linalg.norm(expected), rtol=1e-6)
+
+
+def test_a_docstring_is_not_code() -> None:
+    text = FunctionText(
+        'def f():\n    """Sends it."""\n    return """kept"""', "Sends it.", "python", "f", None, "", ()
+    )
+    assert classify.FIELDS["code"](text) == 'def f():\n    \n    return """kept"""'
+
+
+# A trained model
+
+
+def test_a_trained_model_knows_its_topics(model: Path) -> None:
+    classifier = classify.load(str(model))
+    functions = [function(resource, 31, doc) for resource in TOPICS for doc in (True, False)]
+    vectors = classifier.classify(functions)
+    assert [classifier.resources[each] for each in vectors.combined.argmax(axis=1)] == [
+        resource for resource in TOPICS for _ in range(2)
+    ]
+    assert np.isnan(vectors.doc).all(axis=1).tolist() == [False, True] * 3
+    np.testing.assert_allclose(vectors.combined.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(vectors.code.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(vectors.confidence, vectors.combined.max(axis=1))
+
+
+def test_a_vector_does_not_depend_on_the_batch(model: Path) -> None:
+    classifier = classify.load(str(model))
+    functions = [function(resource, number, number % 2 > 0) for resource in TOPICS for number in range(5)]
+    whole = classifier.classify(functions).combined
+    single = np.concatenate([classifier.classify([each]).combined for each in functions])
+    np.testing.assert_allclose(whole, single, atol=1e-6)
+
+
+def test_functions_without_any_known_word_get_a_vector(model: Path) -> None:
+    vectors = classify.load(str(model)).classify([FunctionText("", "", "cpp", "", None, "", ())])
+    assert np.isfinite(vectors.combined).all()
+
+
+def test_nothing_to_classify_is_no_error(model: Path) -> None:
+    assert classify.load(str(model)).classify([]).combined.shape == (0, 3)
+
+
+def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
+    classifier = classify.load(str(model))
+    text = function("net", 31, doc=False)
+    seen = classify.features(
+        classifier.code,
+        [text],
+        classify.cut_words([text], classifier.words, classifier.code.needs),
+        classifier.embedding,
+    )
+    whole = classify.logits(classifier.code, seen)[0] - seen.embedding[0] @ classifier.code.embedding
+    whole = (whole - classifier.code.bias) * classifier.pooling.alone
+    parts = classifier.explain(text, top=10**6)
+    sums = [sum(logit for _, _, logit in parts[resource]) for resource in classifier.resources]
+    np.testing.assert_allclose(sums, whole - whole.mean(), atol=1e-4)
+    assert "send" in {word for _, word, _ in classifier.explain(text, top=4)["net"]} | {"send"} & set(text.code.split())
+
+
+def test_training_again_gives_the_same_model(model: Path, texts: Path, tmp_path: Path) -> None:
+    again = train.train(texts, tmp_path, None, str(model), 1, False, lambda _: None)
+    assert again.identity["hash"] == classify.load(str(model)).identity["hash"]
+
+
+def test_no_pickle_and_small(model: Path) -> None:
+    assert sorted(each.name for each in model.iterdir()) == ["config.json", "model.safetensors", "tokenizer.json"]
+
+
+# Models that are none
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="no trained classifiers there; train them"):
+        classify.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b"{"),
+        ("config.json", b"[]"),
+        ("config.json", b'{"format": 99}'),
+        ("config.json", b'{"format": 1}'),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\x08\0\0\0\0\0\0\0{}      "),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer.json", b"\xff"),
+    ],
+)
+def test_a_damaged_model_is_refused_in_one_sentence(copy: Path, name: str, content: bytes) -> None:
+    (copy / name).write_bytes(content)
+    with pytest.raises(BuildError, match=r"train (it|the model) again") as caught:
+        classify.load(str(copy))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["missing", "shape", "nan", "truncated", "foreign vocabulary"])
+def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    path = copy / "model.safetensors"
+    tensors = load_file(path)
+    if what == "missing":
+        del tensors["doc_bias"]
+    elif what == "shape":
+        tensors["code_embedding"] = tensors["code_embedding"][:-1].copy()
+    elif what == "nan":
+        tensors["code_words"][0, 0] = np.nan
+    elif what == "foreign vocabulary":
+        tensors["embedding"] = tensors["embedding"][:-1].copy()
+        tensors["embedding_scale"] = tensors["embedding_scale"][:-1].copy()
+    save_file(tensors, path)
+    if what == "truncated":
+        path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(BuildError, match="train"):
+        classify.load(str(copy))
+
+
+# Training
+
+
+def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
+    examples = train.read_examples(texts)
+    assert len(examples) == 3 * (16 + 8 + 8)
+    assert {each.set for each in examples} == {"train", "dev-a", "dev-b"}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"library": "spark"}, "nothing of spark may be trained on"),
+        ({"library": "flink", "set": "dev-flink", "file": RESERVED}, "reserved"),
+        ({"weight": "much"}, "line 1"),
+        ({"code": None}, "line 1"),
+    ],
+)
+def test_what_must_not_be_trained_on_is_refused(
+    texts: Path, tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    first, rest = texts.read_text(encoding="utf-8").split("\n", 1)
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps({**json.loads(first), **change}) + "\n" + rest, encoding="utf-8")
+    with pytest.raises(InputError, match=sentence):
+        train.read_examples(path)
+
+
+def test_texts_without_a_class_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps(record("train", "cpu", 1, "fs2")) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="needs functions of every resource"):
+        train.read_examples(path)
+
+
+def test_measures_on_a_case_done_by_hand() -> None:
+    probabilities = np.array([[0.8, 0.1, 0.1], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], np.float32)
+    one = train.score(probabilities, np.array([0, 1, 1, 2]), np.array([2, 1, 1, 1], np.float32))
+    # cpu: precision 2/3, recall 1; disk: precision 1, recall 1/2; net: both 1.
+    assert one.accuracy == pytest.approx(0.8)
+    assert one.macro_f1 == pytest.approx((0.8 + 2 / 3 + 1) / 3)
+    assert one.calibration_error == pytest.approx(0.0, abs=1e-6)
+    assert one.brier == pytest.approx((4 * 0.06 + (0.64 + 0.81 + 0.01)) / 5)
+
+
+def test_folds_keep_files_together(texts: Path, model: Path) -> None:
+    classifier = classify.load(str(model))
+    data = train.prepare(train.read_examples(texts), classifier.words, classifier.embedding, [train.CODE.text])
+    parts = train.folds(data, data.rows("train"), 3, seed=0)
+    files = [{data.examples[row].file for row in part} for part in parts]
+    assert sum(map(len, parts)) == 48
+    assert not files[0] & files[1]
+    assert not files[1] & files[2]
+
+
+def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
+    labels = np.zeros(10_000, np.int64)
+    flipped = train.flip(labels, np.arange(10_000), 0.2, seed=0)
+    assert (flipped != 0).mean() == pytest.approx(0.2, abs=0.02)
+    assert (flipped == 1).sum() == pytest.approx((flipped == 2).sum(), rel=0.15)
+
+
+def test_pooling_calibrates_heads_that_are_too_sure() -> None:
+    chance = np.random.default_rng(0)
+    labels = chance.integers(0, 3, 600)
+    logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
+    ones = np.ones(600, np.float32)
+    judged = train.Judged(np.arange(600), logits, np.full_like(logits, np.nan))
+    pooling = train.fit_pooling(judged, labels, ones)
+    before = train.score(classify.softmax(logits), labels, ones)
+    after = train.score(classify.pool(pooling, judged.code, judged.doc), labels, ones)
+    assert after.calibration_error < 0.03 < before.calibration_error
+    assert after.accuracy == before.accuracy
+
+
+def test_selected_rows_keep_their_words() -> None:
+    ids, starts = np.array([1, 2, 3, 4, 5]), np.array([0, 2, 2, 5])
+    chosen, new = train.select((ids, starts), np.array([2, 1, 0]), limit=2)
+    assert chosen.tolist() == [3, 4, 1, 2]
+    assert new.tolist() == [0, 2, 2, 4]
