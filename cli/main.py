@@ -364,6 +364,19 @@ def index_verify(
     return verify(names or [], as_json=as_json)
 
 
+@index_app.command("diff")
+def index_diff(before: IndexName, after: IndexName, as_json: AsJson = False) -> int:
+    """list the functions that appeared, vanished or need other resources
+
+    \b
+    Example:
+      crystalperf index diff spark-4.0.0 spark-4.0.1
+    """
+    from cli.index_diff import diff
+
+    return diff(before, after, as_json=as_json)
+
+
 # The contract -------------------------------------------------------------------------------------------------------
 
 

@@ -175,7 +175,7 @@ def test_version_and_help(crystalperf: Answer) -> None:
 
 def test_every_command_has_a_sentence_and_an_example(crystalperf: Answer) -> None:
     names = ["analyze", "profile", "debug", "predict", "sql", "setup"]
-    names += [f"index {each}" for each in ("build", "list", "show", "resolve", "verify")]
+    names += [f"index {each}" for each in ("build", "list", "show", "resolve", "verify", "diff")]
     for name in names:
         _, out, _ = crystalperf(*name.split(), "--help")
         assert f"Example:\n    crystalperf {name}" in out, name

@@ -346,3 +346,24 @@ def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: 
     assert "a.B.seek  (tiny-1.0 a/B.java:20-25, by line)" in lines[0]
     assert lines[4] == lines[0]
     assert "none:" in lines[2]
+
+
+def test_index_diff_ranks_what_changed(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+    code, out, err = crystalperf("index", "diff", *tiny, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert [each["qualified_name"] for each in found["class"]] == ["a.B.seek"]  # 0.25 disk, then 0.75
+    assert found["class"][0]["before"] == {"cpu": 0.75, "disk": 0.25, "net": 0.0}
+    assert found["class"][0]["moved"] == 0.5
+    assert found["vector"] == found["appeared"] == found["vanished"] == []
+    _, out, _ = crystalperf("index", "diff", *tiny)
+    assert "Mostly another resource than before: 1 function\n" in out
+    with indexes.create(built_path("tiny-3.0"), "index", {}) as connection:
+        connection.execute(FUNCTION.format(id=1, version="3.0", name="add", cpu=0.9, disk=0.1))
+        connection.execute(FUNCTION.format(id=2, version="3.0", name="fresh", cpu=1.0, disk=0.0))
+    try:
+        found = json.loads(crystalperf("index", "diff", tiny[0], "tiny-3.0", "--json")[1])
+    finally:
+        built_path("tiny-3.0").unlink()
+    kinds = {what: [each["qualified_name"] for each in found[what]] for what in ("vector", "appeared", "vanished")}
+    assert kinds == {"vector": ["a.B.add"], "appeared": ["a.B.fresh"], "vanished": ["a.B.seek"]}
