@@ -181,7 +181,7 @@ class _Sweep:
             outer=None,
             depth=0,
         )
-        if self.language == "python":
+        if self.language == "python" and self.text.strip():
             last = max(1, self.text.count(b"\n") + (not self.text.endswith(b"\n")))
             scope.function = self._add(
                 scope, "initialiser", "<module>", ("<module>",), (1, last), (0, len(self.text)), _docstring(root)

@@ -17,6 +17,7 @@ class FunctionText:
     """What a classifier may know of a function."""
 
     code: str
+    """'' for a module that only declares functions and classes."""
     doc: str
     """'' where there is none."""
     language: str

@@ -1,6 +1,7 @@
 """Do frames find their functions?  Every line of every class file of Spark, asked of the index.
 
     python lab/names.py spark-4.0.1 JARS SOURCES
+    python lab/names.py python-3.11 LIBRARY          the same for Python, by the line tables of its own compiler
 
 JARS is a folder of Spark's jars (pyspark ships them), SOURCES one of the -sources.jar files the index was built from.
 javap reads each class's methods and line tables; each (class, method, line) is resolved in the index.  A class counts
@@ -18,12 +19,14 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 
 import duckdb
 import numpy as np
@@ -178,6 +181,55 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
             print("   ", each)
 
 
+def check_python(index_name: str, library: Path) -> None:
+    """Every line of every code object that Python compiles from the library, asked of the index.
+
+    The right function is the one that starts at `co_firstlineno` and has the code object's name; comprehensions
+    belong to the function around them.
+    """
+    connection = duckdb.connect()
+    attach(connection, locate(index_name), "index", "truth")
+    indexed = [row[0] for row in connection.execute("SELECT DISTINCT file FROM truth.functions").fetchall()]
+    frames: list[tuple[str, str, int, int]] = []
+    for file in indexed:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = compile((library / file).read_bytes(), file, "exec", dont_inherit=True)
+        waiting = [(module, module.co_name, 1)]
+        while waiting:
+            code, name, first = waiting.pop()
+            path = str(library / file)
+            frames += [(path, name, line, first) for line in {each for *_, each in code.co_lines()} if line]
+            for inner in (each for each in code.co_consts if isinstance(each, CodeType)):
+                is_part = inner.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+                own = (name, first) if is_part else (inner.co_name, inner.co_firstlineno)
+                waiting.append((inner, *own))
+    columns = {
+        "frame_id": np.arange(len(frames)),
+        "class_name": np.array([each[0] for each in frames], dtype=object),
+        "method": np.array([each[1] for each in frames], dtype=object),
+        "line": np.array([each[2] for each in frames], np.int32),
+    }
+    connection.execute("CREATE TABLE frames AS SELECT * FROM columns")
+    del columns["frame_id"]
+    result = resolve(connection, "frames", [("truth", index_name)])
+    answers = connection.execute(
+        f"SELECT how, first_line, qualified_name FROM {result} LEFT JOIN truth.functions USING (function_id)"
+        " ORDER BY frame_id"
+    ).fetchall()
+    resolved = sum(how == "line" for how, _, _ in answers)
+    wrong = [
+        (frame, found)
+        for frame, found in zip(frames, answers, strict=True)
+        if found[0] == "line" and found[1] != frame[3] and not (frame[1] == "<module>" and found[1] == 1)
+    ]
+    print(f"{len(indexed)} files, {len(frames):,} lines of code objects")
+    print(f"resolved          {100 * resolved / len(frames):.3f} %")
+    print(f"right function    {100 * (1 - len(wrong) / resolved):.3f} %")
+    for frame, found in wrong[:: max(1, len(wrong) // 25)]:
+        print("   ", *frame, "→", *found)
+
+
 def written_names(text: str) -> frozenset[str]:
     """The names of all functions written in a text, found without a parser; constructors always are."""
     scala = _SCALA_DEFINITION.findall(text)
@@ -212,4 +264,7 @@ def is_right(name: str, is_lambda: bool, kind: str, qualified_name: str, written
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    if len(sys.argv) == 3:
+        check_python(sys.argv[1], Path(sys.argv[2]))
+    else:
+        main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

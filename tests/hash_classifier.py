@@ -15,7 +15,7 @@ class HashClassifier:
     identity: Mapping[str, str] = {"name": "hash", "hash": "0123"}
 
     def classify(self, functions: Sequence[FunctionText]) -> Vectors:
-        code = np.array([_vector(each.code) for each in functions], np.float32)
+        code = np.array([_vector(each.code or " ") for each in functions], np.float32)
         doc = np.array([_vector(each.doc) for each in functions], np.float32)
         combined: Floats = np.where(np.isnan(doc), code, (code + doc) / 2).astype(np.float32)
         return Vectors(code, doc, combined, combined.max(axis=1))

@@ -49,7 +49,11 @@ SELECT
     kind,
     first_line,
     last_line,
-    regexp_extract(qualified_name, '[^.:]+$') AS simple_name
+    -- Python calls the code of a class body by the class.
+    CASE
+        WHEN language = 'python' AND ends_with(qualified_name, '<body>') THEN regexp_extract(class_name, '[^.]+$')
+        ELSE regexp_extract(qualified_name, '[^.:]+$')
+    END AS simple_name
 FROM {index}.functions
 WHERE file IN (SELECT DISTINCT file FROM located);
 
