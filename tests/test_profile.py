@@ -1,0 +1,181 @@
+"""The whole path on the recorded real run that the demo explains."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import crystalperf as cp
+import indexes
+from indexes.errors import IndexFileError, InputError, SettingError
+from query.answers import Sweep
+from query.run import Run
+
+
+@pytest.fixture(scope="module")
+def run(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+        return cp.profile([demo], output=tmp_path_factory.mktemp("run") / "demo.duckdb")
+
+
+@pytest.fixture(scope="module")
+def run_without_samples(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    (log,) = demo.glob("eventlog*")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+        return cp.profile([log], output=tmp_path_factory.mktemp("run") / "bare.duckdb")
+
+
+def rows(run: Run, query: str) -> list[tuple[object, ...]]:
+    connection = indexes.open_read_only(run.path, "run")
+    found = connection.execute(query).fetchall()
+    connection.close()
+    return found
+
+
+def test_every_tasks_parts_sum_to_its_duration(run: Run) -> None:
+    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (finish_ms - launch_ms))) FROM tasks")
+    assert worst[0][0] < 1e-6  # type: ignore[operator]
+
+
+def test_every_nodes_parts_sum_to_its_length(run: Run) -> None:
+    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (end_ms - start_ms))) FROM nodes")
+    assert worst[0][0] < 1e-6  # type: ignore[operator]
+
+
+def test_the_critical_path_tiles_the_runtime(run: Run) -> None:
+    answer = run.debug()
+    assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
+    for before, after in zip(answer.critical_path, answer.critical_path[1:], strict=False):
+        assert after.start_ms == pytest.approx(before.end_ms)
+    for item in answer.critical_path:
+        assert sum(item.resource_ms.values()) == pytest.approx(item.end_ms - item.start_ms)
+
+
+def test_the_slow_network_is_found_and_faster_cores_do_not_mend_it(run: Run) -> None:
+    assert run.debug().bottleneck == "net"
+    network, cores = run.predict(network="10x"), run.predict(cores="2x")
+    assert isinstance(network, cp.Prediction)
+    assert isinstance(cores, cp.Prediction)
+    assert network.predicted_ms is not None
+    assert cores.predicted_ms is not None
+    assert network.predicted_ms < 0.8 * network.runtime_ms
+    assert cores.predicted_ms > 0.9 * cores.runtime_ms
+
+
+def test_the_replay_gives_the_run_back(run: Run) -> None:
+    answer = run.predict(network="2x")
+    assert isinstance(answer, cp.Prediction)
+    assert abs(answer.replay_error_ratio) < 0.05
+
+
+def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:
+    samples = run.debug().samples
+    assert samples.on_tasks > 1000
+    assert samples.resolved >= 0.9 * samples.on_tasks
+    assert samples.skipped["wait"] > 0
+    assert rows(run, "SELECT count(*) FROM stacks WHERE deciding_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
+
+
+def test_scaffolding_never_decides(run: Run) -> None:
+    deciding = rows(run, "SELECT DISTINCT frames[deciding_depth + 1] FROM stacks WHERE deciding_depth IS NOT NULL")
+    assert not [frame for (frame,) in deciding if "TaskRunner" in str(frame) or "ThreadPoolExecutor" in str(frame)]
+
+
+def test_a_log_without_samples_is_answered_and_says_what_it_could_not_see(run_without_samples: Run) -> None:
+    answer = run_without_samples.debug()
+    assert not run_without_samples.header().has_samples
+    assert answer.samples.total == 0
+    assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
+    assert answer.resource_ms["net"] > answer.resource_ms["cpu"]  # fetch wait is measured
+    assert "crystalperf setup spark" in " ".join(answer.unseen)
+
+
+def test_the_scope_of_a_query_leaves_out_what_was_before_it(run: Run) -> None:
+    queries = run.debug().sql_executions
+    longest = max(queries, key=lambda each: (each.end_ms or 0) - each.start_ms)
+    answer = run.debug(f"sql:{longest.id}")
+    assert answer.runtime_ms == pytest.approx((longest.end_ms or 0) - longest.start_ms)
+    assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
+    predicted = run.predict(network="10x", scope=f"sql:{longest.id}")
+    assert isinstance(predicted, cp.Prediction)
+    assert abs(predicted.replay_error_ratio) < 0.05
+
+
+def test_a_stretch_of_time_is_a_scope(run: Run) -> None:
+    answer = run.debug("30000..60000")
+    assert answer.runtime_ms == 30_000
+    assert sum(answer.resource_ms.values()) == pytest.approx(30_000, rel=1e-3)
+
+
+@pytest.mark.parametrize("scope", ["sql:4711", "job:4711", "tomorrow", "9..3", "99999999..999999999"])
+def test_a_scope_that_is_not_in_the_run_is_one_sentence(run: Run, scope: str) -> None:
+    with pytest.raises(SettingError, match="--scope"):
+        run.debug(scope)
+
+
+def test_a_list_of_values_is_a_sweep(run: Run) -> None:
+    answer = run.predict(["cores=2,4,8"])
+    assert isinstance(answer, Sweep)
+    assert [point.setting for point in answer.points] == ["cores=2", "cores=4", "cores=8"]
+    assert answer.points[0].predicted_ms == pytest.approx(answer.points[0].runtime_ms)
+    assert len(answer.as_json()["sweep"]) == 3
+
+
+def test_the_answers_have_the_keys_that_scripts_rely_on(run: Run) -> None:
+    debug = json.loads(json.dumps(run.debug().as_json()))
+    assert set(debug) >= {"runtime_ms", "bottleneck", "resource_ms", "critical_path", "samples", "sql_executions"}
+    assert set(debug["resource_ms"]) == {"cpu", "disk", "net", "other"}
+    assert set(debug["critical_path"][0]) == {"id", "name", "start_ms", "end_ms", "resource_ms"}
+    assert set(debug["samples"]) >= {"total", "on_tasks", "resolved"}
+    predict = json.loads(json.dumps(run.predict(cores=4).as_json()))
+    assert set(predict) >= {
+        "runtime_ms", "replayed_ms", "replay_error_ratio", "predicted_ms", "interval_ms", "stages", "assumptions",
+        "refused",
+    }  # fmt: skip
+    assert set(predict["stages"][0]) == {"id", "recorded_ms", "predicted_ms"}
+
+
+def test_a_profile_is_reused_until_its_inputs_change(demo: Path, tmp_path: Path) -> None:
+    (log,) = demo.glob("eventlog*")
+    copy = tmp_path / log.name
+    shutil.copytree(log, copy)
+    first = cp.profile([copy])
+    written = first.path.stat().st_mtime_ns
+    assert cp.profile([copy]).path.stat().st_mtime_ns == written
+    for part in copy.iterdir():
+        part.touch()
+    assert cp.profile([copy]).path.stat().st_mtime_ns > written
+
+
+def test_a_profile_names_no_index_that_is_not_there(demo: Path, tmp_path: Path) -> None:
+    with pytest.raises(IndexFileError, match=r"spark-0\.9"):
+        cp.profile([demo], output=tmp_path / "x.duckdb", indexes=["spark-0.9"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_inputs_without_a_log_are_one_sentence(demo: Path) -> None:
+    with pytest.raises(InputError, match="event log"):
+        cp.profile(sorted(demo.glob("*.jfr*")))
+
+
+def test_every_public_log_is_answered_or_refused_in_one_sentence(real_inputs: Path, tmp_path: Path) -> None:
+    logs = sorted(real_inputs.glob("spark-eventlog/*/*"))
+    answered = 0
+    for log in logs:
+        try:
+            run = cp.profile([log], output=tmp_path / "run.duckdb")
+        except cp.CrystalPerfError as error:
+            assert "\n" not in str(error)
+            continue
+        answer = run.debug()
+        assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3, abs=1e-3), log
+        predicted = run.predict(cores="2x")
+        assert isinstance(predicted, cp.Prediction)
+        assert abs(predicted.replay_error_ratio) < 0.1, log
+        answered += 1
+    assert answered >= 60
