@@ -62,11 +62,9 @@ def list_indexes(*, as_json: bool) -> int:
         return 0
     from cli.render import listing_text
 
-    cells = [
-        [each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10], each["path"]] for each in rows
-    ]
+    cells = [[each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10]] for each in rows]
     empty = "no index yet: `crystalperf index build spark-4.0.1` makes one"
-    write(listing_text(["name", "origin", "functions", "built", "path"], cells, empty))
+    write(listing_text(["name", "origin", "functions", "built"], cells, empty))
     return 0
 
 

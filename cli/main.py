@@ -396,11 +396,9 @@ def run(arguments: Sequence[str]) -> int:
         code = typer.main.get_command(app).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
         return 130
     except Exception as error:
         if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
-            _say("interrupted")
             return 130
         if traceback:
             import traceback as printer

@@ -400,7 +400,7 @@ def _functions(page: _Page, functions: Sequence[FunctionTime], debug: Debug, uni
         ]
         for each in functions
     ]
-    page.table([f"task time [{unit.name}]", "mostly", f"decided by ({_placed(debug)})"], rows, "><<")
+    page.table([f"task time [{unit.name}]", "mostly", "decided by"], rows, "><<")
 
 
 def _sql_executions(page: _Page, debug: Debug, unit: TimeUnit) -> None:

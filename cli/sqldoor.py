@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from io import StringIO
@@ -84,14 +85,18 @@ def ask(
             connection.execute(lock)
         with _explained(timeout_s, connection):
             _check(connection, statement)
-            connection.execute(statement)
-            columns = [each[0] for each in connection.description or ()]
-            if as_json:
-                _write_all(_json_parts(columns, _rows(connection)))
-            elif as_csv:
-                _write_all(_csv_parts(columns, _rows(connection)))
-            else:
-                _write_table(connection, columns, limit)
+
+            def answer() -> None:
+                connection.execute(statement)
+                columns = [each[0] for each in connection.description or ()]
+                if as_json:
+                    _write_all(_json_parts(columns, _rows(connection)))
+                elif as_csv:
+                    _write_all(_csv_parts(columns, _rows(connection)))
+                else:
+                    _write_table(connection, columns, limit)
+
+            _interruptibly(connection, answer)
     finally:
         connection.close()
     return 0
@@ -163,6 +168,17 @@ def _check(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
     kind = statements[0].type
     if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
         raise SettingError(f"one SELECT is expected, found {kind.name.replace('_', ' ')}; everything here is read-only")
+
+
+def _interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
+    """Do the work in another thread, so that an interrupt is heard at once rather than when DuckDB looks up."""
+    with ThreadPoolExecutor(1) as worker:
+        done = worker.submit(work)
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 @contextmanager

@@ -388,15 +388,15 @@ def test_a_full_disk_is_a_sentence(run_file: Path) -> None:
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback(run_file: Path) -> None:
-    command = [*COMMAND, "sql", "--run", str(run_file), "SELECT count(*) FROM range(100000000000)"]
+    statement = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
+    command = [*COMMAND, "sql", "--run", str(run_file), statement]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as done:
         while not _works_hard(done.pid):
             assert done.poll() is None
             time.sleep(0.05)
         done.send_signal(signal.SIGINT)
         out, err = done.communicate(timeout=60)
-    assert (done.returncode, out) == (130, "")
-    assert err == "crystalperf: interrupted\n"
+    assert (done.returncode, out, err) == (130, "", "")
 
 
 def _works_hard(pid: int) -> bool:
