@@ -75,11 +75,11 @@ def profile_run(
     step: Callable[[str], None] = lambda _: None,
 ) -> Run:
     """Profile what was named on the command line; '' stands for what was not."""
-    # Not `query.profile`: importing the module of that name, which the function does, hides the function.
-    from query import open_run
-    from query.profile import profile_inputs
+    import query
 
-    return open_run(profile_inputs(paths, Path(output) if output else None, app or None, tuple(indexes), step))
+    return query.profile(
+        paths, output=Path(output) if output else None, app=app or None, indexes=indexes, progress=step
+    )
 
 
 def run_word(path: Path) -> str:

@@ -33,7 +33,7 @@ def profile(
     (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
     CrystalPerfError.
     """
-    from query.profile import profile_inputs
+    from query.assembly import profile_inputs
     from query.run import Run
 
     return Run(profile_inputs(paths, output, app, tuple(indexes), progress))

@@ -14,10 +14,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -101,6 +104,8 @@ class Dag:
 
     def graph(self) -> nx.DiGraph[str]:
         """The same as a networkx graph; nodes carry `node`, edges `why`."""
+        import networkx as nx  # takes as long to import as all the rest, and most questions do not ask for it
+
         graph: nx.DiGraph[str] = nx.DiGraph()
         for node_id, node in self.nodes.items():
             graph.add_node(node_id, node=node)
@@ -110,6 +115,8 @@ class Dag:
 
     def check(self) -> None:
         """Raise AssertionError unless the graph is acyclic and all its nodes lie within the scope."""
+        import networkx as nx
+
         assert nx.is_directed_acyclic_graph(self.graph()), "the execution DAG has a cycle"
         for node in self.nodes.values():
             assert node.start_ms <= node.end_ms, f"{node.node_id} ends before it starts"

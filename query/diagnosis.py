@@ -122,7 +122,7 @@ def _findings(execution: Execution, path: tuple[PathItem, ...]) -> tuple[Finding
             found.append(
                 Finding(
                     shorter,
-                    f"{item.id} {item.name}: {len(durations)} tasks for {len(execution.slots)} slots",
+                    f"{item.id} {item.name}: {_tasks(len(durations))} for {len(execution.slots)} slots",
                     "modelled",
                     "more partitions would use the idle slots",
                 )
@@ -150,6 +150,10 @@ def _findings(execution: Execution, path: tuple[PathItem, ...]) -> tuple[Finding
         )
     worth = [each for each in found if each.cost_ms >= WORTH_MS * execution.runtime_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
 
 
 def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[str, ...]:

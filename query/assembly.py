@@ -32,6 +32,7 @@ from query.records import Columns, Problems, RunTables, import_stats, objects
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
 from query.stacks import StackTable, decide
+from query.tables import insert, readable
 
 Progress = Callable[[str], None]
 
@@ -56,8 +57,8 @@ def profile_inputs(
     framework = get("spark")
     place = output or cache_folder() / "runs" / f"{_file_name(application)}.duckdb"
     signature = _signature(inputs, application)
-    facts = {"inputs": json.dumps(signature), "wanted_indexes": json.dumps(list(indexes))}
-    if signature and _same(place, facts):
+    facts = {"inputs": json.dumps(signature)}
+    if signature and _same(place, facts, indexes, framework):
         return place
     progress("reading the event log")
     tables = framework.parse(application.log)
@@ -65,7 +66,7 @@ def profile_inputs(
     for row in _rows(tables["import_stats"]):
         problems.add(row["name"], row["severity"], row["origin"], row["first_where"], row["meaning"], row["count"])
     recordings = _recordings(inputs.samples, problems, progress)
-    assemble(dict(tables), recordings, framework, indexes or None, problems, place, facts, progress)
+    assemble(dict(tables), recordings, framework, indexes, problems, place, facts, progress)
     return place
 
 
@@ -87,20 +88,20 @@ def _signature(inputs: Inputs, application: Application) -> list[list[object]]:
     return facts
 
 
-def _same(place: Path, facts: dict[str, str]) -> bool:
-    """Whether a run file of this version was made from the same inputs and looked for the same indexes."""
+def _same(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: Framework) -> bool:
+    """Whether a run file of this version was made from the same inputs, with the indexes that fit it today."""
     try:
         connection = contract.open_read_only(place, "run")
     except CrystalPerfError:
         return False
     kept = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+    (known_version,) = connection.execute("SELECT framework_version FROM runs").fetchall()[0]
     connection.close()
-    names = json.loads(kept.get("indexes", "[]"))
-    hashes = json.dumps([_content_hash(name) for name in names])
+    names = [found for _, found in _fitting(wanted, known_version, framework) if found is not None]
     return (
         kept["tool_version"] == version("crystalperf")
         and all(kept.get(key) == value for key, value in facts.items())
-        and kept.get("index_hashes") == hashes
+        and kept.get("index_hashes") == json.dumps([_content_hash(name) for name in names])
     )
 
 
@@ -144,7 +145,7 @@ def assemble(
     tables: RunTables,
     recordings: Iterable[tuple[str, jfr.Recording]],
     framework: Framework,
-    indexes: Sequence[str] | None,
+    indexes: Sequence[str],
     problems: Problems,
     output: Path,
     metadata: dict[str, str],
@@ -153,7 +154,7 @@ def assemble(
     """Write the run file of one application.
 
     `tables` are what the framework's log gave, `recordings` are (file name, recording), `indexes` names the indexes
-    to use, None for those that fit the run.
+    to use, none for those that fit the run.
     """
     table = StackTable(framework)
     placed: list[Recorded] = []
@@ -169,16 +170,17 @@ def assemble(
         progress("finding the code of the samples")
         decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)], stand_ins)
         for one in placed:
-            _insert(connection, "samples", one.rows)
+            insert(connection, "samples", one.rows)
         for name, columns in tables.items():
-            if name not in ("tasks", "stages", "import_stats"):
-                _insert(connection, name, columns)
+            if name not in ("runs", "tasks", "stages", "import_stats"):
+                insert(connection, name, columns)
+        _insert_run(connection, tables["runs"])
         _update_executors(connection, placed)
         progress("splitting task time by resource")
         _insert_tasks(connection, tables["tasks"], bool(placed))
         _insert_stages(connection, tables["stages"])
         _insert_dag(connection)
-        _insert(connection, "import_stats", import_stats(problems))
+        insert(connection, "import_stats", import_stats(problems))
         hashes = [_content_hash(name) for name in names]
         connection.executemany(
             "INSERT INTO metadata VALUES (?, ?)",
@@ -260,21 +262,25 @@ def _seen(time: ThreadTime, start_ms: Floats, in_task: NDArray[np.bool_], known:
     )
 
 
+def _fitting(wanted: Sequence[str], version: str | None, framework: Framework) -> list[tuple[str, str | None]]:
+    """(index that is asked for, index at hand to use for it) pairs; what the user names is taken as it is."""
+    if wanted:
+        return [(name, name) for name in wanted]
+    at_hand = {each.name for each in available()}
+    return [(name, name if name in at_hand else nearest(name)) for name in framework.sources(version)]
+
+
 def _attach(
     connection: duckdb.DuckDBPyConnection,
-    wanted: Sequence[str] | None,
+    wanted: Sequence[str],
     tables: RunTables,
     framework: Framework,
     problems: Problems,
 ) -> tuple[list[str], set[str]]:
     """Attach the indexes as index_0, index_1 …; returns their names, and those that stand in for another version."""
-    version = tables["runs"]["framework_version"][0]
-    chosen = list(wanted) if wanted else list(framework.sources(version))
     names: list[str] = []
     stand_ins: set[str] = set()
-    for name in chosen:
-        at_hand = {each.name for each in available()}
-        found = name if wanted or name in at_hand else nearest(name)
+    for name, found in _fitting(wanted, tables["runs"]["framework_version"][0], framework):
         if found is None:
             problems.add("no index", "info", name, None, f"there is no index of {name}: its functions decide nothing")
             continue
@@ -286,9 +292,12 @@ def _attach(
     return names, stand_ins
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, name: str, columns: Columns) -> None:
-    if columns and len(next(iter(columns.values()))):
-        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM columns")
+def _insert_run(connection: duckdb.DuckDBPyConnection, runs: Columns) -> None:
+    """The row of the run; a mapping goes in as two lists, which every DuckDB takes for one."""
+    insert(connection, "runs", {name: values for name, values in runs.items() if name != "properties"})
+    (properties,) = runs["properties"].tolist()
+    keys, values = properties["key"], properties["value"]
+    connection.execute("UPDATE runs SET properties = map(?::VARCHAR[], ?::VARCHAR[])", [keys, values])
 
 
 def _update_executors(connection: duckdb.DuckDBPyConnection, placed: Sequence[Recorded]) -> None:
@@ -318,7 +327,7 @@ def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled
         filled["sample_ms"] = sample_ms
     for position, name in enumerate((*names, "other")):
         filled[f"{name}_ms"] = parts[:, position]
-    _insert(connection, "tasks", filled)
+    insert(connection, "tasks", filled)
 
 
 def _sampled(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[Floats, Floats]:
@@ -348,11 +357,12 @@ def _insert_stages(connection: duckdb.DuckDBPyConnection, read_stages: Columns) 
     if not len(read_stages["stage_id"]):
         return
     sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in (*resources(), "other"))
+    view, select = readable(read_stages)  # noqa: F841 (DuckDB reads `view` by its name)
     connection.execute(
         f"""
         INSERT INTO stages BY NAME
         SELECT stages.*, parts.* EXCLUDE (stage_id, stage_attempt)
-        FROM read_stages AS stages LEFT JOIN (
+        FROM (SELECT {select} FROM view) AS stages LEFT JOIN (
             SELECT stage_id, stage_attempt, {sums} FROM tasks GROUP BY stage_id, stage_attempt
         ) AS parts ON parts.stage_id = stages.stage_id AND parts.stage_attempt = stages.attempt
         """
@@ -378,10 +388,10 @@ def _insert_dag(connection: duckdb.DuckDBPyConnection) -> None:
         "end_ms": np.array([node.end_ms for node in nodes]),
         **{f"{name}_ms": parts[:, position] for position, name in enumerate((*resources(), "other"))},
     }
-    _insert(connection, "nodes", columns)
+    insert(connection, "nodes", columns)
     edges: Columns = {
         "source": objects([source for source, _ in graph.edges]),
         "target": objects([target for _, target in graph.edges]),
         "why": objects(list(graph.edges.values())),
     }
-    _insert(connection, "edges", edges)
+    insert(connection, "edges", edges)
