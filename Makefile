@@ -34,6 +34,12 @@ lint: $(VENV)/ready-dev
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.bench
 
+indexes: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.prebuilt
+
+labels: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.labels.statistics --write docs/dataset.md
+
 check-machine:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=…" >&2; exit 1; }
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")'): name a newer one with PYTHON=…" >&2; exit 1; }
