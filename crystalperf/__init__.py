@@ -1,10 +1,10 @@
 """CrystalPerf: where did a dataflow job's time go, and what if its resources were different?
 
-    import crystalperf as cp
+import crystalperf as cp
 
-    run = cp.profile(["eventlog/", "executors/"])
-    print(run.debug().bottleneck)
-    print(run.predict(cores="2x").predicted_ms)
+run = cp.profile(["eventlog/", "executors/"])
+print(run.debug().bottleneck)
+print(run.predict(cores="2x").predicted_ms)
 """
 
 from __future__ import annotations

@@ -225,7 +225,8 @@ def _stages_and_tasks(
         """
         SELECT
             stage_id, attempt, job_id, sql_id,
-            concat_ws(': ', nullif(kind, ''), coalesce(name, 'stage ' || stage_id)) AS name,
+            concat_ws(': ', nullif(kind, ''), regexp_replace(coalesce(name, 'stage ' || stage_id), ' at /.*/', ' at '))
+                AS name,
             parents, submit_ms, pool
         FROM stages
         WHERE first_launch_ms IS NOT NULL

@@ -166,11 +166,12 @@ def test_inputs_without_a_log_are_one_sentence(demo: Path) -> None:
 def test_every_public_log_is_answered_or_refused_in_one_sentence(real_inputs: Path, tmp_path: Path) -> None:
     logs = sorted(real_inputs.glob("spark-eventlog/*/*"))
     answered = 0
+    refusals: list[str] = []
     for log in logs:
         try:
             run = cp.profile([log], output=tmp_path / "run.duckdb")
         except cp.CrystalPerfError as error:
-            assert "\n" not in str(error)
+            refusals.append(str(error))
             continue
         answer = run.debug()
         assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3, abs=1e-3), log
@@ -179,3 +180,4 @@ def test_every_public_log_is_answered_or_refused_in_one_sentence(real_inputs: Pa
         assert abs(predicted.replay_error_ratio) < 0.1, log
         answered += 1
     assert answered >= 60
+    assert not [text for text in refusals if "\n" in text]
