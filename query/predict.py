@@ -37,6 +37,14 @@ WARM_UP_MOST = 2.0
 """A larger ratio between waves is other data, or executors still arriving, rather than warm-up."""
 
 
+class BoundedError(NoAnswerError):
+    """No figure, but a bound: the runtime is at least `low` or at most `high` times the recorded one."""
+
+    def __init__(self, reason: str, *, low: float | None = None, high: float | None = None) -> None:
+        super().__init__(reason)
+        self.low, self.high = low, high
+
+
 @dataclass(frozen=True)
 class Buffering:
     """Buffered input or output of a device, for Algorithm 2.
@@ -86,6 +94,9 @@ def predict(execution: Execution, world: World, framework: Framework) -> Predict
         outcome = _changed_replay(replace(execution, slots=kept), world, framework, base)
         stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
+    except BoundedError as error:
+        low, high = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
+        return replace(known, refused=(str(error),), bound_ms=(low, high), stages=_stages(execution, None, 1.0))
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), stages=_stages(execution, None, 1.0))
     correction = execution.runtime_ms / base.makespan_ms if base.makespan_ms > 0 else 1.0
@@ -277,9 +288,10 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     gc = float(volumes.gc_ms.sum()) / busy
     if ratio > 1 and not spilled:
         if gc > 0.1:
-            raise NoAnswerError(
+            raise BoundedError(
                 f"memory: {gc:.0%} of task time went to garbage collection, which more memory would shorten by an"
-                " amount this run does not tell"
+                " amount this run does not tell",
+                high=1.0,
             )
         return tasks.parts_ms, [
             f"nothing was spilled and {gc:.0%} of task time was garbage collection: memory sufficed"
@@ -292,7 +304,7 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     if memory * ratio < 1.5 * HEAP_RESERVED_BYTES:
         raise NoAnswerError(f"memory: {memory * ratio / 2**20:.0f} MiB is less than Spark starts with (450 MiB)")
     if not volumes.peak_memory.any() and not spilled:
-        raise NoAnswerError("memory: nothing in the run tells how much of its memory it needed")
+        raise BoundedError("memory: nothing in the run tells how much of its memory it needed", low=1.0)
     per_slot = [size / max(execution.recorded.cores or 1, 1) for size in usable]
     # A task that spilled lacked what it spilled, and every byte its slot gains or loses is one less or more of it;
     # one that did not spill lacks what of its peak no longer fits.

@@ -13,7 +13,7 @@ from query.execution import DriverTime, Execution, Scope, Volumes
 from query.frameworks.spark import SPARK
 from query.predict import Buffering, predict, scale_io, sequential_limits, with_memory
 from query.replay import Slots
-from query.world import Resources, World, parse_settings, recorded_resources, worlds
+from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
 
 GIB = float(2**30)
 
@@ -52,7 +52,8 @@ def execution(
 
 def world(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> World:
     known = recorded_resources(run.recorded, parse_settings(recorded, lists=False))
-    return worlds(parse_settings(settings, lists=True), known)[0]
+    (changes,) = combinations(parse_settings(settings, lists=True))
+    return changed_world(changes, known)
 
 
 def predicted(run: Execution, *settings: str) -> float:
@@ -142,6 +143,8 @@ def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
     answer = predict(run, world(run, "memory=0.5x"), SPARK)
     assert answer.predicted_ms is None
     assert "nothing in the run tells" in answer.refused[0]
+    assert answer.bound_ms == (10, None)
+    assert answer.as_json()["bound_ms"] == [10, None]
 
 
 def test_values_are_read_with_their_units() -> None:
@@ -161,7 +164,7 @@ def test_values_are_read_with_their_units() -> None:
     [
         ("cores", "expected KEY=VALUE"),
         ("colour=2", "not a resource"),
-        ("cores=-2", "not a value"),
+        ("cores=-2", "greater than zero"),
         ("cores=0", "greater than zero"),
         ("cores=1.5", "not a value"),
         ("cores=2GB", "not a value"),
@@ -190,7 +193,9 @@ def test_half_an_executor_is_refused() -> None:
 
 
 def test_a_list_makes_every_combination() -> None:
-    made = worlds(parse_settings(["cores=2,4", "network=1x,2x"], lists=True), Resources(executors=1, cores=2))
+    recorded = Resources(executors=1, cores=2)
+    listed = combinations(parse_settings(["cores=2,4", "network=1x,2x"], lists=True))
+    made = [changed_world(each, recorded) for each in listed]
     assert [each.describe() for each in made] == [
         "cores=2, network=1x", "cores=2, network=2x", "cores=4, network=1x", "cores=4, network=2x",
     ]  # fmt: skip
