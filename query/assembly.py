@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import indexes as contract
-from indexes.errors import CrystalPerfError
+from indexes.errors import CrystalPerfError, InputError
 from indexes.exports import available, cache_folder, locate, nearest
 from indexes.schema import resources
 from query import jfr
@@ -28,7 +30,7 @@ from query.dag import Floats, Ints
 from query.execution import load
 from query.frameworks import Framework, get
 from query.inputs import Application, Inputs, SampleFile, discover
-from query.records import Columns, Problems, RunTables, import_stats, objects
+from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
 from query.stacks import StackTable, decide
@@ -53,6 +55,8 @@ def profile_inputs(
     """Profile the one application among the paths; returns the run file, which may be an earlier one."""
     progress("looking at the inputs")
     inputs = discover(paths)
+    if output is not None:
+        _check_replaceable(output)
     application = inputs.choose(app)
     framework = get("spark")
     place = output or cache_folder() / "runs" / f"{_file_name(application)}.duckdb"
@@ -68,6 +72,27 @@ def profile_inputs(
     recordings = _recordings(inputs.samples, problems, progress)
     assemble(dict(tables), recordings, framework, indexes, problems, place, facts, progress)
     return place
+
+
+def _check_replaceable(output: Path) -> None:
+    """Refuse to put a run file where something else lies: the log itself, an index, a device."""
+    try:
+        status = output.lstat()  # a link would be replaced too, not what it leads to
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{shortened(str(output))}: cannot be written ({reason}); choose another place") from error
+    if stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
+        return  # a folder is refused where the file is made, an empty file is a temporary one waiting for its content
+    kind = None
+    if stat.S_ISREG(status.st_mode):
+        with suppress(duckdb.Error), duckdb.connect() as connection:
+            quoted = str(output).replace("'", "''")
+            connection.execute(f"ATTACH '{quoted}' AS there (READ_ONLY)")
+            kind = connection.execute("SELECT value FROM there.metadata WHERE key = 'kind'").fetchone()
+    if kind != ("run",):
+        raise InputError(f"{output}: is there already and is no run file, so it stays; choose another place with -o")
 
 
 def _file_name(application: Application) -> str:
@@ -204,9 +229,10 @@ def _place(
     run, tasks = tables["runs"], tables["tasks"]
     process = framework.process(recording.jvm.java_arguments) if recording.jvm else None
     if process is None:
-        problems.add(
-            "foreign recording", "info", name, None, f"not a recording of a {framework.name} process; left out"
-        )
+        why = f"a recording of a process that is not {framework.name}'s"
+        if recording.jvm is None:
+            why = "a recording that does not say of which process it is, for its end is missing or damaged"
+        problems.add("foreign recording", "info", name, None, f"{why}; left out")
         return None
     app_id, executor_id = process
     if app_id is not None and app_id != run["app_id"][0]:
@@ -215,6 +241,10 @@ def _place(
     numbers = table.add(recording)
     time = thread_time(recording)
     start_ms = time.start_ms - float(run["started_at_ms"][0])
+    # A driver names no application, but its clock is the log's.
+    if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(run["duration_ms"][0])):
+        problems.add("other time", "info", name, None, "a recording of another time than the log's; left out")
+        return None
     stack = numbers[time.stack]
     idle = table.has_role("idle")[stack]
     in_task = table.has_role("task")[stack] & ~idle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -15,6 +16,8 @@ from query.execution import Execution
 
 SKEW = 2.0
 """A stage is skewed where its longest task takes this many times the median."""
+
+_LEFT_OUT_SHOWN = 3
 
 WORTH_MS = 0.01
 """A finding is shown from this share of the runtime."""
@@ -165,16 +168,30 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
             "SELECT DISTINCT executor_id FROM samples WHERE executor_id IS NOT NULL"
         ).fetchall()
     }
+    left_out = connection.execute(
+        """
+        SELECT origin, meaning FROM import_stats
+        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
+        ORDER BY origin
+        """
+    ).fetchall()
+    unseen += [f"{Path(origin).name}: {meaning}" for origin, meaning in left_out[:_LEFT_OUT_SHOWN]]
+    if len(left_out) > _LEFT_OUT_SHOWN:
+        unseen.append(f"{len(left_out) - _LEFT_OUT_SHOWN} more recordings that were left out")
     if not execution.has_samples:
+        what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
         unseen.append(
-            "code: the run left no stack samples, so time that Spark does not measure itself (reading and writing"
+            f"code: {what}, so time that Spark does not measure itself (reading and writing"
             " storage, waiting for a CPU) stays `other`; `crystalperf setup spark` shows what to add to the job"
         )
         return tuple(unseen)
     if "driver" not in seen:
         unseen.append("the driver's own time: it left no recording, so what it did between the stages is `other`")
     ran = {row[0] for row in connection.execute("SELECT DISTINCT executor_id FROM tasks").fetchall()}
-    if missing := sorted(each for each in ran - seen if each is not None):
+    missing = sorted(each for each in ran - seen if each is not None)
+    if missing and len(missing) == len(ran):
+        unseen.append("code of tasks: no executor left a recording, so what Spark does not measure itself is `other`")
+    elif missing:
         unseen.append(
             f"{len(missing)} of {len(ran)} executors left no recording ({', '.join(missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}); the others speak for them"
