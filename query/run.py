@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from query.diagnosis import diagnose
 from query.execution import Execution, load
 from query.frameworks import Framework, get
 from query.predict import predict
-from query.world import parse_settings, recorded_resources, worlds
+from query.world import Resources, Value, World, changed_world, combinations, parse_settings, recorded_resources
 
 
 class Run:
@@ -88,11 +89,18 @@ class Run:
         wanted = parse_settings(texts, lists=True)
         execution = self._load(scope)
         known = recorded_resources(execution.recorded, parse_settings(recorded, lists=False))
-        points = []
-        for world in worlds(wanted, known):
-            points.append(predict(execution, world, self._framework()))
-        if not points:
-            raise NoAnswerError("no world to predict")
+        framework = self._framework()
+        points: list[Prediction] = []
+        several = combinations(wanted)
+        for chosen in several:
+            try:
+                points.append(predict(execution, changed_world(chosen, known), framework))
+            except NoAnswerError as error:
+                if len(several) == 1:
+                    raise
+                # One question of a list that cannot be asked leaves the others their answers.
+                unchanged = predict(execution, changed_world({}, known), framework)
+                points.append(_refused(unchanged, chosen, error))
         return points[0] if len(points) == 1 else Sweep(tuple(points))
 
     def _framework(self) -> Framework:
@@ -110,3 +118,16 @@ class Run:
             yield connection
         finally:
             connection.close()
+
+
+def _refused(unchanged: Prediction, changes: dict[str, Value], error: NoAnswerError) -> Prediction:
+    """The answer to a question that cannot be asked of this run: what is known of the run, and the reason."""
+    return replace(
+        unchanged,
+        setting=World(changes, Resources(), {}).describe(),
+        predicted_ms=None,
+        interval_ms=None,
+        stages=tuple(replace(each, predicted_ms=None) for each in unchanged.stages),
+        assumptions=(),
+        refused=(str(error),),
+    )

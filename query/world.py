@@ -36,6 +36,12 @@ ALIASES: Mapping[str, str] = {
 
 _NUMBER = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_MOST_SLOTS = 200_000
+"""A replay of more takes minutes, and no cluster has them."""
+
+_FARTHEST_RATIO = 1e6
+"""Between new and recorded; beyond it a prediction means nothing, and soon overflows."""
+
 _EXAMPLES: Mapping[Unit, str] = {
     "count": "8 or 2x",
     "speed": "1.5x",
@@ -100,10 +106,9 @@ def parse_settings(settings: Iterable[str], *, lists: bool) -> dict[str, tuple[V
     return found
 
 
-def worlds(changes: Mapping[str, Sequence[Value]], recorded: Resources) -> list[World]:
+def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
     """Every combination of the listed values, in order, last key fastest."""
-    combined = product(*changes.values())
-    return [_world(dict(zip(changes, values, strict=True)), recorded) for values in combined]
+    return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
 
 
 def recorded_resources(known: Resources, stated: Mapping[str, Sequence[Value]]) -> Resources:
@@ -116,7 +121,12 @@ def recorded_resources(known: Resources, stated: Mapping[str, Sequence[Value]]) 
     return Resources(**facts)
 
 
-def _world(changes: dict[str, Value], recorded: Resources) -> World:
+def changed_world(changes: Mapping[str, Value], recorded: Resources) -> World:
+    """One changed world.
+
+    Raises NoAnswerError where an absolute value meets an unknown recorded one, SettingError where the values make no
+    world: a fraction of an executor, more slots than can be replayed.
+    """
     ratios = {}
     for key, value in changes.items():
         before = getattr(recorded, key)
@@ -136,18 +146,30 @@ def _world(changes: dict[str, Value], recorded: Resources) -> World:
         else:
             assert value.absolute is not None
             ratios[key] = value.absolute / before
+        if not 1 / _FARTHEST_RATIO <= ratios[key] <= _FARTHEST_RATIO:
+            raise SettingError(f"{key}={value.text}: more than a million times away from what the run had")
+    slots = 1.0
+    for key in ("executors", "cores"):
+        slots *= (getattr(recorded, key) or 1.0) * ratios.get(key, 1.0)
+    if slots > _MOST_SLOTS:
+        raise SettingError(
+            f"{', '.join(f'{key}={value.text}' for key, value in changes.items())}: {slots:.3g} task slots are"
+            f" more than the {_MOST_SLOTS} that can be replayed"
+        )
     return World(changes, recorded, ratios)
 
 
 def _value(key: str, text: str) -> Value:
     unit = KEYS[key][0]
     wrong = SettingError(f"{key}={text}: not a value for {KEYS[key][1]}; write for example {_EXAMPLES[unit]}")
-    match = _NUMBER.match(text)
+    match = _NUMBER.match(text.removeprefix("-"))
     if match is None:
         raise wrong
     number, suffix = float(match["number"]), match["unit"]
-    if not 0 < number < float("inf"):
+    if text.startswith("-") or number == 0:
         raise SettingError(f"{key}={text}: the value must be greater than zero")
+    if number == float("inf"):
+        raise wrong
     if suffix in ("x", "X"):
         return Value(text, ratio=number)
     if unit == "speed":
