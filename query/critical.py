@@ -79,6 +79,6 @@ def fill(parts_ms: Floats, length_ms: float) -> Floats:
 
 
 def bottleneck(pieces: list[Piece], names: tuple[str, ...]) -> str:
-    """The resource with the most time on the path, `other` where unknown time exceeds every resource's."""
+    """The resource with the most time on the path, `other` where unknown time exceeds all of theirs, or nothing ran."""
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
-    return (*names, "other")[int(np.argmax(total))]
+    return (*names, "other")[int(np.argmax(total)) if total.any() else -1]

@@ -47,6 +47,7 @@ _KNOWN_MAGICS = (
     (b"\xfd7zXZ", "an xz file; unpack it first"),
     (b"SQLite format", "an SQLite database"),
 )
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
 
 
 @dataclass(frozen=True)
@@ -315,6 +316,8 @@ def _described(start: bytes, text: bytes) -> str:
     for magic, what in _KNOWN_MAGICS:
         if start.startswith(magic):
             return what
+    if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
+        return "compressed more than once; unpack it once first"
     if not text.strip():
         return "blank"
     if b"\0" in text:
