@@ -11,6 +11,8 @@ Only the standard library and typer are imported here, so that `--help` and shel
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -382,6 +384,11 @@ def index_diff(before: IndexName, after: IndexName, as_json: AsJson = False) -> 
 
 def main() -> None:
     """The console script."""
+    if sys.stderr is None:  # closed by the caller; messages would end up on stdout
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end of the process
+    if sys.stdout is None:
+        _say("standard output is closed, so there is no place for an answer; send it to a file, or to /dev/null")
+        sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # a terminal that cannot show a character shows its code
@@ -428,6 +435,8 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
         _say(str(error))
     elif isinstance(error, MemoryError):
         _say("memory ran out; take a smaller part of the input, or a machine with more of it")
+    elif os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error of its own for it
+        _say("the disk is full; make room where run files and indexes are kept, or choose another place with -o")
     else:
         import shlex
 

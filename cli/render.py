@@ -161,6 +161,8 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     page.line()
     intervals = any(each.interval_ms for each in sweep.points)
     knee = knee_of(sweep)
+    at_knee = None if knee is None else sweep.points[knee].predicted_ms
+    worth = at_knee is not None and at_knee <= (1 - KNEE) * first.runtime_ms
     rows = []
     for number, point in enumerate(sweep.points):
         if point.predicted_ms is None:
@@ -168,7 +170,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
         else:
             cells = [unit.number(point.predicted_ms), change(point.predicted_ms, first.runtime_ms)]
         span = [_range(point.interval_ms, unit)] if intervals else []
-        rows.append([point.setting, *cells, *span, "<- worth it up to here" if number == knee else ""])
+        rows.append([point.setting, *cells, *span, "<- worth it up to here" if worth and number == knee else ""])
     rows.append(["as recorded", unit.number(first.runtime_ms), "", *([""] if intervals else []), ""])
     likely = ["likely"] if intervals else []
     page.table(
@@ -291,6 +293,8 @@ def _placed(debug: Debug) -> str:
 def _bottleneck_sentence(debug: Debug, unit: TimeUnit) -> str:
     """Which resource holds the run up, and by how many of how many seconds."""
     whole = debug.runtime_ms
+    if whole <= 0:
+        return "Nothing to explain: no time passes between the first and the last event of the log."
     time_ms = debug.resource_ms.get(debug.bottleneck, 0.0)
     of = f"{unit.number(time_ms)} of {unit.text(whole)} on the critical path ({percent(time_ms, whole)})"
     if debug.bottleneck not in debug.resource_ms or debug.bottleneck == "other":
@@ -318,7 +322,7 @@ def _best_help(what_ifs: Sequence[WhatIf], unit: TimeUnit) -> str:
     best_ms, best = min(known, key=lambda each: each[0])
     assert best.prediction is not None
     before = best.prediction.runtime_ms
-    if best_ms > 0.97 * before:
+    if best_ms >= 0.97 * before:
         return "None of the doublings below would shorten it noticeably."
     then = f"{unit.text(best_ms)} ({change(best_ms, before)})"
     return f"What would help most of the doublings below: {best.question}, {then}."

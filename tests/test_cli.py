@@ -131,7 +131,7 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     code, out, _ = crystalperf(*arguments)
     assert code == 0
     assert out.count("cores=4") >= 1
-    assert "worth it up to here" in out
+    assert "Beyond cores=2, doubling brings less than 10 %." in out
 
 
 def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
