@@ -69,25 +69,25 @@ FIELDS: dict[str, Callable[[FunctionText], str]] = {
 
 @dataclass(frozen=True)
 class Head:
-    """A linear classifier.  V words, d dimensions of the embedding, k resources."""
+    """A linear classifier.  V words, D dimensions of all embedded texts, k resources."""
 
     fields: tuple[str, ...]
     """The fields whose words it counts, each with weights of its own."""
-    text: tuple[str, ...]
-    """The fields that are embedded, as one text."""
+    texts: tuple[tuple[str, ...], ...]
+    """What is embedded: several texts, each the fields joined; their vectors side by side are D dimensions."""
     rarity: Floats
     """(fields, V): the weight of a word's occurrence, 0 for words the training did not meet in the field."""
     words: Floats
     """(fields × V, k)"""
     embedding: Floats
-    """(d, k)"""
+    """(D, k)"""
     bias: Floats
     """(k,)"""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Every field it reads."""
-        return tuple(dict.fromkeys(self.fields + self.text))
+        return tuple(dict.fromkeys((*self.fields, *(field for text in self.texts for field in text))))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Features:
     values: Floats
     """Weights of the words; those of one function have unit length."""
     embedding: Floats
-    """(n, d)"""
+    """(n, D)"""
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,19 @@ def cut_words(functions: Sequence[FunctionText], words: Words, fields: Sequence[
 def features(head: Head, functions: Sequence[FunctionText], cut: Cut, embedding: Embedding) -> Features:
     """What a head sees of the functions."""
     columns, starts, values = count_words(head.fields, head.rarity, cut, len(functions))
-    ids, ends = joined([cut[field] for field in head.text], len(functions))
-    texts = [] if embedding.is_static else ["\n".join(FIELDS[each](f) for each in head.text) for f in functions]
-    return Features(columns, starts, values, embedding.encode(texts, ids, ends))
+    return Features(columns, starts, values, embed_texts(head.texts, functions, cut, embedding))
+
+
+def embed_texts(
+    texts: Sequence[tuple[str, ...]], functions: Sequence[FunctionText], cut: Cut, embedding: Embedding
+) -> Floats:
+    """(n, D) vectors of several texts of each function, side by side."""
+    found = []
+    for fields in texts:
+        ids, starts = joined([cut[each] for each in fields], len(functions))
+        whole = [] if embedding.is_static else ["\n".join(FIELDS[each](f) for each in fields) for f in functions]
+        found.append(embedding.encode(whole, ids, starts))
+    return np.concatenate(found, axis=1)
 
 
 def count_words(fields: Sequence[str], rarity: Floats, cut: Cut, count: int) -> tuple[Ids, Ids, Floats]:
@@ -294,13 +304,13 @@ def _read_head(
 ) -> Head:
     size, dimensions, count = sizes
     fields = tuple(str(each) for each in config["fields"])
-    text = tuple(str(each) for each in config["text"])
-    if unknown := set(fields + text) - set(FIELDS):
+    texts = tuple(tuple(str(each) for each in text) for text in config["texts"])
+    if unknown := {*fields, *(field for text in texts for field in text)} - set(FIELDS):
         raise ValueError(f"unknown field {sorted(unknown)[0]}")
     shapes = {
         "rarity": (len(fields), size),
         "words": (len(fields) * size, count),
-        "embedding": (dimensions, count),
+        "embedding": (dimensions * len(texts), count),
         "bias": (count,),
     }
     found: dict[str, Floats] = {}
@@ -311,7 +321,7 @@ def _read_head(
         if not np.isfinite(values).all():
             raise ValueError(f"{name}_{part} holds what is no number")
         found[part] = values
-    return Head(fields, text, **found)
+    return Head(fields, texts, **found)
 
 
 def save(folder: Path, classifier: LinearClassifier, table: Floats | None, facts: Mapping[str, Any]) -> None:
@@ -336,7 +346,7 @@ def save(folder: Path, classifier: LinearClassifier, table: Floats | None, facts
         "resources": classifier.resources,
         "embedding": STATIC if table is not None else classifier.embedding.name,
         "heads": {
-            name: {"fields": head.fields, "text": head.text}
+            name: {"fields": head.fields, "texts": head.texts}
             for name, head in (("code", classifier.code), ("doc", classifier.doc))
         },
         "pooling": asdict(classifier.pooling),

@@ -135,7 +135,7 @@ def load_embedding(name: str) -> Embedding:
             f"{name}: no sentence-transformers model could be loaded from there ({reason}); give a folder that holds"
             " one, or the name of one on the hub"
         ) from error
-    return Embedding(name, encoder, int(encoder.get_sentence_embedding_dimension() or 0), is_static=False)
+    return Embedding(name, encoder, int(encoder.get_embedding_dimension() or 0), is_static=False)
 
 
 def quantise(table: Floats) -> tuple[NDArray[np.int8], Floats]:

@@ -35,6 +35,7 @@ from indexer.classify import (
     Pooling,
     count_words,
     cut_words,
+    embed_texts,
     joined,
     load,
     logits,
@@ -49,19 +50,16 @@ from indexes.errors import CrystalPerfError, InputError
 from indexes.schema import resources
 
 NAME = "crystalperf-static"
+TEACHER = "sentence-transformers/all-MiniLM-L6-v2"
 TRAIN = "train"
 SEEDS = 5
-
-CODE_FIELDS = ("name", "class", "package", "callees", "code")
-DOC_FIELDS = ("doc", "name", "class")
-CODE_TEXT = ("name", "class", "callees", "code")
-DOC_TEXT = ("doc", "name")
 
 MAX_WORD_CHARS = 24
 SMOOTHING = 1e-2
 _WORD = re.compile("[a-z]+")
 
 Labels = NDArray[np.int64]
+Say = Callable[[str], None]
 
 
 # 1. The labelled functions ------------------------------------------------------------------------------------------
@@ -143,10 +141,12 @@ class Lesson:
     """How the embedding is learned: pairs of texts that belong together, against all others of a batch."""
 
     dimensions: int = 256
-    epochs: int = 3
+    epochs: int = 4
     batch: int = 512
     temperature: float = 0.05
-    rate: float = 3e-3
+    rate: float = 2e-3
+    kept: float = 0.5
+    """Share of the teacher's vectors in the result: what it knows of English that libraries do not teach."""
     dropped: float = 0.1
     """Share of the words of code left out at random, so that no single word decides."""
     code_words: int = 250
@@ -154,13 +154,15 @@ class Lesson:
 
 
 def learn_embedding(
-    functions: Sequence[tuple[str, FunctionText]], lesson: Lesson, seed: int, say: Callable[[str], None]
+    functions: Sequence[tuple[str, FunctionText]], teacher: Embedding, lesson: Lesson, seed: int, say: Say
 ) -> tuple[Words, Floats]:
     """Words and their vectors from unlabelled (library, function) pairs.
 
-    The vectors are learned by contrast: of a batch, which documentation belongs to which code, and which name?  (The
-    objective of sentence-transformers' MultipleNegativesRankingLoss.)  Words that one library alone uses are left
-    out, so that the vocabulary is of code and not of a library.
+    A word starts as the teacher's vector of it, reduced by PCA, the frequent ones small (smooth inverse frequency,
+    Arora et al. 2017; the distillation of model2vec).  Then the vectors learn by contrast: of a batch, which
+    documentation belongs to which code, and which name?  (The objective of sentence-transformers'
+    MultipleNegativesRankingLoss.)  Words that one library alone uses are left out, so that the vocabulary is of
+    code and not of a library.
     """
     chance = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -173,9 +175,10 @@ def learn_embedding(
         for word in set(_WORD.findall(normal)):
             libraries[word].add(library)
             frequency[word] += 1
-    words = new_words(
-        word for word, _ in frequency.most_common() if len(libraries[word]) > 1 and len(word) <= MAX_WORD_CHARS
-    )
+    # Equal frequencies in order of the alphabet, for sets have none.
+    ranked = sorted(frequency, key=lambda word: (-frequency[word], word))
+    known = [word for word in ranked if len(libraries[word]) > 1 and len(word) <= MAX_WORD_CHARS]
+    words = new_words(known)
     cut = cut_words([function for _, function in functions], words, ("name", "class", "code", "doc"))
     name = joined([cut["class"], cut["name"]], len(functions))
     code, doc = cut["code"], cut["doc"]
@@ -183,8 +186,8 @@ def learn_embedding(
     documented = np.flatnonzero((lengths["code"] >= 4) & (lengths["doc"] >= 4))
     named = np.flatnonzero((lengths["code"] >= 6) & (lengths["name"] >= 2))
     say(f"{len(functions)} functions, {words.size} words, {len(documented)} documented")
-    bound = 1 / np.sqrt(lesson.dimensions)
-    table = torch.empty(words.size, lesson.dimensions).uniform_(-bound, bound).requires_grad_()
+    start = _distilled(words, teacher, lesson, frequency, len(functions))
+    table = torch.from_numpy(start.copy()).requires_grad_()
     steps = lesson.epochs * 2 * (len(documented) // lesson.batch)
     optimiser = torch.optim.Adam([table], lr=lesson.rate)
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, max(1, steps))
@@ -207,12 +210,26 @@ def learn_embedding(
             schedule.step()
             losses.append(loss.item())
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.3f}")
-    learned = table.detach().numpy().copy()
-    # In a mean every word counts alike; frequent ones say little (smooth inverse frequency, Arora et al. 2017).
-    share = np.array([0, *(frequency[word] for word in _in_order(words)[1:])], np.float32) / len(functions)
-    learned *= (SMOOTHING / (SMOOTHING + share))[:, None]
+    learned = lesson.kept * start + (1 - lesson.kept) * table.detach().numpy()
     learned[0] = 0
-    return words, learned.astype(np.float32)
+    return words, np.asarray(learned, dtype=np.float32)
+
+
+def _distilled(words: Words, teacher: Embedding, lesson: Lesson, frequency: Counter[str], count: int) -> Floats:
+    """(words, d) vectors of the teacher, reduced and weighted."""
+    names = _in_order(words)
+    nothing = np.zeros(0, np.int64)
+    vectors = teacher.encode(names, nothing, nothing)
+    vectors -= vectors.mean(axis=0)
+    _, _, axes = np.linalg.svd(vectors, full_matrices=False)
+    reduced = vectors @ axes[: lesson.dimensions].T
+    if reduced.shape[1] < lesson.dimensions:
+        raise InputError(f"{teacher.name}: {reduced.shape[1]} dimensions, {lesson.dimensions} are needed of a teacher")
+    reduced /= np.maximum(np.linalg.norm(reduced, axis=1, keepdims=True), 1e-9)
+    share = np.array([frequency[name] for name in names], np.float32) / count
+    reduced *= (SMOOTHING / (SMOOTHING + share))[:, None]
+    reduced[0] = 0
+    return np.asarray(reduced, dtype=np.float32)
 
 
 def _mean(
@@ -268,13 +285,13 @@ class Recipe:
     """What a head reads, and its L2 penalties: strong ones where there are many weights and few functions."""
 
     fields: tuple[str, ...]
-    text: tuple[str, ...]
-    words: float = 2e-4
-    embedding: float = 1e-4
+    texts: tuple[tuple[str, ...], ...]
+    words: float = 1e-4
+    embedding: float = 3e-3
 
 
-CODE = Recipe(CODE_FIELDS, CODE_TEXT)
-DOC = Recipe(DOC_FIELDS, DOC_TEXT)
+CODE = Recipe(("name", "class", "package", "callees", "code"), (("name", "class"), ("callees",), ("code",)))
+DOC = Recipe(("doc", "name", "class"), (("doc",), ("name", "class")))
 
 
 @dataclass(frozen=True)
@@ -287,8 +304,8 @@ class Prepared:
     documented: NDArray[np.bool_]
     words: Words
     cut: Cut
-    dense: dict[tuple[str, ...], Floats]
-    """(n, d) embeddings by the fields embedded."""
+    dense: dict[tuple[tuple[str, ...], ...], Floats]
+    """(n, D) vectors by the texts embedded."""
 
     def rows(self, *sets: str) -> Ids:
         """The examples of these sets."""
@@ -299,17 +316,11 @@ class Prepared:
         return tuple(sorted({each.set for each in self.examples} - {TRAIN}))
 
 
-def prepare(
-    examples: Sequence[Example], words: Words, embedding: Embedding, texts: Iterable[tuple[str, ...]]
-) -> Prepared:
-    """Cut and embed; `texts` are the fields that heads will want embedded."""
+def prepare(examples: Sequence[Example], words: Words, embedding: Embedding, recipes: Iterable[Recipe]) -> Prepared:
+    """Cut and embed examples for heads of these recipes."""
     functions = [each.function for each in examples]
     cut = cut_words(functions, words, tuple(FIELDS))
-    dense = {}
-    for fields in set(texts):
-        ids, starts = joined([cut[each] for each in fields], len(functions))
-        whole = [] if embedding.is_static else ["\n".join(FIELDS[each](f) for each in fields) for f in functions]
-        dense[fields] = embedding.encode(whole, ids, starts)
+    dense = {each.texts: embed_texts(each.texts, functions, cut, embedding) for each in recipes}
     return Prepared(
         tuple(examples),
         np.array([each.label for each in examples], np.int64),
@@ -335,7 +346,7 @@ def seen_by(recipe: Recipe, rarity: Floats, data: Prepared, rows: Ids) -> Featur
     """What a head of this recipe sees of some examples."""
     cut = {each: select(data.cut[each], rows) for each in recipe.fields}
     columns, starts, values = count_words(recipe.fields, rarity, cut, len(rows))
-    return Features(columns, starts, values, data.dense[recipe.text][rows])
+    return Features(columns, starts, values, data.dense[recipe.texts][rows])
 
 
 def train_head(recipe: Recipe, data: Prepared, rows: Ids, labels: Labels, weights: Floats | None = None) -> Head:
@@ -345,7 +356,7 @@ def train_head(recipe: Recipe, data: Prepared, rows: Ids, labels: Labels, weight
     seen = seen_by(recipe, rarity, data, rows)
     importance = np.ones(len(rows), np.float32) if weights is None else weights
     learned = fit_head(seen, labels[rows], importance, rarity.size, len(resources()), recipe)
-    return Head(recipe.fields, recipe.text, rarity, *learned)
+    return Head(recipe.fields, recipe.texts, rarity, *learned)
 
 
 def rarity_of(cut: Cut, fields: Sequence[str], count: int, size: int) -> Floats:
@@ -409,23 +420,23 @@ def judge(heads: tuple[Head, Head], data: Prepared, rows: Ids) -> Judged:
     result = np.full((len(rows), len(resources())), np.nan, np.float32)
     having = data.documented[rows]
     if having.any():
-        result[having] = logits(doc, seen_by(Recipe(doc.fields, doc.text), doc.rarity, data, rows[having]))
-    return Judged(rows, logits(code, seen_by(Recipe(code.fields, code.text), code.rarity, data, rows)), result)
+        result[having] = logits(doc, seen_by(Recipe(doc.fields, doc.texts), doc.rarity, data, rows[having]))
+    return Judged(rows, logits(code, seen_by(Recipe(code.fields, code.texts), code.rarity, data, rows)), result)
 
 
 # 4. From two heads to one calibrated vector -------------------------------------------------------------------------
 
 
-def fit_pooling(judged: Judged, labels: Labels, weights: Floats) -> Pooling:
+def fit_pooling(judged: Judged, labels: Labels) -> Pooling:
     """The weights of the heads and the bias of each resource under which the labels are likeliest.
 
-    Temperature scaling (Guo et al. 2017) with a weight for each head and the natural shares of resources: the
-    training set is enriched, so heads alone expect more input and output than there is.
+    Temperature scaling (Guo et al. 2017) with a weight for each head.  Functions count as they were drawn, not as
+    frequent as they are in nature: a profile's samples meet input and output more often than a list of functions
+    does, and macro-F1 is better in both mixes (docs/classifiers.md).
     """
     code, doc = torch.from_numpy(judged.code), torch.from_numpy(np.nan_to_num(judged.doc))
     having = torch.from_numpy(~np.isnan(judged.doc[:, 0]))
     target = torch.from_numpy(labels)
-    importance = torch.from_numpy(weights / weights.sum())
     start = torch.tensor([1.0, 0.5, 0.5, 1.0])
     scales = start.clone().requires_grad_()
     biases = torch.zeros(2, code.shape[1], requires_grad=True)
@@ -439,8 +450,8 @@ def fit_pooling(judged: Judged, labels: Labels, weights: Floats) -> Pooling:
         # A few hundred functions decide: where they say little, stay near plain averaging.
         total = 1e-3 * (scales - start).square().sum() + 1e-3 * biases.square().sum()
         for scores, chosen in ((combined, torch.ones_like(having)), (alone, having)):
-            each = torch.nn.functional.cross_entropy(scores[chosen], target[chosen], reduction="none")
-            total = total + (each * importance[chosen]).sum()
+            each = torch.nn.functional.cross_entropy(scores[chosen], target[chosen], reduction="sum")
+            total = total + each / len(target)
         total.backward()  # type: ignore[no-untyped-call]
         return total
 
@@ -498,8 +509,6 @@ def spread(scores: Sequence[Score]) -> str:
 
 # 6. Tables ----------------------------------------------------------------------------------------------------------
 
-Say = Callable[[str], None]
-
 
 def without_some_files(data: Prepared, rows: Ids, seed: int, share: float = 0.1) -> Ids:
     """Rows without those of a tenth of the files: what another draw of training functions might have been."""
@@ -519,26 +528,32 @@ def folds(data: Prepared, rows: Ids, count: int, seed: int) -> list[Ids]:
     return [rows[of_row == each] for each in range(count)]
 
 
-def arms(
-    data: Prepared, train: Ids, test: Ids, tune: Ids, labels: Labels, has_baseline: bool = True
-) -> dict[str, Floats]:
-    """Probabilities for the rows of `test` by every arm, trained on `train`; the pooling is fitted on `tune`."""
-    heads = train_heads(data, train, labels)
-    tuned = judge(heads, data, tune)
-    pooling = fit_pooling(tuned, labels[tune], data.weights[tune])
-    judged = judge(heads, data, test)
+def pooled_by_others(data: Prepared, judged: Judged, labels: Labels) -> Floats:
+    """Pooled probabilities of development functions, each set's with the pooling fitted on the other sets."""
+    sets = np.array([data.examples[row].set for row in judged.rows])
+    pooled = np.zeros_like(judged.code)
+    for name in data.development:
+        inside = sets == name
+        others = ~inside if not inside.all() else inside
+        tuned = Judged(judged.rows[others], judged.code[others], judged.doc[others])
+        pooling = fit_pooling(tuned, labels[tuned.rows])
+        pooled[inside] = pool(pooling, judged.code[inside], judged.doc[inside])
+    return pooled
+
+
+def arms(data: Prepared, train: Ids, test: Ids) -> dict[str, Floats]:
+    """Probabilities for the development functions `test` by every arm, trained on `train`."""
+    labels = data.labels
+    judged = judge(train_heads(data, train, labels), data, test)
     code, doc = softmax(judged.code), softmax(judged.doc)
     shares = np.bincount(labels[train], minlength=len(resources())) / len(train)
-    average = np.where(np.isnan(doc), code, (code + doc) / 2)
-    found = {"majority": np.tile(shares.astype(np.float32), (len(test), 1))}
-    if has_baseline:
-        found["TF-IDF + logistic regression"] = tfidf(data, train, test, labels)
     return {
-        **found,
+        "majority": np.tile(shares.astype(np.float32), (len(test), 1)),
+        "TF-IDF + logistic regression": tfidf(data, train, test, labels),
         "code head": code,
         "documentation head, where there is any": doc,
-        "average of both (paper)": average.astype(np.float32),
-        "pooled (shipped)": pool(pooling, judged.code, judged.doc),
+        "average of both (paper)": np.where(np.isnan(doc), code, (code + doc) / 2),
+        "pooled (shipped)": pooled_by_others(data, judged, labels),
     }
 
 
@@ -557,21 +572,19 @@ def tfidf(data: Prepared, train: Ids, test: Ids, labels: Labels) -> Floats:
 
 def table_of_development_sets(data: Prepared, say: Say) -> None:
     """Table 4 of the paper: every arm on every development set, its pooling fitted on the others."""
-    train = data.rows(TRAIN)
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    sets = np.array([data.examples[row].set for row in development])
     found: dict[tuple[str, str, str], list[Score]] = defaultdict(list)
     for seed in range(SEEDS):
-        some = without_some_files(data, train, seed)
-        for name in data.development:
-            rows = data.rows(name)
-            tune = data.rows(*(set(data.development) - {name})) if len(data.development) > 1 else rows
-            for arm, probabilities in arms(data, some, rows, tune, data.labels).items():
-                kept = ~np.isnan(probabilities[:, 0])
+        for arm, probabilities in arms(data, without_some_files(data, train, seed), development).items():
+            for name in (*data.development, "all"):
+                kept = ~np.isnan(probabilities[:, 0]) & ((sets == name) | (name == "all"))
+                rows = development[kept]
                 for mix, weights in (("natural", data.weights[rows]), ("as drawn", np.ones(len(rows), np.float32))):
-                    one = score(probabilities[kept], data.labels[rows][kept], weights[kept])
-                    found[name, arm, mix].append(one)
-    say("\n| development set | arm | mix | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|---|---|")
-    for (name, arm, mix), scores in found.items():
-        say(f"| {name} | {arm} | {mix} | {spread(scores)} |")
+                    found[name, mix, arm].append(score(probabilities[kept], data.labels[rows], weights))
+    say("\n| development set | mix | arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|---|---|")
+    for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
+        say(f"| {name} | {mix} | {arm} | {spread(scores)} |")
 
 
 def table_of_folds(data: Prepared, libraries: Sequence[str] | None, count: int, say: Say) -> None:
@@ -624,9 +637,9 @@ def table_of_arms(data: Prepared, say: Say) -> None:
         for seed in range(SEEDS):
             labels = flip(data.labels, rows, flipped, seed)
             some = without_some_files(data, rows, seed)
-            probabilities = arms(data, some, development, development, labels, False)["average of both (paper)"]
+            judged = judge(train_heads(data, some, labels), data, development)
             ones = np.ones(len(development), np.float32)
-            scores.append(score(probabilities, data.labels[development], ones))
+            scores.append(score(pooled_by_others(data, judged, data.labels), data.labels[development], ones))
         say(f"| {name} | {len(rows)} | {spread(scores)} |")
 
 
@@ -697,36 +710,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder to write the model to")
     parser.add_argument("--sources", type=Path, help="libraries from indexer.labels.fetch, to learn an embedding from")
     parser.add_argument("--embedding", help="a folder of an earlier training, or a sentence-transformers model")
+    parser.add_argument("--teacher", default=TEACHER, help="the model whose words the embedding starts from")
     parser.add_argument("--seed", type=int, default=20210714)
     parser.add_argument("--tables", action="store_true", help="print all tables of docs/classifiers.md")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
     try:
-        train(chosen.texts, chosen.out, chosen.sources, chosen.embedding, chosen.seed, chosen.tables, print)
+        origin = Origin(chosen.sources, chosen.embedding, chosen.teacher)
+        train(chosen.texts, chosen.out, origin, chosen.seed, chosen.tables, print)
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def train(
-    texts: Path, out: Path, sources: Path | None, embedding: str | None, seed: int, has_tables: bool, say: Say
-) -> LinearClassifier:
+@dataclass(frozen=True)
+class Origin:
+    """Where the embedding comes from: learned from `sources` and a teacher, unless one is named."""
+
+    sources: Path | None = None
+    embedding: str | None = None
+    teacher: str = TEACHER
+
+
+def train(texts: Path, out: Path, origin: Origin, seed: int, has_tables: bool, say: Say) -> LinearClassifier:
     """Train everything, write it to `out` and report."""
     started = time.monotonic()
     examples = read_examples(texts)
     counts = Counter((each.set, resources()[each.label]) for each in examples)
     for (name, resource), count in sorted(counts.items()):
         say(f"{name}: {count} {resource}")
-    words, table, encoder = embedding_of(sources, embedding, seed, say)
-    data = prepare(examples, words, encoder, (CODE.text, DOC.text))
+    words, table, encoder = embedding_of(origin, seed, say)
+    data = prepare(examples, words, encoder, (CODE, DOC))
     rows = data.rows(TRAIN)
     heads = train_heads(data, rows, data.labels)
     development = data.rows(*data.development)
     if not len(development):
         raise InputError(f"{texts}: no development set, which the calibration needs")
     judged = judge(heads, data, development)
-    pooling = fit_pooling(judged, data.labels[development], data.weights[development])
+    pooling = fit_pooling(judged, data.labels[development])
     facts = {
         "trained": {
             "functions": {name: {r: counts[name, r] for r in resources()} for name in (TRAIN, *data.development)},
@@ -749,12 +771,13 @@ def train(
     return load(str(out))
 
 
-def embedding_of(sources: Path | None, name: str | None, seed: int, say: Say) -> tuple[Words, Floats | None, Embedding]:
+def embedding_of(origin: Origin, seed: int, say: Say) -> tuple[Words, Floats | None, Embedding]:
     """Words, the static table where it is one, and the embedding, as the arguments want it."""
+    name = origin.embedding
     if name is None:
-        if sources is None:
+        if origin.sources is None:
             raise InputError("an embedding is learned from sources: give --sources, or one with --embedding")
-        words, table = learn_embedding(unlabelled(sources), Lesson(), seed, say)
+        words, table = learn_embedding(unlabelled(origin.sources), load_embedding(origin.teacher), Lesson(), seed, say)
         # What is trained on is what is shipped, rounding included.
         table = dequantise(*quantise(table))
         return words, table, static_embedding(STATIC, words, table)

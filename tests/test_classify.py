@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -70,20 +72,29 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+class HashedEncoder:
+    """A sentence encoder that knows nothing: a text's vector comes from its hash."""
+
+    def encode(self, texts: list[str], **_: object) -> np.ndarray:
+        seeds = [int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) for text in texts]
+        return np.stack([np.random.default_rng(seed).normal(size=24) for seed in seeds]).astype(np.float32)
+
+
+def hashed_teacher() -> embed.Embedding:
+    return embed.Embedding("hashed", HashedEncoder(), 24, is_static=False)  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="module")
 def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model trained on TOPICS, over an embedding learned from them."""
     folder = tmp_path_factory.mktemp("model")
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
     lesson = train.Lesson(dimensions=16, epochs=2, batch=16)
-    words, table = train.learn_embedding(corpus, lesson, seed=1, say=lambda _: None)
-    empty = classify.Head(
-        ("code",), ("code",), np.zeros((1, words.size), np.float32), *(np.zeros(0, np.float32) for _ in range(3))
-    )
+    words, table = train.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
     blank = classify.Head(
         ("code",),
-        ("code",),
-        empty.rarity,
+        (("code",),),
+        np.zeros((1, words.size), np.float32),
         np.zeros((words.size, 3), np.float32),
         np.zeros((16, 3), np.float32),
         np.zeros(3, np.float32),
@@ -92,7 +103,7 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     encoder = embed.static_embedding("static", words, table)
     classifier = classify.LinearClassifier(resources(), {"name": "blank"}, words, encoder, blank, blank, pooling)
     classify.save(folder / "embedding", classifier, table, {})
-    train.train(texts, folder / "model", None, str(folder / "embedding"), 1, False, lambda _: None)
+    train.train(texts, folder / "model", train.Origin(embedding=str(folder / "embedding")), 1, False, lambda _: None)
     return folder / "model"
 
 
@@ -192,6 +203,20 @@ def test_functions_without_any_known_word_get_a_vector(model: Path) -> None:
     assert np.isfinite(vectors.combined).all()
 
 
+def test_what_belongs_together_comes_closer() -> None:
+    corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
+
+    def gap(epochs: int) -> float:
+        lesson = train.Lesson(dimensions=16, epochs=epochs, batch=32, kept=0.0, dropped=0.0)
+        words, table = train.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
+        embedding = embed.static_embedding("static", words, table)
+        code, doc = ([classify.FIELDS[field](function(each, 3)) for each in TOPICS] for field in ("code", "doc"))
+        alike = embedding.encode(code, *words.encode(code)) @ embedding.encode(doc, *words.encode(doc)).T
+        return float(np.diag(alike).mean() - (alike.sum() - np.trace(alike)) / 6)
+
+    assert gap(3) > gap(0) + 0.1
+
+
 def test_nothing_to_classify_is_no_error(model: Path) -> None:
     assert classify.load(str(model)).classify([]).combined.shape == (0, 3)
 
@@ -210,11 +235,11 @@ def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
     parts = classifier.explain(text, top=10**6)
     sums = [sum(logit for _, _, logit in parts[resource]) for resource in classifier.resources]
     np.testing.assert_allclose(sums, whole - whole.mean(), atol=1e-4)
-    assert "send" in {word for _, word, _ in classifier.explain(text, top=4)["net"]} | {"send"} & set(text.code.split())
+    assert "socket" in {word for _, word, _ in classifier.explain(text, top=4)["net"]}
 
 
 def test_training_again_gives_the_same_model(model: Path, texts: Path, tmp_path: Path) -> None:
-    again = train.train(texts, tmp_path, None, str(model), 1, False, lambda _: None)
+    again = train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, False, lambda _: None)
     assert again.identity["hash"] == classify.load(str(model)).identity["hash"]
 
 
@@ -319,7 +344,7 @@ def test_measures_on_a_case_done_by_hand() -> None:
 
 def test_folds_keep_files_together(texts: Path, model: Path) -> None:
     classifier = classify.load(str(model))
-    data = train.prepare(train.read_examples(texts), classifier.words, classifier.embedding, [train.CODE.text])
+    data = train.prepare(train.read_examples(texts), classifier.words, classifier.embedding, [train.CODE])
     parts = train.folds(data, data.rows("train"), 3, seed=0)
     files = [{data.examples[row].file for row in part} for part in parts]
     assert sum(map(len, parts)) == 48
@@ -340,7 +365,7 @@ def test_pooling_calibrates_heads_that_are_too_sure() -> None:
     logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
     ones = np.ones(600, np.float32)
     judged = train.Judged(np.arange(600), logits, np.full_like(logits, np.nan))
-    pooling = train.fit_pooling(judged, labels, ones)
+    pooling = train.fit_pooling(judged, labels)
     before = train.score(classify.softmax(logits), labels, ones)
     after = train.score(classify.pool(pooling, judged.code, judged.doc), labels, ones)
     assert after.calibration_error < 0.03 < before.calibration_error
@@ -352,3 +377,64 @@ def test_selected_rows_keep_their_words() -> None:
     chosen, new = train.select((ids, starts), np.array([2, 1, 0]), limit=2)
     assert chosen.tolist() == [3, 4, 1, 2]
     assert new.tolist() == [0, 2, 2, 4]
+
+
+# The shipped model
+
+
+def test_the_shipped_model_is_small_and_whole() -> None:
+    folder = Path(str(files("indexer") / "weights"))
+    assert sorted(each.name for each in folder.iterdir()) == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert sum(each.stat().st_size for each in folder.iterdir()) <= 6_000_000
+    classifier = classify.load()
+    assert classifier.resources == resources()
+    assert set(classifier.identity) == {"name", "embedding", "hash"}
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (
+            "disk",
+            FunctionText(
+                "def removeAll(root: File): Unit = { root.listFiles.foreach(removeAll); Files.delete(root.toPath) }",
+                "Deletes a directory and all files below it.",
+                "scala",
+                "acme.io.Cleaner.removeAll",
+                "Cleaner",
+                "acme.io",
+                ("listFiles", "foreach", "removeAll", "delete", "toPath"),
+            ),
+        ),
+        (
+            "net",
+            FunctionText(
+                "def fetch(self, host):\n    self.sock.connect((host, 80))\n    self.sock.sendall(b'x')\n"
+                "    return self.sock.recv(1024)",
+                "",
+                "python",
+                "acme.client.Peer.fetch",
+                "Peer",
+                "acme.client",
+                ("connect", "sendall", "recv"),
+            ),
+        ),
+        (
+            "cpu",
+            FunctionText(
+                "static int hash(int[] values) { int h = 1; for (int v : values) h = 31 * h + v; return h; }",
+                "Computes the hash code of an array.",
+                "java",
+                "acme.Arrays.hash",
+                "Arrays",
+                "acme",
+                (),
+            ),
+        ),
+    ],
+)
+def test_the_shipped_model_knows_plain_cases(expected: str, text: FunctionText) -> None:
+    classifier = classify.load()
+    vectors = classifier.classify([text])
+    assert classifier.resources[int(vectors.combined[0].argmax())] == expected
+    assert vectors.confidence[0] > 0.6
