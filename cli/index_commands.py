@@ -55,8 +55,13 @@ def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> 
 
 
 def list_indexes(*, as_json: bool) -> int:
-    """All indexes at hand."""
-    rows = [_listed(each) for each in available()]
+    """All indexes at hand; one that cannot be read is named on stderr and does not hide the others."""
+    rows = []
+    for each in available():
+        try:
+            rows.append(_listed(each))
+        except CrystalPerfError as error:
+            say(f"crystalperf: {error}")
     if as_json:
         write_json(rows)
         return 0

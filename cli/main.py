@@ -338,7 +338,7 @@ def index_resolve(
 
     \b
     Example:
-      crystalperf index resolve --index spark-4.0.1 "at org.apache.spark.rdd.RDD.iterator(RDD.scala:329)"
+      crystalperf index resolve --index spark-4.0.1 "at org.apache.spark.rdd.RDD.iterator(RDD.scala:336)"
     """
     from cli.frames import resolve_frames
 

@@ -249,3 +249,20 @@ def test_a_pipe_in_a_folder_is_passed_over(crystalperf: Answer, demo: Path, tmp_
     (tmp_path / "log").write_bytes(next((demo / LOG).glob("events_1_*")).read_bytes())
     assert crystalperf("analyze", tmp_path, "-o", tmp_path / "run")[0] == 0
     assert refused(crystalperf("analyze", tmp_path / "pipe"), "not a file")
+
+
+def test_a_damaged_index_does_not_hide_the_others(
+    crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import indexes
+
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path))
+    with indexes.create(tmp_path / "indexes" / "good-1.0.duckdb", "index", {"functions": "0"}):
+        pass
+    (tmp_path / "indexes" / "bad-1.0.duckdb").write_text("junk")
+    code, out, err = crystalperf("index", "list", "--json")
+    assert code == 0
+    names = [each["name"] for each in json.loads(out)]
+    assert "good-1.0" in names
+    assert "bad-1.0" not in names
+    assert "bad-1.0.duckdb" in err
