@@ -57,7 +57,33 @@ class Audit:
     reading: str
 
 
-Row = TypeVar("Row", Label, Reading, Audit)
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A function whose time was measured (lab/measure.py); none of them is in the training set.
+
+    The shares are of the call's time without the run queue, plus the writing it left for later; they sum to 1.
+    """
+
+    id: str
+    library: str
+    version: str
+    file: str  # relative to the library's folder
+    first_line: int
+    last_line: int
+    qualified_name: str
+    text_hash: str
+    label: str  # the largest share
+    cpu: float
+    disk: float
+    net: float
+    wait: float
+    deferred: float  # the part of `disk` that came after the return: pages the kernel wrote later
+    wall_ms: float  # median of a run, which may call the function many times
+    runs: int
+    tool: str
+
+
+Row = TypeVar("Row", Label, Reading, Audit, Measured)
 
 
 def write_table(path: Path, kind: type[Row], rows: Iterable[Row]) -> None:
