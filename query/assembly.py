@@ -27,12 +27,13 @@ from query import jfr
 from query.align import Seen, assign, clock_shift, task_at
 from query.critical import WallClock
 from query.dag import Floats, Ints
-from query.execution import load
+from query.execution import is_interval, load, sampled_sums
 from query.frameworks import Framework, get
 from query.inputs import Application, Inputs, SampleFile, discover
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
+from query.split import Recorded as TaskTime
 from query.stacks import StackTable, decide
 from query.tables import insert, readable
 
@@ -344,14 +345,14 @@ def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled
     keys = list(zip(tasks["stage_id"].tolist(), tasks["stage_attempt"].tolist(), strict=True))
     number = {key: position for position, key in enumerate(dict.fromkeys(keys))}
     stage = np.array([number[key] for key in keys], dtype=np.int64)
-    sampled_ms, sample_ms = _sampled(connection, tasks) if sampled else (None, None)
+    recorded, sample_ms = _recorded(connection, tasks) if sampled else (None, None)
 
     def column(name: str) -> Floats:
         return np.ma.filled(np.ma.asarray(tasks[name], dtype=np.float64), np.nan)
 
     duration = column("finish_ms") - column("launch_ms")
     fields = [name for name in Measured.__dataclass_fields__ if name != "duration_ms"]
-    parts = split(Measured(duration, *(column(name) for name in fields)), stage, sampled_ms)
+    parts = split(Measured(duration, *(column(name) for name in fields)), stage, recorded)
     filled: Columns = dict(tasks)
     if sample_ms is not None:
         filled["sample_ms"] = sample_ms
@@ -360,26 +361,24 @@ def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled
     insert(connection, "tasks", filled)
 
 
-def _sampled(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[Floats, Floats]:
-    """Per task the sampled time on each resource and undecided, (tasks, resources + 1), and in all, (tasks,)."""
-    names = resources()
-    sums = ", ".join(f"sum(weight_ms * coalesce(stacks.{name}, 0)) AS {name}" for name in names)
+def _recorded(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[TaskTime, Floats]:
+    """Per task the recorded time on each resource, and in all, (tasks,) in ms."""
     rows = connection.execute(
         f"""
-        SELECT task_id, {sums}, sum(weight_ms) FILTER (deciding_depth IS NULL) AS undecided, sum(weight_ms) AS total
+        SELECT task_id, {is_interval()} AS measured, {sampled_sums()}
         FROM samples JOIN stacks USING (stack_id)
         WHERE task_id IS NOT NULL
-        GROUP BY task_id
+        GROUP BY ALL
         """
     ).fetchnumpy()
     position: dict[int, int] = {task: index for index, task in enumerate(tasks["task_id"].tolist())}
     where: Ints = np.array([position[task] for task in rows["task_id"].tolist()], dtype=np.int64)
-    sampled = np.zeros((len(position), len(names) + 1))
-    total = np.zeros(len(position))
-    for column, name in enumerate((*names, "undecided")):
-        sampled[where, column] = np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), 0.0)
-    total[where] = np.asarray(rows["total"], dtype=np.float64)
-    return sampled, total
+    measured = np.asarray(rows["measured"], dtype=bool)
+    values = np.stack([np.asarray(rows[name], dtype=np.float64) for name in (*resources(), "other")], axis=1)
+    intervals, samples = np.zeros((2, len(position), values.shape[1]))
+    intervals[where[measured]] = values[measured]
+    samples[where[~measured]] = values[~measured]
+    return TaskTime(intervals, samples), intervals.sum(axis=1) + samples.sum(axis=1)
 
 
 def _insert_stages(connection: duckdb.DuckDBPyConnection, read_stages: Columns) -> None:
@@ -387,7 +386,7 @@ def _insert_stages(connection: duckdb.DuckDBPyConnection, read_stages: Columns) 
     if not len(read_stages["stage_id"]):
         return
     sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in (*resources(), "other"))
-    view, select = readable(read_stages)  # noqa: F841 (DuckDB reads `view` by its name)
+    view, select = readable(read_stages)  # noqa: RUF059 (DuckDB reads `view` by its name)
     connection.execute(
         f"""
         INSERT INTO stages BY NAME

@@ -54,7 +54,7 @@ class Tasks:
     """Task attempts as arrays of one length, sorted by launch.
 
     `stage` indexes the sequence of stages; `parts_ms` is (n, resources + 1), the last column is `other`, and its
-    rows sum to finish − launch.  `executor` and `host` index the executors and hosts of the run.
+    rows sum to finish − launch.  `executor` and `host` number the executors (as in Slots, -1 unknown) and hosts.
     """
 
     task_id: Ints

@@ -16,6 +16,7 @@ from query import dag
 from query.critical import fill
 from query.dag import Dag, Floats, Ints, Stage, Tasks
 from query.replay import Slots
+from query.samples import ON_CPU, TIMED_KINDS
 from query.world import Resources
 
 SCOPES = "all, sql:ID, job:ID or START..END (ms since application start)"
@@ -46,11 +47,11 @@ class Volumes:
 
 @dataclass(frozen=True)
 class DriverTime:
-    """What the driver was seen doing: rows sorted by time, `parts` is (rows, resources + 1) shares of `weight_ms`."""
+    """What the driver was seen doing, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
 
     start_ms: Floats
     weight_ms: Floats
-    parts: Floats
+    parts_ms: Floats
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """(resources + 1,) that sum to end − start; time in which it was not seen working is `other`.
@@ -59,14 +60,14 @@ class DriverTime:
         """
         length = max(end_ms - start_ms, 0.0)
         first, last = np.searchsorted(self.start_ms, [start_ms, end_ms])
-        weight, parts = self.weight_ms[first:last], self.parts[first:last]
+        weight, parts = self.weight_ms[first:last], self.parts_ms[first:last]
         if last == first or weight.sum() <= 0:
             return fill(np.zeros(len(resources()) + 1), length)
         begin = self.start_ms[first:last]
         end = np.minimum(begin + weight, end_ms)
         reached = np.concatenate([[start_ms], np.maximum.accumulate(end)[:-1]])
         covered = float(np.maximum(end - np.maximum(begin, reached), 0.0).sum())
-        mixture = (parts * weight[:, None]).sum(axis=0) / weight.sum()
+        mixture = parts.sum(axis=0) / weight.sum()
         return fill(mixture * min(covered, length), length)
 
 
@@ -94,8 +95,8 @@ class Execution:
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
     """Read a scope from a run file.  Raises SettingError where the scope is not in the run."""
     stretch = find_scope(connection, scope)
-    hosts, slots, recorded = _slots(connection)
-    stages, tasks, volumes = _stages_and_tasks(connection, stretch, hosts)
+    executors, hosts, slots, recorded = _slots(connection)
+    stages, tasks, volumes = _stages_and_tasks(connection, stretch, executors, hosts)
     run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
     assert run is not None
     return Execution(
@@ -139,8 +140,10 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:
     raise SettingError(f"--scope {text}: expected {SCOPES}")
 
 
-def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots, Resources]:
-    """Hosts by number, task slots, and what the log tells of the run's resources.
+def _slots(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[dict[str, int], dict[str, int], Slots, Resources]:
+    """Executors and hosts by number, task slots, and what the log tells of the run's resources.
 
     An executor that only its tasks testify to gets as many slots as it ran tasks at a time.
     """
@@ -187,7 +190,7 @@ def _slots(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, int], Slots
         available_ms=np.array(added_ms, dtype=np.float64),
         until_ms=np.array(until_ms, dtype=np.float64),
     )
-    return hosts, slots_table, recorded
+    return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
 
 
 def _most_alive(rows: list[Any]) -> int:
@@ -201,7 +204,7 @@ def _most_alive(rows: list[Any]) -> int:
 
 
 def _stages_and_tasks(
-    connection: duckdb.DuckDBPyConnection, scope: Scope, hosts: dict[str, int]
+    connection: duckdb.DuckDBPyConnection, scope: Scope, executors: dict[str, int], hosts: dict[str, int]
 ) -> tuple[list[Stage], Tasks, Volumes]:
     """The stages with a task in the scope, and those tasks, clipped to it."""
     bounds = [scope.start_ms, scope.end_ms]
@@ -260,14 +263,13 @@ def _stages_and_tasks(
                 pool=row[7],
             )
         )
-    executors = {name: i for i, name in enumerate(dict.fromkeys(columns["executor_id"].tolist()))}
     whole = columns["finish_ms"] - columns["launch_ms"]
     kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
     table = np.stack([columns[f"{name}_ms"] for name in (*resources(), "other")], axis=1).astype(np.float64)
     tasks = Tasks(
         task_id=columns["task_id"].astype(np.int64),
         stage=stage_of,
-        executor=np.array([executors[name] for name in columns["executor_id"].tolist()], dtype=np.int64),
+        executor=np.array([executors.get(name, -1) for name in columns["executor_id"].tolist()], dtype=np.int64),
         host=np.array([hosts.get(name, 0) for name in columns["host"].tolist()], dtype=np.int64),
         launch_ms=launch,
         finish_ms=finish,
@@ -290,24 +292,42 @@ def _stages_and_tasks(
     return stages, tasks, volumes
 
 
+def sampled_sums() -> str:
+    """SQL: the sampled time on each resource and `other`, over rows of samples joined with stacks.
+
+    A thread that runs code, or could, is on the CPU or waits for one, whatever device its function is made for; so is
+    one in native code that only computes.  Of any other, the function says what it waits for.
+    """
+    computes = f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
+    decided = [f"CASE WHEN {computes} THEN {float(name == 'cpu')} ELSE coalesce({name}, 0) END" for name in resources()]
+    undecided = f"CASE WHEN {computes} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
+    columns = zip((*resources(), "other"), (*decided, undecided), strict=True)
+    return ", ".join(f"sum(weight_ms * {share}) AS {name}" for name, share in columns)
+
+
+def is_interval() -> str:
+    """SQL: whether a row of samples is an interval that a recording measured, rather than a tick of its sampler."""
+    return f"kind IN ({_listed(tuple(TIMED_KINDS.values()))})"
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)
+
+
 def _driver(connection: duckdb.DuckDBPyConnection, scope: Scope) -> DriverTime:
     """Samples of the driver whose stack some function decides; those of threads that wait say nothing."""
-    names = resources()
     columns = connection.execute(
         f"""
-        SELECT time_ms, weight_ms, {", ".join(f"stacks.{name}" for name in names)}
+        SELECT time_ms, any_value(weight_ms) AS weight_ms, {sampled_sums()}
         FROM samples JOIN stacks USING (stack_id)
         WHERE executor_id = 'driver' AND task_id IS NULL AND deciding_depth IS NOT NULL
             AND NOT contains(coalesce(skipped, ''), 'wait')
             AND time_ms BETWEEN ? AND ?
+        GROUP BY samples.rowid, time_ms
         ORDER BY time_ms
         """,
         [scope.start_ms, scope.end_ms],
     ).fetchnumpy()
-    shares = [np.asarray(columns[name], dtype=np.float64) for name in names]
     weight = np.asarray(columns["weight_ms"], dtype=np.float64)
-    return DriverTime(
-        start_ms=np.asarray(columns["time_ms"], dtype=np.float64),
-        weight_ms=weight,
-        parts=np.stack([*shares, np.zeros(len(weight))], axis=1),
-    )
+    parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in (*resources(), "other")], axis=1)
+    return DriverTime(np.asarray(columns["time_ms"], dtype=np.float64), weight, parts)

@@ -96,14 +96,14 @@ def predict(execution: Execution, world: World, framework: Framework) -> Predict
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
     except BoundedError as error:
         low, high = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
-        return replace(known, refused=(str(error),), bound_ms=(low, high), stages=_stages(execution, None, 1.0))
+        return replace(known, refused=(str(error),), bound_ms=(low, high), stages=_stages(execution, base, None))
     except NoAnswerError as error:
-        return replace(known, refused=(str(error),), stages=_stages(execution, None, 1.0))
+        return replace(known, refused=(str(error),), stages=_stages(execution, base, None))
     correction = execution.runtime_ms / base.makespan_ms if base.makespan_ms > 0 else 1.0
     return replace(
         known,
         predicted_ms=outcome.replayed.makespan_ms * correction,
-        stages=_stages(execution, outcome.replayed, correction),
+        stages=_stages(execution, base, outcome.replayed),
         assumptions=outcome.assumptions,
     )
 
@@ -139,6 +139,9 @@ def _changed_replay(execution: Execution, world: World, framework: Framework, ba
     wave_before, warm_up = first_wave(dag_stage=tasks.stage, replayed=base), warm_up_factors(execution, base)
     driver_dag = _driver_scaled(execution, world)
 
+    placed = tasks
+    if world.ratio("executors") != 1:  # other executors: tasks go where there is room
+        placed = replace(tasks, executor=np.full(len(tasks), -1))
     now = base
     factor = {name: np.ones(len(tasks)) for name in shared}
     current = parts
@@ -149,7 +152,7 @@ def _changed_replay(execution: Execution, world: World, framework: Framework, ba
         wave = first_wave(dag_stage=tasks.stage, replayed=now)
         warmth = np.where(wave & ~wave_before, warm_up[tasks.stage], 1.0)
         warmth = np.where(~wave & wave_before, 1.0 / warm_up[tasks.stage], warmth)
-        now = replay(driver_dag, tasks, current.sum(axis=1) * warmth, slots, schedule, limits)
+        now = replay(driver_dag, placed, current.sum(axis=1) * warmth, slots, schedule, limits)
         for name in shared:
             after = _company_of(slots.host[now.slot], now, current, names.index(name))
             factor[name] = (factor[name] + after / before[name]) / 2
@@ -354,14 +357,18 @@ def _company_of(host: Ints, replayed: Replayed, parts: Floats, column: int) -> F
     return company(host, replayed.launch_ms, replayed.finish_ms, share)
 
 
-def _stages(execution: Execution, replayed: Replayed | None, correction: float) -> tuple[StagePrediction, ...]:
+def _stages(execution: Execution, base: Replayed, replayed: Replayed | None) -> tuple[StagePrediction, ...]:
+    """Every stage's recorded length, and that times the ratio of the two replays' lengths of it."""
     found = []
     for node_id, node in execution.dag.nodes.items():
         if node.stage is None:
             continue
-        predicted = None
+        recorded, predicted = node.end_ms - node.start_ms, None
         if replayed is not None:
             mine = execution.tasks.stage == node.stage
-            predicted = float(replayed.finish_ms[mine].max() - replayed.launch_ms[mine].min()) * correction
-        found.append(StagePrediction(node_id, node.name, node.end_ms - node.start_ms, predicted))
+            before, after = (
+                float(each.finish_ms[mine].max() - each.launch_ms[mine].min()) for each in (base, replayed)
+            )
+            predicted = recorded * after / before if before > 0 else recorded
+        found.append(StagePrediction(node_id, node.name, recorded, predicted))
     return tuple(found)

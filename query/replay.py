@@ -96,7 +96,10 @@ def _none_last(job_id: int | None) -> float:
 
 
 class _FreeSlots:
-    """Free slots, least loaded executor first, as Spark offers them: tasks spread before they pile up."""
+    """Free slots: a task's recorded executor first, else the least loaded, as Spark spreads tasks that may go anywhere.
+
+    Where a task ran says where its data lay, and which tasks shared a node's disk and network.
+    """
 
     def __init__(self, slots: Slots) -> None:
         self.executor = slots.executor.tolist()
@@ -111,22 +114,30 @@ class _FreeSlots:
         self.free[executor].append(slot)
         heapq.heappush(self.heap, (self.running[executor], executor))
 
-    def take(self, now: float) -> int | None:
-        """A slot of the least loaded executor that is still alive, or None."""
+    def any_alive(self, now: float) -> bool:
+        """Whether a slot is free; those of executors that are gone are dropped on the way."""
         while self.heap:
             running, executor = self.heap[0]
             free = self.free[executor]
-            if not free or running != self.running[executor]:
-                heapq.heappop(self.heap)
-                continue
-            slot = free.pop()
-            if now >= self.until[slot]:
-                continue
-            self.running[executor] += 1
-            if free:
-                heapq.heappush(self.heap, (self.running[executor], executor))
-            return slot
-        return None
+            while free and now >= self.until[free[-1]]:
+                free.pop()
+            if free and running == self.running[executor]:
+                return True
+            heapq.heappop(self.heap)
+        return False
+
+    def take(self, now: float, wanted: int) -> int:
+        """A slot of the wanted executor, or of the least loaded one; only after any_alive()."""
+        free = self.free[wanted] if 0 <= wanted < len(self.free) else []
+        if not free or now >= self.until[free[-1]]:
+            self.any_alive(now)
+            wanted = self.heap[0][1]
+            free = self.free[wanted]
+        slot = free.pop()
+        self.running[wanted] += 1
+        if free:
+            heapq.heappush(self.heap, (self.running[wanted], wanted))
+        return slot
 
     def finished(self, slot: int) -> None:
         self.running[self.executor[slot]] -= 1
@@ -152,6 +163,7 @@ class _Replay:
         self.free = _FreeSlots(slots)
         self.durations: list[float] = durations_ms.tolist()
         self.stage_of: list[int] = tasks.stage.tolist()
+        self.executor_of: list[int] = tasks.executor.tolist()
         self.limits = list(limits) if limits is not None else [None] * len(dag.stages)
         self.launch = [0.0] * len(tasks)
         self.finish = [0.0] * len(tasks)
@@ -236,8 +248,7 @@ class _Replay:
 
     def _launch(self, now: float) -> None:
         while able := [s for s in self.ready if self.limits[s] is None or self.running[s] < (self.limits[s] or 0)]:
-            slot = self.free.take(now)
-            if slot is None:
+            if not self.free.any_alive(now):
                 return
             stage = able[0]
             if len(able) > 1:
@@ -246,6 +257,7 @@ class _Replay:
             task = self.queues[stage].pop()
             if not self.queues[stage]:
                 self.ready.remove(stage)
+            slot = self.free.take(now, self.executor_of[task])
             self.running[stage] += 1
             self.slot[task] = slot
             self.launch[task] = now

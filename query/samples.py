@@ -38,6 +38,12 @@ TIMED_KINDS = {
 }
 """Intervals that belong to a thread, and their names in the run file."""
 
+RUNNING = "running"
+"""Kind of a wall-clock sample of a thread that ran or could have run, beside `wall` of one that was blocked."""
+
+ON_CPU = ("execution", "cpu", RUNNING)
+"""Kinds whose thread ran code or waited for nothing but a CPU; a native or blocked one may wait for a device."""
+
 
 @dataclass(frozen=True)
 class ThreadTime:
@@ -73,8 +79,10 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
         keep &= ~_covered(samples.thread, samples.time_ns, intervals, timed)
     keep &= (samples.thread >= 0) & (samples.stack >= 0)
 
-    kinds = tuple(name.lower() for name in jfr.SAMPLE_KINDS) + tuple(TIMED_KINDS.values())
+    kinds = (*(name.lower() for name in jfr.SAMPLE_KINDS), *TIMED_KINDS.values(), RUNNING)
     to_kind = {jfr.INTERVAL_KINDS.index(n): len(names) + i for i, n in enumerate(TIMED_KINDS)}
+    runnable = np.array([name == "STATE_RUNNABLE" for name in samples.state_names] or [False])
+    sample_kind = np.where(wall & runnable[samples.state], kinds.index(RUNNING), samples.kind.astype(np.int64))
     interval_kind = np.array([to_kind[int(code)] for code in intervals.kind[timed]], dtype=np.int64)
     start_ns = np.concatenate([samples.time_ns[keep], intervals.start_ns[timed]])
     order = np.argsort(start_ns, kind="stable")
@@ -87,7 +95,7 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
         start_ms=start_ns[order] / 1e6,
         thread=joined(samples.thread[keep], intervals.thread[timed]),
         stack=joined(samples.stack[keep], intervals.stack[timed]),
-        kind=joined(samples.kind[keep].astype(np.int64), interval_kind),
+        kind=joined(sample_kind[keep], interval_kind),
         weight_ms=np.concatenate([weight[keep], length_ms])[order],
         bytes=joined(np.zeros(int(keep.sum()), dtype=np.int64), intervals.bytes[timed]),
         kinds=kinds,

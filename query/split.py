@@ -3,9 +3,10 @@
     duration = scheduler delay + deserialise + run + serialise + fetch the result
 
 Within `run`, CPU time and garbage collection are measured to be cpu, and waiting for shuffle blocks to be net.  The
-rest is off the CPU for reasons that the log does not name.  Samples name them: their label vectors share out the
-whole of `run`, and the measured times then act as lower bounds.  Without samples the rest stays `other`, except that
-time blocked in writing shuffle files is disk.
+rest is off the CPU for reasons that the log does not name.  Recordings name them.  Intervals that they measured
+(parked, waiting for a lock, reading, writing) count with their length, samples share out what is left of `run`, and
+the times that Spark measured then act as lower bounds.  Without recordings the rest stays `other`, except that time
+blocked in writing shuffle files is disk.
 
 A thread that could run but was given no CPU (a container's quota, a crowded host) waits for the CPU: with more CPU
 that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running Java code show it.
@@ -41,11 +42,21 @@ class Measured:
     shuffle_write_ms: Floats
 
 
-def split(measured: Measured, stage: Ints, sampled_ms: Floats | None) -> Floats:
+@dataclass(frozen=True)
+class Recorded:
+    """What recordings tell of the tasks, (tasks, resources + 1) in ms; the last column is time that nothing decides.
+
+    `intervals_ms` was measured, `samples_ms` counts ticks and so has the right proportions rather than the right sum.
+    """
+
+    intervals_ms: Floats
+    samples_ms: Floats
+
+
+def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
     """(tasks, resources + 1) in ms, the last column `other`; every row sums to the task's duration.
 
-    `stage` numbers the tasks' stages.  `sampled_ms` is (tasks, resources + 1): time that samples put on each
-    resource, the last column time whose stacks decide nothing; None where the run has no samples.
+    `stage` numbers the tasks' stages; `recorded` is None where the run has no recordings.
     """
     names = resources()
     cpu, disk, net, other = names.index("cpu"), names.index("disk"), names.index("net"), len(names)
@@ -58,16 +69,12 @@ def split(measured: Measured, stage: Ints, sampled_ms: Floats | None) -> Floats:
     fetch = np.minimum(np.nan_to_num(measured.fetch_wait_ms), run - on_cpu)
     rest = run - on_cpu - fetch
 
-    if sampled_ms is None or not sampled_ms.any():
+    if recorded is None or not (recorded.intervals_ms.any() or recorded.samples_ms.any()):
         writing = np.minimum(np.nan_to_num(measured.shuffle_write_ms), rest)
         parts[:, cpu], parts[:, net], parts[:, disk] = on_cpu, fetch, writing
         parts[:, other] = rest - writing
     else:
-        labelled = _pooled(sampled_ms, stage)
-        total = labelled.sum(axis=1)
-        share = np.divide(labelled, total[:, None], out=np.zeros_like(labelled), where=total[:, None] > 0)
-        share[total <= 0, other] = 1.0
-        wanted = share * run[:, None]
+        wanted = _to_fill(recorded, stage, run)
         parts[:, cpu] = np.maximum(wanted[:, cpu], on_cpu)
         parts[:, cpu] = np.minimum(parts[:, cpu], run - fetch)
         remaining = run - parts[:, cpu]
@@ -86,6 +93,19 @@ def split(measured: Measured, stage: Ints, sampled_ms: Floats | None) -> Floats:
     parts[:, other] += deserialize - deserialize_cpu + np.nan_to_num(measured.scheduler_delay_ms)
     parts[unmeasured] = 0.0
     return _to_length(parts, measured.duration_ms)
+
+
+def _to_fill(recorded: Recorded, stage: Ints, run_ms: Floats) -> Floats:
+    """Rows that sum to the run times: intervals as they are, samples stretched over what they leave."""
+    exact = recorded.intervals_ms
+    sums = exact.sum(axis=1)
+    exact = exact * np.divide(run_ms, sums, out=np.ones_like(sums), where=sums > run_ms)[:, None]
+    pooled = _pooled(recorded.samples_ms, stage)
+    total = pooled.sum(axis=1, keepdims=True)
+    share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
+    share[total[:, 0] <= 0, -1] = 1.0
+    filled: Floats = exact + share * np.maximum(run_ms - exact.sum(axis=1), 0.0)[:, None]
+    return filled
 
 
 def _pooled(sampled_ms: Floats, stage: Ints) -> Floats:

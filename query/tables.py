@@ -11,7 +11,7 @@ from query.records import Columns
 def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: Columns) -> None:
     """Append rows to a table; masked values and None become NULL, columns left out too."""
     if columns and len(next(iter(columns.values()))):
-        view, select = readable(columns)  # noqa: F841 (DuckDB reads `view` by its name)
+        view, select = readable(columns)  # noqa: RUF059 (DuckDB reads `view` by its name)
         connection.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM view")
 
 

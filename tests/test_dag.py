@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
-    return Tasks(number, np.array([row[0] for row in rows]), zero, zero, launch, finish, shares)
+    return Tasks(number, np.array([row[0] for row in rows]), zero - 1, zero, launch, finish, shares)
 
 
 def slots(count: int, executors: int = 1) -> Slots:
@@ -144,6 +146,14 @@ def test_tasks_spread_over_executors_before_they_pile_up() -> None:
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
     played = replay(dag, tasks, tasks.duration_ms, slots(2, executors=2))
     assert sorted(slots(2, executors=2).executor[played.slot]) == [0, 1]
+
+
+def test_a_task_goes_where_it_ran_while_there_is_a_slot() -> None:
+    tasks = replace(tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10)), executor=np.array([1, 1, 1]))
+    dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
+    pool = slots(2, executors=2)
+    played = replay(dag, tasks, tasks.duration_ms, pool)
+    assert sorted(pool.executor[played.slot]) == [0, 1, 1]
 
 
 def test_a_limit_keeps_sequential_stages_sequential() -> None:

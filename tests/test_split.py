@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.split import Measured, split
+from query.split import Measured, Recorded, split
 
 CPU, DISK, NET, OTHER = range(4)
 
@@ -15,6 +15,11 @@ CPU, DISK, NET, OTHER = range(4)
 def measured(count: int = 1, **times: float) -> Measured:
     names = list(Measured.__dataclass_fields__)
     return Measured(*(np.full(count, float(times.get(name, 0.0))) for name in names))
+
+
+def samples(*rows: list[float]) -> Recorded:
+    table = np.array(rows)
+    return Recorded(np.zeros_like(table), table)
 
 
 def one_stage(count: int = 1) -> np.ndarray:  # type: ignore[type-arg]
@@ -33,20 +38,20 @@ def test_without_samples_blocked_shuffle_writes_are_disk() -> None:
 
 def test_samples_share_out_what_was_not_measured() -> None:
     task = measured(duration_ms=1000, run_ms=1000, run_cpu_ms=200)
-    sampled = np.array([[200.0, 600.0, 200.0, 0.0]])
+    sampled = samples([200.0, 600.0, 200.0, 0.0])
     assert split(task, one_stage(), sampled)[0].tolist() == pytest.approx([200, 600, 200, 0])
 
 
 def test_measured_cpu_time_is_a_floor_for_the_labels() -> None:
     """Code labelled disk that burned CPU for 800 of 1000 ms spent at most 200 ms on the disk."""
     task = measured(duration_ms=1000, run_ms=1000, run_cpu_ms=800)
-    sampled = np.array([[0.0, 1000.0, 0.0, 0.0]])
+    sampled = samples([0.0, 1000.0, 0.0, 0.0])
     assert split(task, one_stage(), sampled)[0].tolist() == pytest.approx([800, 200, 0, 0])
 
 
 def test_measured_fetch_wait_is_a_floor_for_net() -> None:
     task = measured(duration_ms=1000, run_ms=1000, run_cpu_ms=100, fetch_wait_ms=700)
-    sampled = np.array([[1000.0, 0.0, 0.0, 0.0]])
+    sampled = samples([1000.0, 0.0, 0.0, 0.0])
     parts = split(task, one_stage(), sampled)[0]
     assert parts[NET] == pytest.approx(700)
     assert parts[CPU] == pytest.approx(300)
@@ -55,13 +60,20 @@ def test_measured_fetch_wait_is_a_floor_for_net() -> None:
 def test_a_thread_that_ran_java_without_a_cpu_waited_for_the_cpu() -> None:
     """42 s of task time with 8.5 s of CPU time under a quota: the rest is cpu too, though CPU time lacks it."""
     task = measured(duration_ms=42_000, run_ms=42_000, run_cpu_ms=8_500)
-    sampled = np.array([[42_000.0, 0.0, 0.0, 0.0]])
+    sampled = samples([42_000.0, 0.0, 0.0, 0.0])
     assert split(task, one_stage(), sampled)[0, CPU] == pytest.approx(42_000)
+
+
+def test_measured_intervals_keep_their_length_and_samples_fill_the_rest() -> None:
+    """100 ms of samples stand for the 700 ms that were not parked: half of the ticks of a starved sampler are lost."""
+    task = measured(duration_ms=1000, run_ms=1000)
+    recorded = Recorded(np.array([[0.0, 0.0, 300.0, 0.0]]), np.array([[100.0, 0.0, 0.0, 0.0]]))
+    assert split(task, one_stage(), recorded)[0].tolist() == pytest.approx([700, 0, 300, 0])
 
 
 def test_a_task_without_samples_borrows_its_stages_mixture() -> None:
     tasks = measured(2, duration_ms=100, run_ms=100)
-    sampled = np.array([[0.0, 0.0, 1000.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    sampled = samples([0.0, 0.0, 1000.0, 0.0], [0.0, 0.0, 0.0, 0.0])
     assert split(tasks, one_stage(2), sampled)[1].tolist() == pytest.approx([0, 0, 100, 0])
 
 
@@ -76,7 +88,7 @@ times = st.floats(0, 1e6, allow_nan=False)
 @given(st.lists(times, min_size=10, max_size=10), st.lists(times, min_size=4, max_size=4), times)
 def test_the_parts_always_sum_to_the_duration(fields: list[float], sampled: list[float], duration: float) -> None:
     task = Measured(np.array([duration]), *(np.array([value]) for value in fields))
-    for samples in (None, np.array([sampled])):
-        parts = split(task, one_stage(), samples)
+    for recorded in (None, samples(sampled), Recorded(np.array([sampled[::-1]]), np.array([sampled]))):
+        parts = split(task, one_stage(), recorded)
         assert parts.sum() == pytest.approx(duration, rel=1e-9, abs=1e-6)
         assert (parts >= -1e-6).all()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUP = "crystalperf.frameworks"
 
-Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated"]
+Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated", "compute"]
 """What a frame is besides a function.
 
 task         the root of a task: a stack with it works for a task
@@ -32,6 +32,7 @@ scaffolding  runs whatever it is given: runners, pools, iterators around iterato
 wait         parks, sleeps, locks, polls: says that time passes, not on what; never decides
 collection   containers and their iterators: the work is that of who uses them; never decides
 generated    code that exists at run time only; what runs it decides
+compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, whoever decides
 """
 
 

@@ -68,6 +68,10 @@ _PATTERNS: dict[Role, tuple[str, ...]] = {
         r"java\.security\.AccessController\.",
         r"scala\.util\.DynamicVariable\.",
     ),
+    "compute": (
+        r"net\.jpountz\.|org\.xerial\.snappy\.|com\.github\.luben\.zstd\.|com\.ning\.compress\.",
+        r"java\.util\.zip\.(Inflater|Deflater|CRC32|Adler32)\.",
+    ),
     "collection": (r"scala\.(collection|runtime)\.", r"java\.util\.(?!zip|concurrent|jar|regex)"),
     "generated": (
         r".*(GeneratedClass|\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
