@@ -6,6 +6,8 @@ WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`
     out/H/disagreement-000.tsv   third readings, which settle disagreements
     out/I/audit-000.tsv          the final audit of finished labels
 
+Readings of measured functions (out/J/measured-000.tsv) are lab/measure_score.py's business.
+
 Every run writes the tables of what has been read so far, and WORK/disagreements/ and WORK/audit/ with the functions
 that still need a third reading or the audit's. The work is finished when both are empty.
 """
@@ -95,6 +97,8 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
         annotator = path.parent.name
         if not re.fullmatch("[A-Z]", annotator):
             raise InputError(f"{path.parent}: an annotator's folder is called by one letter, A to Z")
+        if path.name.startswith("measured-"):
+            continue
         kind = "third" if path.name.startswith("disagreement") else path.name.split("-")[0]
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
             if not line:

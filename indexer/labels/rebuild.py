@@ -3,6 +3,9 @@
 The labels are committed without any code; this puts both together again, and leaves out, with a count, what no longer
 has the text that was labelled. One JSON object a line:
 
+Functions that were measured (measured.tsv) are left out of the training set, so that they can test what was trained;
+--measured writes them instead, as set `measured`, with the measured label.
+
     id, set, library, version, language, file, first_line, last_line, qualified_name, label, sure, weight, stratum,
     code, doc, package, class_name (null outside a class), callees (simple names, in order of appearance)
 """
@@ -18,10 +21,11 @@ from pathlib import Path
 
 from indexer.labels.functions import Located, functions_of, source_lines, text_hash
 from indexer.labels.libraries import libraries
-from indexer.labels.tables import SETS, Label, read_table
+from indexer.labels.tables import SETS, Label, Measured, read_table
 from indexes.errors import CrystalPerfError, InputError
 
 _HERE = Path(__file__).parent
+_CLEAR, _LIKELY = 0.75, 0.6
 
 
 def rebuild(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Located | None]]:
@@ -29,14 +33,57 @@ def rebuild(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Lo
 
     Raises InputError where nothing has been labelled or a library has not been fetched.
     """
+    held_out = {key for each in read_measured(tables) for key in _keys(each)}
     found = [
         (name, each)
         for name in SETS
         if (tables / f"{name}.tsv").is_file()
         for each in read_table(tables / f"{name}.tsv", Label)
+        if name != "train" or held_out.isdisjoint(_keys(each))
     ]
     if not found:
         raise InputError(f"{tables} holds no labels: there is none of {', '.join(f'{name}.tsv' for name in SETS)}")
+    yield from _join(found, folder)
+
+
+def rebuild_measured(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Located | None]]:
+    """The same of every measured function, as set `measured`; as sure as the share of its device."""
+    found = [("measured", as_label(each)) for each in read_measured(tables)]
+    if not found:
+        raise InputError(f"{tables} holds no measured functions: there is no measured.tsv")
+    yield from _join(found, folder)
+
+
+def read_measured(tables: Path = _HERE) -> list[Measured]:
+    """The measured functions; empty where none were."""
+    path = tables / "measured.tsv"
+    return read_table(path, Measured) if path.is_file() else []
+
+
+def as_label(measured: Measured) -> Label:
+    """A measured function as a labelled one; sure is 3 where its device has at least 3/4 of the time, 2 from 3/5 on."""
+    share = getattr(measured, measured.label)
+    return Label(
+        measured.id,
+        measured.library,
+        measured.version,
+        measured.file,
+        measured.first_line,
+        measured.last_line,
+        measured.qualified_name,
+        measured.text_hash,
+        measured.label,
+        3 if share >= _CLEAR else 2 if share >= _LIKELY else 1,
+        "",
+    )
+
+
+def _keys(its: Label | Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What makes two rows the same function: its text, or its place where the text is another version's."""
+    return (its.text_hash,), (its.library, its.file, its.qualified_name, str(its.first_line))
+
+
+def _join(found: list[tuple[str, Label]], folder: Path) -> Iterator[tuple[str, Label, Located | None]]:
     by_library: dict[str, list[tuple[str, Label]]] = defaultdict(list)
     for name, each in found:
         by_library[each.library].append((name, each))
@@ -101,12 +148,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
     parser.add_argument("-o", "--output", type=Path, default=Path("texts.jsonl"))
     parser.add_argument("--tables", type=Path, default=_HERE, help="the folder of train.tsv and the others")
+    parser.add_argument("--measured", action="store_true", help="the measured functions instead of the labelled ones")
     arguments = parser.parse_args()
+    join = rebuild_measured if arguments.measured else rebuild
     count, changed = 0, list[str]()
     partial = arguments.output.with_name(arguments.output.name + ".partial")
     try:
         with partial.open("w", encoding="utf-8") as opened:
-            for set_name, label, located in rebuild(arguments.folder, arguments.tables):
+            for set_name, label, located in join(arguments.folder, arguments.tables):
                 if located is None:
                     changed.append(label.id)
                     continue
