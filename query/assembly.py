@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,8 @@ def profile_inputs(
         _check_replaceable(output)
     application = inputs.choose(app)
     framework = get("spark")
-    place = output or cache_folder() / "runs" / f"{_file_name(application)}.duckdb"
     signature = _signature(inputs, application)
+    place = output or _kept_place(application, signature)
     facts = {"inputs": json.dumps(signature)}
     if signature and _same(place, facts, indexes, framework):
         return place
@@ -96,9 +97,29 @@ def _check_replaceable(output: Path) -> None:
         raise InputError(f"{output}: is there already and is no run file, so it stays; choose another place with -o")
 
 
-def _file_name(application: Application) -> str:
+def _kept_place(application: Application, signature: list[list[object]]) -> Path:
+    """Where a run is kept without being told: under the application's id.
+
+    What other files of the same application already made keeps that name (the log alone, asked later, must not
+    replace the profile with samples); then a hash of the paths tells the two apart.
+    """
     name = application.app_id if application.attempt is None else f"{application.app_id}_{application.attempt}"
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+    place = cache_folder() / "runs" / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.duckdb"
+    paths = sorted(str(path) for path, *_ in signature)
+    if not place.exists() or sorted(path for path, *_ in _kept_inputs(place)) == paths:
+        return place
+    return place.with_stem(f"{place.stem}-{sha256(json.dumps(paths).encode()).hexdigest()[:6]}")
+
+
+def _kept_inputs(place: Path) -> list[list[Any]]:
+    """The signature a run file was made from; empty where it is none, or none that can be read."""
+    try:
+        connection = contract.open_read_only(place, "run")
+    except CrystalPerfError:
+        return []
+    row = connection.execute("SELECT value FROM metadata WHERE key = 'inputs'").fetchone()
+    connection.close()
+    return json.loads(row[0]) if row else []
 
 
 def _signature(inputs: Inputs, application: Application) -> list[list[object]]:
@@ -228,11 +249,12 @@ def _place(
     for each in recording.problems:
         problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
     run, tasks = tables["runs"], tables["tasks"]
-    process = framework.process(recording.jvm.java_arguments) if recording.jvm else None
+    arguments = recording.jvm.java_arguments if recording.jvm else None
+    process = framework.process(arguments, Path(name).name)
     if process is None:
         why = f"a recording of a process that is not {framework.name}'s"
         if recording.jvm is None:
-            why = "a recording that does not say of which process it is, for its end is missing or damaged"
+            why = "neither the recording, whose end is missing or damaged, nor its name says of which process it is"
         problems.add("foreign recording", "info", name, None, f"{why}; left out")
         return None
     app_id, executor_id = process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -150,6 +151,27 @@ def test_a_profile_is_reused_until_its_inputs_change(demo: Path, tmp_path: Path)
     for part in copy.iterdir():
         part.touch()
     assert cp.profile([copy]).path.stat().st_mtime_ns > written
+
+
+def test_the_log_alone_does_not_replace_the_profile_with_samples(demo: Path) -> None:
+    with_samples = cp.profile([demo])
+    bare = cp.profile(list(demo.glob("eventlog*")))
+    assert bare.path != with_samples.path
+    assert with_samples.header().has_samples
+    assert cp.profile([demo]).path == with_samples.path
+
+
+def test_a_recording_that_lost_its_arguments_is_placed_by_its_name(demo: Path, tmp_path: Path) -> None:
+    for file in demo.iterdir():
+        target = tmp_path / file.name
+        shutil.copytree(file, target) if file.is_dir() else shutil.copy(file, target)
+    whole = gzip.decompress((tmp_path / "executor-0.jfr.gz").read_bytes())
+    (tmp_path / "executor-0.jfr.gz").unlink()
+    (tmp_path / "crystalperf-executor-0.jfr").write_bytes(whole[: len(whole) * 9 // 10])
+    run = cp.profile([tmp_path])
+    ((found,),) = rows(run, "SELECT count(*) FROM samples WHERE executor_id = '0' AND task_id IS NOT NULL")
+    assert isinstance(found, int)
+    assert found > 100
 
 
 def test_a_profile_names_no_index_that_is_not_there(demo: Path, tmp_path: Path) -> None:

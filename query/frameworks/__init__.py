@@ -45,7 +45,8 @@ class Framework:
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
     replan      what the framework itself would do differently in a changed world, one sentence each
     schedule    the run's properties → the order in which it launches tasks
-    process     arguments of a recorded JVM → (application id if it says, executor id or 'driver'), None if foreign
+    process     arguments of a recorded JVM (None where the recording lost them) and its file's name
+                → (application id if it says, executor id or 'driver'), None if foreign
     """
 
     name: str
@@ -54,7 +55,7 @@ class Framework:
     sources: Callable[[str | None], tuple[str, ...]]
     replan: Callable[[Execution, World], tuple[str, ...]]
     schedule: Callable[[str | None], Schedule]
-    process: Callable[[str], tuple[str | None, str] | None]
+    process: Callable[[str | None, str], tuple[str | None, str] | None]
 
 
 @cache

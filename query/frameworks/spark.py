@@ -87,8 +87,15 @@ def annotate(class_name: str, method: str) -> Role | None:
     return next((role for role, pattern in _ROLES if pattern.match(name)), None)
 
 
-def process(arguments: str) -> tuple[str | None, str] | None:
-    """Application and executor of a JVM by its arguments; drivers do not name their application."""
+def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:
+    """Application and executor of a JVM by its arguments; drivers do not name their application.
+
+    A recording that was cut short may have lost the arguments: then the file's name says it, where it is of the form
+    that `crystalperf setup spark` gives it.
+    """
+    if arguments is None:
+        named = re.search(r"(?:(?P<app>app(?:lication)?[-_]\d[\w-]*?)-)?(?:executor-(?P<id>\d+)|driver)\.", file_name)
+        return None if named is None else (named["app"], named["id"] or "driver")
     words = arguments.split()
     main = words[0] if words else ""
     if "ExecutorBackend" in main:  # CoarseGrained…, YarnCoarseGrained…, KubernetesExecutorBackend
