@@ -278,7 +278,9 @@ def _trust(page: _Page, verdict: Verdict, unit: TimeUnit) -> None:
     known = next((each.prediction for each in verdict.what_ifs if each.prediction is not None), None)
     if known is not None:
         replayed = unit.text(known.replayed_ms)
-        facts.append(f"replayed unchanged: {replayed} ({_signed_percent(known.replay_error_ratio)})")
+        facts.append(
+            f"model check: the run replayed unchanged takes {replayed} ({_signed_percent(known.replay_error_ratio)})"
+        )
     page.paragraph("; ".join(facts))
 
 
@@ -300,6 +302,12 @@ def _bottleneck_sentence(debug: Debug, unit: TimeUnit) -> str:
     if debug.bottleneck not in debug.resource_ms or debug.bottleneck == "other":
         known = max((each for each in debug.resource_ms if each != "other"), key=lambda each: debug.resource_ms[each])
         best = debug.resource_ms[known]
+        driver = sum(item.end_ms - item.start_ms for item in debug.critical_path if item.id.startswith("driver:"))
+        if driver > max(best, whole / 2):
+            alone = f"{unit.number(driver)} of {unit.text(whole)} ({percent(driver, whole)})"
+            return (
+                f"The driver holds this run up: {alone} pass before, between and after the stages, when no task runs."
+            )
         rest = f"; next is {known} with {unit.text(best)}" if best > 0 else ""
         return f"No resource holds this run up as far as can be seen: {of} went to waiting or to work unknown{rest}."
     sentence = f"{NAMES.get(debug.bottleneck, debug.bottleneck)} holds this run up: {of}."
@@ -404,7 +412,7 @@ def _functions(page: _Page, functions: Sequence[FunctionTime], debug: Debug, uni
         ]
         for each in functions
     ]
-    page.table([f"task time [{unit.name}]", "mostly", "decided by"], rows, "><<")
+    page.table([f"task time [{unit.name}]", "label", "in function"], rows, "><<")
 
 
 def _sql_executions(page: _Page, debug: Debug, unit: TimeUnit) -> None:

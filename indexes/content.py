@@ -54,5 +54,6 @@ def _add_column(digest: hashlib._Hash, values: np.ndarray | np.ma.MaskedArray) -
         digest.update("\0".join(texts).encode("utf-8", "surrogatepass"))
     else:
         digest.update(np.packbits(missing).tobytes())
-        plain = np.where(missing, np.zeros(1, data.dtype), data)
+        # Adding zero makes -0.0 a plain zero: the two are equal, and an export does not keep them apart.
+        plain = np.where(missing, np.zeros(1, data.dtype), data) + np.zeros(1, data.dtype)
         digest.update(plain.astype(data.dtype.newbyteorder("<")).tobytes())

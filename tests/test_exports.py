@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
@@ -14,6 +16,7 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 from indexer.build import build
 from indexer.sources import open_source
 from indexes import attach, exports
+from indexes.content import _add_column
 from indexes.errors import IndexFileError
 from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
 from tests.hash_classifier import HashClassifier
@@ -168,3 +171,13 @@ def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
     for each in shipped:
         import_index(each.parent, tmp_path / "back.duckdb")
     assert sum(path.stat().st_size for each in shipped for path in each.parent.iterdir()) <= 20_000_000
+
+
+def test_a_negative_zero_is_no_other_content() -> None:
+    """Parquet does not keep -0.0 apart from 0.0, so the hash must not either."""
+    found = []
+    for zero in (0.0, -0.0):
+        digest = hashlib.sha256()
+        _add_column(digest, np.array([zero, 1.0], dtype=np.float32))
+        found.append(digest.hexdigest())
+    assert found[0] == found[1]
