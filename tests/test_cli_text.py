@@ -100,7 +100,10 @@ def test_the_verdict_answers_first() -> None:
     assert lines[answer + 1] == "What would help most of the doublings below: network twice as fast, 16.0 s"
     assert max(map(len, lines)) <= 80
     words = " ".join(text.split())
-    assert "98 % of 4 000 samples on tasks placed in code; model check: the run replayed unchanged takes 26.3 s (+1.0 %)" in words
+    assert (
+        "98 % of 4 000 samples on tasks placed in code; model check: the run replayed unchanged takes 26.3 s (+1.0 %)"
+        in words
+    )
     assert "network twice as fast, 16.0 s (-38 %)." in words
     assert "network twice as fast network=2x 16.0 -38 %" in words
     assert "twice the slots per executor cores=2x 26.0 0 %" in words

@@ -195,7 +195,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
     code, out, _ = crystalperf("analyze", demo / LOG, tmp_path / "cut.jfr", "-o", tmp_path / "run")
     assert code == 0
     not_seen = " ".join(out.split("Not seen")[1].split())
-    assert "cut.jfr: a recording that does not say of which process it is" in not_seen
+    assert "cut.jfr: neither the recording, whose end is missing or damaged, nor its name says" in not_seen
     assert "none of the recordings given could be used" in not_seen
     assert "left no stack samples" not in not_seen
 
