@@ -1,13 +1,15 @@
 """Which task a thread was working for (no sample says so: it names a thread and a time).
 
 A task holds one thread of its executor from launch to finish.  Every thread is either seen inside a task, or seen
-idle in its pool, or not seen; a task goes to the free thread that was seen inside a task for most of its time.
+idle in its pool, or not seen; a task goes to the thread that was seen inside a task for most of its time, and no
+thread holds two at a time.
 Times of a recording are on the executor's clock and those of tasks on the driver's, so the shift between the two
 is estimated first: the one under which threads are busy when tasks run.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +19,11 @@ from query.dag import Floats, Ints
 
 BIN_MS = 10.0
 MAX_SHIFT_MS = 60_000.0
-CLEARLY_BETTER = 1.02
-"""A shift must agree this much better than none: clocks of one machine agree, and noise must not part them."""
+AGREES = 0.9
+"""Clocks agree where this share of the time that threads were busy lies within tasks as it stands …"""
+
+CLEARLY_BETTER = 0.1
+"""… and part only where a shift brings this much more of it there: noise must not part the clocks of one machine."""
 
 TOLERANCE_MS = 50.0
 """The driver learns of an end a little later than the thread, and launches a little earlier than it."""
@@ -46,16 +51,28 @@ def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
         return 0.0
     threads = _level(seen.start_ms[busy], seen.end_ms[busy], begin, bins)
     tasks = _level(launch_ms, finish_ms, begin, bins)
-    threads, tasks = threads - threads.mean(), tasks - tasks.mean()
     size = 1 << (2 * bins - 1).bit_length()
-    agreement = np.fft.irfft(np.fft.rfft(tasks, size) * np.conj(np.fft.rfft(threads, size)), size)
+    spectrum = np.conj(np.fft.rfft(threads - threads.mean(), size))
+    agreement = np.fft.irfft(np.fft.rfft(tasks - tasks.mean(), size) * spectrum, size)
     reach = min(int(MAX_SHIFT_MS / BIN_MS), bins - 1)
     shifts = np.concatenate([np.arange(0, reach + 1), np.arange(-reach, 0)])
-    scores = agreement[shifts]
-    best = int(np.argmax(scores))
-    if scores[best] <= CLEARLY_BETTER * max(float(scores[0]), 0.0) or abs(shifts[best]) * BIN_MS < 2 * TOLERANCE_MS:
+    best = int(shifts[np.argmax(agreement[shifts])])
+    if (
+        _inside(threads, tasks, 0) > AGREES
+        or _inside(threads, tasks, best) < _inside(threads, tasks, 0) + CLEARLY_BETTER
+    ):
         return 0.0
-    return float(shifts[best]) * BIN_MS
+    return best * BIN_MS
+
+
+def _inside(threads: Floats, tasks: Floats, shift: int) -> float:
+    """The share of the busy time, moved by a shift in bins, that lies where some task ran."""
+    moved = np.zeros_like(threads)
+    if shift >= 0:
+        moved[shift:] = threads[: len(threads) - shift]
+    else:
+        moved[:shift] = threads[-shift:]
+    return float(moved[tasks > 0].sum() / threads.sum())
 
 
 def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
@@ -72,17 +89,27 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
         busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
         idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
         score[:, column] = (busy - idle) / length
-    occupied_until = np.full(len(threads), -np.inf)
-    for task in range(count):
-        free = occupied_until <= launch_ms[task] + TOLERANCE_MS
-        if not free.any():
-            continue
-        column = int(np.argmax(np.where(free, score[task], -np.inf)))
-        if score[task, column] <= 0:
-            continue
-        result[task] = threads[column]
-        occupied_until[column] = finish_ms[task]
+    # The longest task first: it is the one that the fewest threads fit.
+    taken: list[list[tuple[float, float]]] = [[] for _ in threads]
+    for task in np.argsort(-length, kind="stable").tolist():
+        for column in np.argsort(-score[task], kind="stable").tolist():
+            if score[task, column] <= 0:
+                break
+            if _fits(taken[column], float(launch_ms[task]), float(finish_ms[task])):
+                result[task] = threads[column]
+                break
     return result
+
+
+def _fits(taken: list[tuple[float, float]], start_ms: float, end_ms: float) -> bool:
+    """Put an interval among those of a thread, sorted and disjoint, unless it overlaps one beyond the tolerance."""
+    place = bisect(taken, (start_ms, end_ms))
+    before = taken[place - 1][1] if place else -np.inf
+    after = taken[place][0] if place < len(taken) else np.inf
+    if start_ms < before - TOLERANCE_MS or end_ms > after + TOLERANCE_MS:
+        return False
+    taken.insert(place, (start_ms, end_ms))
+    return True
 
 
 def task_at(thread: Ints, moment_ms: Floats, task_thread: Ints, launch_ms: Floats, finish_ms: Floats) -> Ints:

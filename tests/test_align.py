@@ -35,6 +35,13 @@ def test_two_tasks_at_a_time_take_two_threads() -> None:
     assert sorted(assign(both, launch, finish).tolist()) == [7, 8]
 
 
+def test_a_short_task_leaves_the_busier_thread_to_the_long_one() -> None:
+    """Thread 7 was seen all the time, thread 8 now and then and only for as long as the short task ran."""
+    both = seen(*ticks(7, 0, 2000), *ticks(8, 0, 600)[::3], (8, 600, 2000, False))
+    launch, finish = np.array([0.0, 0.0]), np.array([600.0, 2000.0])
+    assert assign(both, launch, finish).tolist() == [8, 7]
+
+
 def test_an_idle_thread_is_not_taken() -> None:
     idle_then_busy = seen((7, 0, 1000, False), *ticks(7, 1000, 1200), *ticks(8, 0, 1000))
     assert assign(idle_then_busy, np.array([0.0]), np.array([1000.0])).tolist() == [8]
