@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("tree_sitter", reason="the dataset's tools need the indexer: pip install '.[indexer]'")
+
 from indexer.labels import collect, rebuild
 from indexer.labels.functions import text_hash
 from indexer.labels.libraries import libraries
