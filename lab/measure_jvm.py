@@ -127,11 +127,13 @@ def choose(run: Run, recorded: Blocked, traced: Blocked | None) -> tuple[Blocked
     """
     off_ms = max(0.0, run.wall_ms - run.cpu_ms - run.queued_ms)
     known_ms = recorded.file_ms + recorded.socket_ms
-    if known_ms >= COVERED * off_ms or off_ms < run.cpu_ms / 4:
+    if known_ms >= COVERED * off_ms:
         return recorded, "jfr"
     if traced is not None:
         return traced, "strace"
-    return (recorded, "jfr") if known_ms + recorded.wait_ms >= COVERED * off_ms else None
+    # Where the call was hardly blocked it does not matter by what.
+    covered = known_ms + recorded.wait_ms >= COVERED * off_ms or off_ms < run.cpu_ms / 4
+    return (recorded, "jfr") if covered else None
 
 
 def fetch_jars(folder: Path) -> None:
@@ -252,7 +254,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.measure_jvm", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sources", type=Path, help="the sources that indexer.labels.fetch fetched")
     parser.add_argument("scratch", type=Path, help="a folder on a disk, with 3 GB free")
-    parser.add_argument("--only", default="", help="only functions whose library and name contain this")
+    parser.add_argument("--only", default="", help="only functions whose library and name this finds")
     arguments = parser.parse_args()
     try:
         fetch_jars(arguments.scratch / "jars")

@@ -252,11 +252,14 @@ def main() -> int:
         default="",
         help="only functions whose name this regular expression finds; the others stay as they were measured",
     )
+    parser.add_argument("--folders", type=int, default=300, help="how many folders 300 small files are scattered over")
+    parser.add_argument("--table", type=Path, help="where the results go instead of measured.tsv")
     arguments = parser.parse_args()
     if not shutil.which("strace"):
         print("strace is needed and was not found; on Debian and Ubuntu install the package strace", file=sys.stderr)
         return 1
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["CRYSTALPERF_MEASURE_FOLDERS"] = str(arguments.folders)
     try:
         with prepared(arguments.scratch) as host, peers() as ports:
 
@@ -265,14 +268,19 @@ def main() -> int:
                 return [sys.executable, "-m", "lab.measure_python", "--child", *its]
 
             told, results = measure(command, host, environment, arguments.scratch)
-        return report(arguments.sources, told, results, some=bool(arguments.only))
+        return report(arguments.sources, told, results, arguments.table, some=bool(arguments.only))
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1
 
 
 def report(
-    sources: Path, told: dict[int, dict[str, Any]], results: dict[int, tuple[Shares, Run]], *, some: bool
+    sources: Path,
+    told: dict[int, dict[str, Any]],
+    results: dict[int, tuple[Shares, Run]],
+    table: Path | None,
+    *,
+    some: bool,
 ) -> int:
     """Print what was measured and put it into measured.tsv."""
     wanted: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
@@ -295,7 +303,7 @@ def report(
             rows.append((located[key], its_shares, run, PLAIN_RUNS, "strace"))
             print(describe(library, key[1], its_shares, run))
     replaced = frozenset() if some else frozenset(["python-stdlib", *PACKAGES])
-    print(f"{len(rows)} functions measured, {store(rows, replaced)} in measured.tsv")
+    print(f"{len(rows)} functions measured, {store(rows, replaced, table)} in {table or 'measured.tsv'}")
     return 0
 
 

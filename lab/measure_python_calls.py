@@ -127,6 +127,9 @@ from urllib3.util.wait import wait_for_read
 MIB = 1 << 20
 BIG = 32 * MIB
 MANY = 300
+FOLDERS = int(os.environ.get("CRYSTALPERF_MEASURE_FOLDERS", "300"))
+"""How many folders the small files lie in, by default one each: a file system reads a folder's inodes ahead, so that of
+neighbours only the first is cold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,7 +232,7 @@ def one(size: int = BIG, name: str = "a") -> Callable[[Path], Path]:
 
 def many(folder: Path) -> list[Path]:
     """Small files in folders."""
-    paths = [folder / f"d{number % 20}" / f"file{number}.txt" for number in range(MANY)]
+    paths = [folder / f"d{number % FOLDERS}" / f"file{number}.txt" for number in range(MANY)]
     for path in paths:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(noise(3000))
@@ -422,13 +425,17 @@ disk(posixpath.realpath, many, each(os.path.realpath))
 disk(os._walk if hasattr(os, "_walk") else os.walk, folder_of(many), lambda d: list(os.walk(d)))
 disk(os.fwalk, folder_of(many), lambda d: list(os.fwalk(d)))
 disk(glob.glob, folder_of(many), lambda d: glob.glob(f"{d}/*/*"))
-disk(glob._iterdir, folder_of(many), lambda d: [list(glob._iterdir(str(d / f"d{n}"), None, False)) for n in range(20)])
+disk(
+    glob._iterdir,
+    folder_of(many),
+    lambda d: [list(glob._iterdir(str(d / f"d{n}"), None, False)) for n in range(FOLDERS)],
+)
 disk(filecmp.cmp, folder_of(lambda d: (one()(d), one(BIG, "b")(d))), lambda d: filecmp.cmp(d / "a", d / "b", False))
 disk(filecmp._do_cmp, folder_of(lambda d: (one()(d), one(BIG, "b")(d))), lambda d: filecmp._do_cmp(d / "a", d / "b"))
 disk(
     filecmp.dircmp.phase1,
     folder_of(many),
-    lambda d: [filecmp.dircmp(d / f"d{n}", d / f"d{n + 1}").phase1() for n in range(19)],
+    lambda d: [filecmp.dircmp(d / f"d{n}", d / f"d{n + 1}").phase1() for n in range(FOLDERS - 1)],
 )
 disk(linecache.updatecache, many, each(lambda path: linecache.updatecache(str(path))))
 disk(fileinput.FileInput.__next__, many, lambda paths: list(fileinput.FileInput(paths, mode="rb")))
@@ -498,7 +505,7 @@ disk(
     lambda d: _bytes(d / "a.xz", lzma.compress(prose(MIB), preset=1)),
     lambda path: lzma.open(path).read(),
 )
-disk(shutil.which, folder_of(many), lambda d: [shutil.which("nothing", path=f"{d}/d{n}") for n in range(20)])
+disk(shutil.which, folder_of(many), lambda d: [shutil.which("nothing", path=f"{d}/d{n}") for n in range(FOLDERS)])
 disk(shutil._samefile, many, each(lambda path: shutil._samefile(path, path.parent)))
 disk(tarfile.TarFile.getmembers, tarred, lambda path: _closing(tarfile.open(path), lambda its: its.getmembers()))
 disk(
@@ -762,7 +769,7 @@ disk(json.dump, lambda d: d / "a", lambda path: _closing(open(path, "w"), lambda
 disk(
     configparser.RawConfigParser.write,
     lambda d: d,
-    lambda d: [_closing(open(d / f"{n}", "w"), lambda its: _CONFIG.write(its)) for n in range(20)],
+    lambda d: [_closing(open(d / f"{n}", "w"), lambda its: _CONFIG.write(its)) for n in range(FOLDERS)],
 )
 disk(plistlib.dump, lambda d: d / "a", lambda path: _closing(open(path, "wb"), lambda its: plistlib.dump(RECORDS, its)))
 disk(
@@ -914,7 +921,7 @@ LOCAL = LocalFileSystem()
 disk(LocalFileSystem.mkdir, fresh, each(LOCAL.mkdir))
 disk(LocalFileSystem.makedirs, fresh, each(LOCAL.makedirs))
 disk(LocalFileSystem.rmdir, lambda d: [_dir(path) for path in fresh(d)], each(LOCAL.rmdir))
-disk(LocalFileSystem.ls, folder_of(many), lambda d: [LOCAL.ls(f"{d}/d{n}", detail=True) for n in range(20)])
+disk(LocalFileSystem.ls, folder_of(many), lambda d: [LOCAL.ls(f"{d}/d{n}", detail=True) for n in range(FOLDERS)])
 disk(LocalFileSystem.info, many, each(LOCAL.info))
 disk(LocalFileSystem.isfile, many, each(LOCAL.isfile))
 disk(LocalFileSystem.isdir, many, each(LOCAL.isdir))
@@ -960,7 +967,7 @@ disk(fsspec.core.open_local, many, each(lambda path: fsspec.core.open_local(str(
 disk(
     fsspec.mapping.FSMap.__getitem__,
     folder_of(many),
-    lambda d: [fsspec.get_mapper(str(d))[f"d{n % 20}/file{n}.txt"] for n in range(MANY)],
+    lambda d: [fsspec.get_mapper(str(d))[f"d{n % FOLDERS}/file{n}.txt"] for n in range(MANY)],
 )
 disk(
     fsspec.mapping.FSMap.__setitem__,
@@ -971,18 +978,18 @@ disk(fsspec.mapping.FSMap.__iter__, folder_of(many), lambda d: list(fsspec.get_m
 disk(
     fsspec.mapping.FSMap.__contains__,
     folder_of(many),
-    lambda d: [f"d{n % 20}/file{n}.txt" in fsspec.get_mapper(str(d)) for n in range(MANY)],
+    lambda d: [f"d{n % FOLDERS}/file{n}.txt" in fsspec.get_mapper(str(d)) for n in range(MANY)],
 )
-disk(DirFileSystem.ls, folder_of(many), lambda d: [DirFileSystem(str(d), LOCAL).ls(f"d{n}") for n in range(20)])
+disk(DirFileSystem.ls, folder_of(many), lambda d: [DirFileSystem(str(d), LOCAL).ls(f"d{n}") for n in range(FOLDERS)])
 disk(
     DirFileSystem.info,
     folder_of(many),
-    lambda d: [DirFileSystem(str(d), LOCAL).info(f"d{n % 20}/file{n}.txt") for n in range(MANY)],
+    lambda d: [DirFileSystem(str(d), LOCAL).info(f"d{n % FOLDERS}/file{n}.txt") for n in range(MANY)],
 )
 disk(
     DirFileSystem.cat_file,
     folder_of(many),
-    lambda d: [DirFileSystem(str(d), LOCAL).cat_file(f"d{n % 20}/file{n}.txt") for n in range(MANY)],
+    lambda d: [DirFileSystem(str(d), LOCAL).cat_file(f"d{n % FOLDERS}/file{n}.txt") for n in range(MANY)],
 )
 disk(ZipFileSystem._open, zipped(), lambda path: _zip_fs(path, lambda its: its.open("m0").read()))
 disk(

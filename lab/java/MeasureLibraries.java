@@ -164,7 +164,7 @@ final class MeasureLibraries {
         hadoop("util/DataChecksum", "DataChecksum.update(byte[],int,int)", Measure.cpu(20, () -> { org.apache.hadoop.util.DataChecksum c = org.apache.hadoop.util.DataChecksum.newDataChecksum(org.apache.hadoop.util.DataChecksum.Type.CRC32C, 512); c.update(PROSE, 0, PROSE.length); return c; }));
         hadoop("util/StringUtils", "StringUtils.byteToHexString(byte[])", Measure.cpu(500, () -> org.apache.hadoop.util.StringUtils.byteToHexString(Arrays.copyOf(PROSE, 5000))));
         hadoop("net/NetUtils", "NetUtils.connect(Socket,SocketAddress,int)", Measure.repeated(5, p -> { try (Socket s = javax.net.SocketFactory.getDefault().createSocket()) { NetUtils.connect(s, p.address("lines"), 1000); } }));
-        hadoop("net/SocketInputStream", "SocketInputStream.read(byte[],int,int)", Measure.channelled("SEND 100000\n", c -> { c.configureBlocking(false); InputStream in = new org.apache.hadoop.net.SocketInputStream(c, 1000); return in.readNBytes(100000); }));
+        hadoop("net/SocketInputStream", "SocketInputStream.read(byte[],int,int)", Measure.channelled("SEND 100000\n", c -> { c.configureBlocking(false); InputStream in = new org.apache.hadoop.net.SocketInputStream(c, 1000); byte[] b = new byte[8192]; int all = 0; while (all < 100000) { all += in.read(b, 0, b.length); } return all; }));
         hadoop("net/SocketOutputStream", "SocketOutputStream.write(byte[],int,int)", Measure.channelled("SINK 4194304\n", c -> { c.configureBlocking(false); new org.apache.hadoop.net.SocketOutputStream(c, 1000).write(PROSE); return null; }));
         hadoop("net/SocketIOWithTimeout", "SocketIOWithTimeout.doIO", Measure.channelled("hello\n", c -> { c.configureBlocking(false); return new org.apache.hadoop.net.SocketInputStream(c, 1000).read(new byte[100]); }));
     }
@@ -235,6 +235,9 @@ final class MeasureLibraries {
         Measure.add("netty", "netty-" + module + "/io/netty/" + file + ".java", name, workload);
     }
 
+    @ChannelHandler.Sharable
+    private static final class Nothing extends ChannelInboundHandlerAdapter { }
+
     private static Channel connected(EventLoopGroup group, Measure.Place place, ChannelHandler handler) throws Exception {
         return new Bootstrap().group(group).channel(NioSocketChannel.class).handler(handler).connect(place.address("lines")).sync().channel();
     }
@@ -256,7 +259,7 @@ final class MeasureLibraries {
 
     private static void netty() {
         byte[] request = ("GET /a?b=c HTTP/1.1\r\nHost: a\r\n" + "X-Some: header\r\n".repeat(10) + "\r\n").getBytes(CharsetUtil.US_ASCII);
-        ChannelHandler nothing = new ChannelInboundHandlerAdapter();
+        ChannelHandler nothing = new Nothing();
         netty("buffer", "buffer/ByteBufUtil", "ByteBufUtil.hexDump(ByteBuf)", Measure.cpu(100, () -> ByteBufUtil.hexDump(Unpooled.wrappedBuffer(PROSE, 0, 10000))));
         netty("buffer", "buffer/ByteBufUtil", "ByteBufUtil.writeUtf8(ByteBuf,CharSequence)", Measure.cpu(5000, () -> { ByteBuf b = Unpooled.buffer(); ByteBufUtil.writeUtf8(b, "some text é"); return b; }));
         netty("buffer", "buffer/AbstractByteBuf", "AbstractByteBuf.writeLong", Measure.cpu(10, () -> { ByteBuf b = Unpooled.buffer(); for (int i = 0; i < 50000; i++) { b.writeLong(i); } return b; }));
@@ -280,7 +283,7 @@ final class MeasureLibraries {
         netty("transport", "bootstrap/AbstractBootstrap", "AbstractBootstrap.bind(SocketAddress)", grouped((p, g) -> { ServerBootstrap b = new ServerBootstrap().group(g).channel(NioServerSocketChannel.class).childHandler(nothing); p.time(() -> b.bind(new InetSocketAddress(0)).sync().channel().close()); }));
         netty("transport", "channel/AbstractChannel", "AbstractChannel.writeAndFlush(Object)", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
         netty("transport", "channel/nio/AbstractNioByteChannel", "AbstractNioByteChannel.doWrite", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
-        netty("transport", "channel/socket/nio/NioSocketChannel", "NioSocketChannel.doConnect", grouped((p, g) -> p.time(() -> { for (int i = 0; i < 5; i++) { connected(g, p, new ChannelInboundHandlerAdapter()).close(); } return null; })));
+        netty("transport", "channel/socket/nio/NioSocketChannel", "NioSocketChannel.doConnect", grouped((p, g) -> p.time(() -> { for (int i = 0; i < 5; i++) { connected(g, p, nothing).close(); } return null; })));
         netty("transport", "channel/DefaultFileRegion", "DefaultFileRegion.transferTo", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); try (FileOutputStream out = new FileOutputStream(path + ".n")) { DefaultFileRegion region = new DefaultFileRegion(path.toFile(), 0, BIG); place.time(() -> { for (long at = 0; at < BIG; ) { at += region.transferTo(out.getChannel(), at); } return null; }); region.release(); } });
         netty("handler", "handler/stream/ChunkedFile", "ChunkedFile.readChunk(ByteBufAllocator)", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); ChunkedFile file = new ChunkedFile(path.toFile(), 65536); place.time(() -> { while (!file.isEndOfInput()) { file.readChunk(UnpooledByteBufAllocator.DEFAULT).release(); } return null; }); file.close(); });
         netty("handler", "handler/stream/ChunkedNioFile", "ChunkedNioFile.readChunk(ByteBufAllocator)", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); ChunkedNioFile file = new ChunkedNioFile(path.toFile(), 65536); place.time(() -> { while (!file.isEndOfInput()) { file.readChunk(UnpooledByteBufAllocator.DEFAULT).release(); } return null; }); file.close(); });
