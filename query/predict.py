@@ -25,7 +25,7 @@ from query.execution import Execution
 from query.frameworks import Framework
 from query.replay import NoExecutorLeftError, Replayed, Slots, replay
 from query.timeline import company
-from query.world import World
+from query.world import KEYS, World
 
 ROUNDS = 6
 """Replays until sharing and schedule agree; each halves what is left of the difference, so 6 leave under 2 %."""
@@ -100,9 +100,16 @@ def predict(execution: Execution, world: World, framework: Framework) -> Predict
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), stages=_stages(execution, base, None))
     correction = execution.runtime_ms / base.makespan_ms if base.makespan_ms > 0 else 1.0
+    predicted = outcome.replayed.makespan_ms * correction
+    if all(world.ratio(key) == 1 for key in ("cores", "executors")):
+        # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
+        # (Graham's anomaly); that is luck, not an answer.
+        ratios = [world.ratio(key) for key in KEYS]
+        predicted = min(predicted, execution.runtime_ms) if min(ratios) >= 1 else predicted
+        predicted = max(predicted, execution.runtime_ms) if max(ratios) <= 1 else predicted
     return replace(
         known,
-        predicted_ms=outcome.replayed.makespan_ms * correction,
+        predicted_ms=predicted,
         stages=_stages(execution, base, outcome.replayed),
         assumptions=outcome.assumptions,
     )

@@ -199,3 +199,11 @@ def test_a_list_makes_every_combination() -> None:
     assert [each.describe() for each in made] == [
         "cores=2, network=1x", "cores=2, network=2x", "cores=4, network=1x", "cores=4, network=2x",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["cpu_speed", "disk", "network"])
+def test_a_faster_device_alone_never_predicts_a_slower_run(key: str) -> None:
+    rows = [(0.0, 7.0), (0.0, 2.0), (2.0, 5.0), (5.0, 13.0), (7.0, 9.0), (9.0, 13.0)]
+    run = execution(rows, (0.3, 0.3, 0.3, 0.1), executors=2)
+    assert predicted(run, f"{key}=2x") <= 13.0
+    assert predicted(run, f"{key}=0.5x") >= 13.0
