@@ -81,7 +81,7 @@ def verdict_text(verdict: Verdict) -> str:
     page.line()
     _what_if_table(page, verdict.what_ifs, debug.runtime_ms, unit)
     _findings(page, debug.findings[:5], unit)
-    _functions(page, debug.functions[:6], debug, unit)
+    _functions(page, debug.functions[:6], unit)
     _not_seen(page, header, debug)
     page.line()
     page.paragraph(f"Kept as {verdict.path}", hanging="  ")
@@ -101,7 +101,8 @@ def debug_text(header: Header, debug: Debug) -> str:
     page.line()
     _path_table(page, debug, unit, 40)
     _findings(page, debug.findings, unit)
-    _functions(page, debug.functions, debug, unit)
+    _functions(page, debug.functions, unit)
+    _passed_over(page, debug)
     _sql_executions(page, debug, unit)
     _not_seen(page, header, debug)
     return page.text()
@@ -400,7 +401,7 @@ def _findings(page: _Page, findings: Sequence[Finding], unit: TimeUnit) -> None:
         page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)
 
 
-def _functions(page: _Page, functions: Sequence[FunctionTime], debug: Debug, unit: TimeUnit) -> None:
+def _functions(page: _Page, functions: Sequence[FunctionTime], unit: TimeUnit) -> None:
     if not functions:
         return
     page.line()
@@ -413,6 +414,15 @@ def _functions(page: _Page, functions: Sequence[FunctionTime], debug: Debug, uni
         for each in functions
     ]
     page.table([f"task time [{unit.name}]", "label", "in function"], rows, "><<")
+
+
+def _passed_over(page: _Page, debug: Debug) -> None:
+    """Which frames did not decide their sample, so that nobody has to take the share of placed samples on trust."""
+    if not debug.samples.skipped:
+        return
+    page.line()
+    counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
+    page.paragraph(f"Frames passed over before one decided, in samples on tasks: {counts}")
 
 
 def _sql_executions(page: _Page, debug: Debug, unit: TimeUnit) -> None:
