@@ -1,7 +1,7 @@
 """Everything CrystalPerf knows of Spark.
 
-Reading an event log goes through three steps, each a module of its own: query/spark_events.py makes typed events of
-lines, query/spark_run.py collects what they say, query/spark_tables.py makes tables of it.
+Reading an event log goes through three steps, each a module of its own: query/sparklog/events.py makes typed events of
+lines, query/sparklog/run.py collects what they say, query/sparklog/tables.py makes tables of it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from query.frameworks import Framework, Role
 from query.logfiles import LogFile
 from query.records import RunTables
 from query.replay import Schedule, fair, fifo
-from query.spark_run import collect
-from query.spark_tables import tables
+from query.sparklog.run import collect
+from query.sparklog.tables import tables
 
 if TYPE_CHECKING:
     from query.execution import Execution

@@ -1,7 +1,7 @@
 """What a Spark event log says of its run, collected event by event.
 
 Memory grows with tasks, stages, jobs and operators, not with the log.  Values stay as the log has them, Unix
-milliseconds on the driver's clock among them; query/spark_tables.py makes tables of them and repairs what cannot be.
+milliseconds on the driver's clock among them; query/sparklog/tables.py makes tables of them and repairs what cannot be.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy.typing as npt
 from msgspec import Raw
 
 from indexes.errors import InputError
-from query import spark_events as spark
 from query.logfiles import LogFile
 from query.records import Problems, objects, shortened
+from query.sparklog import events as spark
 
 Floats = npt.NDArray[np.float64]
 

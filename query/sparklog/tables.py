@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from query.records import Columns, RunTables, import_stats, integers, numbers, objects
-from query.spark_run import (
+from query.sparklog.run import (
     MOST_ATTEMPTS,
     RESUBMITTED,
     STATUS,
