@@ -306,7 +306,8 @@ def parameter_types(signature: str) -> tuple[str, ...]:
     for parameter in inside.split(","):
         words = re.sub(r"\s*(\.\.\.|\[\])", r"\1 ", parameter).split()
         if len(words) >= 2:
-            types.append(words[0].rpartition(".")[2] if not words[0].endswith("...") else words[0])
+            simple = words[0] if words[0].endswith("...") else words[0].rpartition(".")[2]
+            types.append(simple + "[]" * words[1].count("[]"))  # `byte b[]` is an array too
     return tuple(types)
 
 

@@ -54,6 +54,8 @@ PLAIN_RUNS = 3
 TRACED_RUNS = 2
 COVERED = 0.5
 """The share of a call's blocked time that the recorder's events must cover to divide it."""
+HARDLY = 0.25
+"""Blocked time that is less than this of the CPU time cannot decide, whatever it was."""
 
 EVENTS: tuple[str, ...] = (
     "FileRead",
@@ -119,21 +121,24 @@ def recorded_times(recording: Recording, windows: Iterable[Window], thread: str 
     return found
 
 
-def choose(run: Run, recorded: Blocked, traced: Blocked | None) -> tuple[Blocked, str] | None:
-    """What divides a run's blocked time, and the tool's name; None where nothing can.
+def covers(run: Run, recorded: Blocked) -> bool:
+    """Whether the recorder's files and sockets tell what blocked a run, or it was hardly blocked at all.
 
-    The recorder's waits may hide what another thread did in a call it has no event for, so they do not count as cover
-    where there is a trace.
+    Its waits do not count: they may hide what another thread did in a call that it has no event for.
     """
     off_ms = max(0.0, run.wall_ms - run.cpu_ms - run.queued_ms)
-    known_ms = recorded.file_ms + recorded.socket_ms
-    if known_ms >= COVERED * off_ms:
+    return recorded.file_ms + recorded.socket_ms >= COVERED * off_ms or off_ms < HARDLY * run.cpu_ms
+
+
+def choose(run: Run, recorded: Blocked, traced: Blocked | None) -> tuple[Blocked, str] | None:
+    """What divides a run's blocked time, and the tool's name; None where nothing can."""
+    if covers(run, recorded):
         return recorded, "jfr"
     if traced is not None:
         return traced, "strace"
-    # Where the call was hardly blocked it does not matter by what.
-    covered = known_ms + recorded.wait_ms >= COVERED * off_ms or off_ms < run.cpu_ms / 4
-    return (recorded, "jfr") if covered else None
+    off_ms = max(0.0, run.wall_ms - run.cpu_ms - run.queued_ms)
+    known_ms = recorded.file_ms + recorded.socket_ms + recorded.wait_ms
+    return (recorded, "jfr") if known_ms >= COVERED * off_ms else None
 
 
 def fetch_jars(folder: Path) -> None:
@@ -168,7 +173,7 @@ def _run(command: Sequence[str]) -> None:
 
 def measure(
     scratch: Path, host: Host, ports: dict[str, int], only: str
-) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
+) -> tuple[dict[int, dict[str, Any]], dict[int, tuple[Blocked, str, Run]]]:
     """Run the workloads, recorded and then traced: (case by number, (blocked, tool, median run) by number)."""
     pairs = ",".join(f"{name}={port}" for name, port in ports.items())
     recording_path = scratch / "measure.jfr"
@@ -199,10 +204,17 @@ def measure(
             values = (message[name] for name in ("wall_ms", "cpu_ms", "queued_ms", "deferred_ms"))
             runs[message["result"]].append((Run(*values), Window(message["begin_ns"], message["end_ns"])))
     recording = query.jfr.read(recording_path)
+    middles: dict[int, tuple[Run, Blocked]] = {}
+    for number, its_runs in runs.items():
+        if len(its_runs) == PLAIN_RUNS:
+            recorded = recorded_times(recording, [window for _, window in its_runs])
+            middles[number] = middle([each for each, _ in its_runs]), middle_blocked(recorded)
+    untold = [number for number, (run, recorded_) in middles.items() if not covers(run, recorded_)]
     traced: dict[int, list[Blocked]] = defaultdict(list)
-    if shutil.which("strace"):
+    if untold and shutil.which("strace"):
         trace = scratch / "strace.txt"
-        command = [*STRACE, "-o", str(trace), *java, *arguments(WARM_RUNS + TRACED_RUNS)]
+        numbers = ",".join(map(str, untold))
+        command = [*STRACE, "-o", str(trace), *java, *arguments(WARM_RUNS + TRACED_RUNS), numbers]
         for _ in serve(command, host, dict(os.environ)):
             pass
         with trace.open(encoding="utf-8", errors="replace") as lines:
@@ -210,26 +222,22 @@ def measure(
                 if run_number >= WARM_RUNS:
                     traced[number].append(its)
         trace.unlink()
-    results: dict[int, Any] = {}
-    for number, pairs_ in runs.items():
-        if len(pairs_) < PLAIN_RUNS:
-            continue
-        run = middle([each for each, _ in pairs_])
-        recorded = middle_blocked(recorded_times(recording, [window for _, window in pairs_]))
-        its_trace = middle_blocked(traced[number]) if traced[number] else None
-        if chosen := choose(run, recorded, its_trace):
-            results[number] = (*chosen, run, its_trace)
+    results: dict[int, tuple[Blocked, str, Run]] = {}
+    for number, (run, recorded_) in middles.items():
+        if chosen := choose(run, recorded_, middle_blocked(traced[number]) if traced[number] else None):
+            results[number] = (*chosen, run)
     recording_path.unlink()
     return told, results
 
 
-def report(sources: Path, told: dict[int, dict[str, Any]], results: dict[int, Any], *, some: bool) -> int:
+def report(
+    sources: Path, told: dict[int, dict[str, Any]], results: dict[int, tuple[Blocked, str, Run]], *, some: bool
+) -> int:
     """Print what was measured and put it into measured.tsv."""
     rows: list[Row] = []
     by_library: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
     for number in results:
         by_library[told[number]["library"]].setdefault((told[number]["file"], told[number]["qualified"]), number)
-    agree = both = 0
     for library, places in by_library.items():
         for key, number in places.items():
             try:
@@ -237,16 +245,12 @@ def report(sources: Path, told: dict[int, dict[str, Any]], results: dict[int, An
             except CrystalPerfError as error:
                 print(f"left out: {error}")
                 continue
-            blocked, tool, run, traced = results[number]
+            blocked, tool, run = results[number]
             its = shares_of(run, blocked)
             rows.append((located, its, run, PLAIN_RUNS, tool))
             print(describe(library, key[1], its, run), tool)
-            if tool == "jfr" and traced is not None:
-                both += 1
-                agree += shares_of(run, traced).label() == its.label()
     replaced = frozenset[str]() if some else MEASURED
     print(f"{len(rows)} functions measured, {store(rows, replaced)} in measured.tsv")
-    print(f"of {both} divided by the recorder's events, {agree} have the same label by strace")
     return 0
 
 

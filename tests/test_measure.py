@@ -239,6 +239,7 @@ class TestPlaces:
             "byte[]",
             "int...",
         )
+        assert parameter_types("int f(byte b[], int off)") == ("byte[]", "int")
         assert parameter_types("int f()") == ()
 
     def test_java_overloads(self, tmp_path: Path) -> None:

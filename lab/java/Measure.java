@@ -22,7 +22,7 @@ import java.util.zip.*;
 
 /**
  * Real calls of the JDK, Netty, Hadoop, Parquet, commons-io, commons-compress, Kryo, okio and okhttp, measured for
- * measure_jvm.py: java -cp … Measure FOLDER PEER PORTS RUNS ONLY. It prints one JSON object a line and asks on
+ * measure_jvm.py: java -cp … Measure FOLDER PEER PORTS RUNS ONLY [NUMBERS]. It prints one JSON object a line and asks on
  * standard input for emptied caches (cool) and a synced file system (sync), since both are no work of the call's.
  */
 public final class Measure {
@@ -287,7 +287,7 @@ public final class Measure {
         jdk(files, "Files.createFile", eachOf(Measure::fresh, Files::createFile));
         jdk(files, "Files.createDirectory", eachOf(Measure::fresh, Files::createDirectory));
         jdk(files, "Files.createDirectories", eachOf(Measure::fresh, p -> Files.createDirectories(p.resolve("b"))));
-        jdk(files, "Files.createTempFile(Path,String,String,FileAttribute)", eachOf(Measure::fresh, p -> Files.createTempFile(p.getParent(), "a", "b")));
+        jdk(files, "Files.createTempFile(Path,String,String,FileAttribute...)", eachOf(Measure::fresh, p -> Files.createTempFile(p.getParent(), "a", "b")));
         jdk(files, "Files.createSymbolicLink", each(p -> Files.createSymbolicLink(p.resolveSibling(p.getFileName() + ".s"), p)));
         jdk(files, "Files.createLink", each(p -> Files.createLink(p.resolveSibling(p.getFileName() + ".s"), p)));
         jdk(files, "Files.exists", each(Files::exists));
@@ -368,7 +368,7 @@ public final class Measure {
         jdk("sun/nio/fs/UnixFileSystemProvider", "UnixFileSystemProvider.createDirectory", eachOf(Measure::fresh, p -> p.getFileSystem().provider().createDirectory(p)));
         jdk("sun/nio/fs/UnixFileSystemProvider", "UnixFileSystemProvider.readSymbolicLink", eachOf(d -> { List<Path> links = new ArrayList<>(); for (Path p : many(d)) { links.add(Files.createSymbolicLink(Path.of(p + ".s"), p)); } return links; }, p -> p.getFileSystem().provider().readSymbolicLink(p)));
         jdk("sun/nio/fs/UnixPath", "UnixPath.toRealPath", each(Path::toRealPath));
-        jdk("sun/nio/fs/UnixPath", "UnixPath.normalize", cpu(300000, () -> Path.of("/a/./b/../c").normalize()));
+        jdk("sun/nio/fs/UnixPath", "UnixPath.normalize()", cpu(300000, () -> Path.of("/a/./b/../c").normalize()));
         jdk("sun/nio/fs/UnixPath", "UnixPath.relativize", cpu(300000, () -> Path.of("/a/b/c").relativize(Path.of("/a/d"))));
         jdk("java/util/zip/ZipFile", "ZipFile.<init>(File)", eachOf(d -> copies(d, ".zip", zip(8, new byte[10], 5), 100), p -> new ZipFile(p.toFile()).close()));
         jdk("java/util/zip/ZipFile", "ZipFile.getInputStream", disk(d -> Files.write(d.resolve("a.zip"), zip(8, noise(4 * MIB), 0)), p -> { try (ZipFile z = new ZipFile(p.toFile())) { long all = 0; for (int i = 0; i < 8; i++) { all += drain(z.getInputStream(z.getEntry("m" + i))); } return all; } }));
@@ -553,9 +553,11 @@ public final class Measure {
         jdkNet();
         MeasureLibraries.add();
         int runs = Integer.parseInt(arguments[3]);
+        Set<String> numbers = arguments.length > 5 ? Set.of(arguments[5].split(",")) : null;
         for (int number = 0; number < CASES.size(); number++) {
             Case its = CASES.get(number);
-            if (!java.util.regex.Pattern.compile(arguments[4]).matcher(its.library() + " " + its.name()).find()) {
+            if (!java.util.regex.Pattern.compile(arguments[4]).matcher(its.library() + " " + its.name()).find()
+                || numbers != null && !numbers.contains(Integer.toString(number))) {
                 continue;
             }
             OUT.printf("{\"case\": %d, \"library\": %s, \"file\": %s, \"qualified\": %s}%n", number, quoted(its.library()), quoted(its.file()), quoted(its.name()));

@@ -162,7 +162,6 @@ final class MeasureLibraries {
         hadoop("conf/Configuration", "Configuration.get(String)", Measure.cpu(100000, () -> conf.get("fs.file.impl")));
         hadoop("conf/Configuration", "Configuration.writeXml(OutputStream)", Measure.cpu(20, () -> { conf.writeXml(new ByteArrayOutputStream()); return null; }));
         hadoop("util/DataChecksum", "DataChecksum.update(byte[],int,int)", Measure.cpu(20, () -> { org.apache.hadoop.util.DataChecksum c = org.apache.hadoop.util.DataChecksum.newDataChecksum(org.apache.hadoop.util.DataChecksum.Type.CRC32C, 512); c.update(PROSE, 0, PROSE.length); return c; }));
-        hadoop("util/StringUtils", "StringUtils.byteToHexString(byte[])", Measure.cpu(500, () -> org.apache.hadoop.util.StringUtils.byteToHexString(Arrays.copyOf(PROSE, 5000))));
         hadoop("net/NetUtils", "NetUtils.connect(Socket,SocketAddress,int)", Measure.repeated(5, p -> { try (Socket s = javax.net.SocketFactory.getDefault().createSocket()) { NetUtils.connect(s, p.address("lines"), 1000); } }));
         hadoop("net/SocketInputStream", "SocketInputStream.read(byte[],int,int)", Measure.channelled("SEND 100000\n", c -> { c.configureBlocking(false); InputStream in = new org.apache.hadoop.net.SocketInputStream(c, 1000); byte[] b = new byte[8192]; int all = 0; while (all < 100000) { all += in.read(b, 0, b.length); } return all; }));
         hadoop("net/SocketOutputStream", "SocketOutputStream.write(byte[],int,int)", Measure.channelled("SINK 4194304\n", c -> { c.configureBlocking(false); new org.apache.hadoop.net.SocketOutputStream(c, 1000).write(PROSE); return null; }));
@@ -215,7 +214,7 @@ final class MeasureLibraries {
         conf.set("fs.file.impl", LocalFileSystem.class.getName());
         MessageType schema = MessageTypeParser.parseMessageType(SCHEMA);
         parquet("parquet-hadoop", "hadoop/ParquetWriter", "ParquetWriter.write", Measure.disk(d -> at(d, "p"), p -> rows(conf, p, 100000)));
-        parquet("parquet-hadoop", "hadoop/ParquetReader", "ParquetReader.read", Measure.disk(d -> rows(conf, at(d, "p"), 100000), p -> { try (ParquetReader<Group> r = ParquetReader.builder(new GroupReadSupport(), p).withConf(conf).build()) { while (r.read() != null) { } } return null; }));
+        parquet("parquet-hadoop", "hadoop/ParquetReader", "ParquetReader.read()", Measure.disk(d -> rows(conf, at(d, "p"), 100000), p -> { try (ParquetReader<Group> r = ParquetReader.builder(new GroupReadSupport(), p).withConf(conf).build()) { while (r.read() != null) { } } return null; }));
         parquet("parquet-hadoop", "hadoop/ParquetFileReader", "ParquetFileReader.open(InputFile)", Measure.disk(d -> { List<Path> all = new ArrayList<>(); for (int i = 0; i < 30; i++) { all.add(rows(conf, at(d, "p" + i), 100)); } return all; }, all -> { for (Path p : all) { ParquetFileReader.open(HadoopInputFile.fromPath(p, conf)).close(); } return null; }));
         parquet("parquet-hadoop", "hadoop/ParquetFileReader", "ParquetFileReader.readNextRowGroup", Measure.disk(d -> rows(conf, at(d, "p"), 400000), p -> { try (ParquetFileReader r = ParquetFileReader.open(HadoopInputFile.fromPath(p, conf))) { while (r.readNextRowGroup() != null) { } } return null; }));
         parquet("parquet-hadoop", "hadoop/util/HadoopInputFile", "HadoopInputFile.fromPath", Measure.each(p -> HadoopInputFile.fromPath(at(p), conf)));
@@ -278,7 +277,7 @@ final class MeasureLibraries {
         netty("codec-http", "handler/codec/http/DefaultHttpHeaders", "DefaultHttpHeaders.add(String,Object)", Measure.cpu(3000, () -> new DefaultHttpHeaders().add("A", "b").add("C", "d")));
         netty("codec-http", "handler/codec/http/cookie/ServerCookieDecoder", "ServerCookieDecoder.decode(String)", Measure.cpu(5000, () -> io.netty.handler.codec.http.cookie.ServerCookieDecoder.LAX.decode("a=b; c=d; e=f")));
         netty("common", "util/internal/StringUtil", "StringUtil.escapeCsv(CharSequence)", Measure.cpu(20000, () -> io.netty.util.internal.StringUtil.escapeCsv("a,\"b\",c")));
-        netty("common", "util/AsciiString", "AsciiString.hashCode", Measure.cpu(50000, () -> new io.netty.util.AsciiString("Content-Length").hashCode()));
+        netty("common", "util/AsciiString", "AsciiString.hashCode()", Measure.cpu(50000, () -> new io.netty.util.AsciiString("Content-Length").hashCode()));
         netty("transport", "bootstrap/Bootstrap", "Bootstrap.connect(SocketAddress)", grouped((p, g) -> { Bootstrap b = new Bootstrap().group(g).channel(NioSocketChannel.class).handler(nothing); p.time(() -> { for (int i = 0; i < 5; i++) { b.connect(p.address("lines")).sync().channel().close(); } return null; }); }));
         netty("transport", "bootstrap/AbstractBootstrap", "AbstractBootstrap.bind(SocketAddress)", grouped((p, g) -> { ServerBootstrap b = new ServerBootstrap().group(g).channel(NioServerSocketChannel.class).childHandler(nothing); p.time(() -> b.bind(new InetSocketAddress(0)).sync().channel().close()); }));
         netty("transport", "channel/AbstractChannel", "AbstractChannel.writeAndFlush(Object)", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
@@ -336,7 +335,7 @@ final class MeasureLibraries {
         io(f, "FileUtils.listFiles(File,String[],boolean)", Measure.disk(Measure::folderOfMany, p -> FileUtils.listFiles(p.toFile(), null, true)));
         io(f, "FileUtils.touch", Measure.eachOf(Measure::fresh, p -> FileUtils.touch(p.toFile())));
         io(f, "FileUtils.forceMkdir", Measure.eachOf(Measure::fresh, p -> FileUtils.forceMkdir(p.toFile())));
-        io(f, "FileUtils.forceDelete", Measure.each(p -> FileUtils.forceDelete(p.toFile())));
+        io(f, "FileUtils.forceDelete(File)", Measure.each(p -> FileUtils.forceDelete(p.toFile())));
         io(f, "FileUtils.contentEquals(File,File)", Measure.disk(d -> { Files.write(d.resolve("b"), DATA); return Measure.big(d); }, p -> FileUtils.contentEquals(p.toFile(), p.resolveSibling("b").toFile())));
         io(f, "FileUtils.checksumCRC32", Measure.disk(Measure::big, p -> FileUtils.checksumCRC32(p.toFile())));
         io(f, "FileUtils.copyURLToFile(URL,File)", Measure.repeated(1, p -> FileUtils.copyURLToFile(new URL(p.url("bytes/100000")), p.path("n").toFile())));
