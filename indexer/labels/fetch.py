@@ -103,7 +103,7 @@ def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
 
 def _apt_options(work: Path) -> list[str]:
     """apt-get's options for package lists of our own: enabling source packages for all would need root."""
-    mirror = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
+    mirror = os.environ.get("DEBIAN_MIRROR") or _own_mirror()
     for name in ("lists/partial", "archives/partial"):
         (work / "apt" / name).mkdir(parents=True)
     sources = work / "apt" / "sources.list"
@@ -120,6 +120,19 @@ def _apt_options(work: Path) -> list[str]:
     options = [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
     _call(["apt-get", *options, "-qq", "update"], "apt-get", work)
     return options
+
+
+def _own_mirror() -> str:
+    """The Debian archive that this machine's own package lists come from."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        listed = []
+    archives = [each for each in listed if each.rstrip("/").endswith("/debian")]
+    if not archives:
+        raise BuildError("apt-get knows no Debian archive to take sources from; name one in DEBIAN_MIRROR")
+    return archives[0].rstrip("/")
 
 
 def _fetch_debian(library: Library, folder: Path, work: Path, options: list[str]) -> None:
