@@ -21,7 +21,7 @@ from typing import Literal
 
 from indexer.labels.functions import Located, functions_of, source_lines, text_hash
 from indexer.labels.libraries import libraries
-from indexer.labels.tables import Measured, committed, read_table, write_table
+from indexer.labels.tables import Measured, Reading, committed, read_table, write_table
 from indexes.errors import InputError
 
 Kind = Literal["file", "socket", "wait", "other"]
@@ -174,17 +174,22 @@ def blocked_times(calls: Sequence[Call]) -> dict[tuple[int, int], Blocked]:
     overhead_s = median(durations) if durations else 0.0
     found: dict[tuple[int, int], Blocked] = {}
     starts = [call.start_s for call in calls]
+    by_thread: dict[int, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_thread[call.thread].append(call)
     for key, its in marks.items():
         if len(its) < 2:
             continue
         begin, end = its["begin"], its["end"]
-        inside = calls[_first_after(starts, begin.start_s + begin.duration_s) : _first_after(starts, end.start_s)]
+        first_s = begin.start_s + begin.duration_s
+        inside = calls[bisect_left(starts, first_s) : bisect_left(starts, end.start_s)]
+        # An event loop may be in its wait for a socket when the call begins; one that outlasts the call is idle.
+        for its_calls in by_thread.values():
+            before = bisect_left(its_calls, first_s, key=lambda call: call.start_s) - 1
+            if before >= 0 and first_s < its_calls[before].start_s + its_calls[before].duration_s < end.start_s:
+                inside.append(its_calls[before])
         found[key] = _blocked(inside, begin.thread, overhead_s)
     return found
-
-
-def _first_after(starts: Sequence[float], at: float) -> int:
-    return bisect_left(starts, at)
 
 
 def _blocked(calls: Sequence[Call], caller: int, overhead_s: float) -> Blocked:
@@ -228,7 +233,7 @@ def shares(run: Run, blocked: Blocked) -> Shares:
         run.cpu_ms / total_ms,
         (file_ms + run.deferred_ms) / total_ms,
         socket_ms / total_ms,
-        (off_ms - file_ms - socket_ms) / total_ms,
+        max(0.0, off_ms - file_ms - socket_ms) / total_ms,
         run.deferred_ms / total_ms,
     )
 
@@ -359,12 +364,15 @@ Row = tuple[Located, Shares, Run, int, str]
 
 def store(rows: Iterable[Row], replaced: frozenset[str], path: Path | None = None) -> int:
     """Put measured functions into measured.tsv, and take out all others of the libraries in `replaced`; how many there
-    are now. A function keeps its id, so that readings of it stay valid."""
+    are now. A function keeps its id, so that readings of it stay valid, and no id is given twice."""
     path = path or committed("measured")
     known = read_table(path, Measured) if path.is_file() else []
+    readings = path.with_name("measured_readings.tsv")
+    given = {each.id for each in known}
+    given |= {each.id for each in read_table(readings, Reading)} if readings.is_file() else set()
     kept = {_key(each): each for each in known if each.library not in replaced}
     ids = {_key(each): each.id for each in known}
-    following = 1 + max((int(each.id[1:]) for each in known), default=-1)
+    following = 1 + max((int(each[1:]) for each in given), default=-1)
     for located, its, run, runs, tool in rows:
         function = located.function
         key = (located.library, located.file, function.qualified_name, located.text_hash)

@@ -14,12 +14,13 @@ import fcntl
 import heapq
 import os
 import select
+import signal
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +81,22 @@ class Host:
 
 @contextmanager
 def prepared(scratch: Path) -> Iterator[Host]:
-    """A host to measure on, with its files under `scratch`."""
+    """A host to measure on, with its files under `scratch`. SIGTERM and SIGHUP end it as Ctrl-C does, tidily."""
+    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with _prepared(scratch) as host:
+            yield host
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
+@contextmanager
+def _prepared(scratch: Path) -> Iterator[Host]:
     scratch.mkdir(parents=True, exist_ok=True)
     folder = scratch / "disk"
     folder.mkdir(exist_ok=True)
@@ -95,18 +111,17 @@ def prepared(scratch: Path) -> Iterator[Host]:
         opened.truncate(IMAGE_BYTES)
     # Nothing may be left for the kernel to write on its own later.
     _run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(image))
-    _mount(image, folder)
-    device = _open_device()
-    mirror = subprocess.Popen([sys.executable, "-m", "lab.measure_host", str(device)], pass_fds=[device])
-    os.close(device)
-    try:
+    with ExitStack() as stack:
+        stack.callback(image.unlink)
+        stack.callback(lambda: _run("umount", "--lazy", str(folder)) if os.path.ismount(folder) else None)
+        stack.callback(_limit, folder, 0)
+        _mount(image, folder)
+        device = _open_device()
+        command = [sys.executable, "-m", "lab.measure_host", str(device)]
+        mirror = stack.enter_context(subprocess.Popen(command, pass_fds=[device], stdin=subprocess.PIPE))
+        stack.callback(mirror.kill)
+        os.close(device)
         yield Host(folder, PEER, image, _limit(folder, DISK_BPS))
-    finally:
-        mirror.kill()
-        mirror.wait()
-        _limit(folder, 0)
-        _run("umount", "--lazy", str(folder))
-        image.unlink()
 
 
 def _sectors_written(device: int) -> int:
@@ -152,13 +167,19 @@ def _run(*command: str) -> None:
 
 
 def mirror(device: int) -> None:
-    """Send every IPv4 packet back after ONE_WAY_S with its two addresses swapped, which keeps its checksums valid."""
+    """Send every IPv4 packet back after ONE_WAY_S with its two addresses swapped, which keeps its checksums valid.
+
+    Ends with the process that holds the other end of the standard input, however that one ended.
+    """
     waiting: list[tuple[float, int, bytes]] = []
     number = 0
     os.set_blocking(device, False)
     while True:
         left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
-        if select.select([device], [], [], left)[0]:
+        ready = select.select([device, sys.stdin], [], [], left)[0]
+        if sys.stdin in ready:
+            return
+        if device in ready:
             packet = os.read(device, _MAX_PACKET_BYTES)
             if packet[0] >> 4 == 4:
                 turned = packet[:12] + packet[16:20] + packet[12:16] + packet[20:]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -79,8 +80,11 @@ JARS = {
     "kryo": ("com.esotericsoftware:kryo",),
     "okhttp": ("com.squareup.okhttp3:okhttp",),
     "okio": ("com.squareup.okio:okio",),
+    "lucene": ("org.apache.lucene:lucene-core",),
+    "httpcore5": ("org.apache.httpcomponents.core5:httpcore5",),
+    "httpclient5": ("org.apache.httpcomponents.client5:httpclient5",),
 }
-MEASURED = frozenset([*JARS, "jdk-java.base"])
+MEASURED = ("jdk-java.base", *JARS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +93,19 @@ class Window:
 
     begin_ns: int
     end_ns: int
+    thread: str = "main"
 
 
-def recorded_times(recording: Recording, windows: Iterable[Window], thread: str = "main") -> list[Blocked]:
-    """The time of the recorder's events in each window, by kind, of the thread with this name.
+def recorded_times(recording: Recording, windows: Iterable[Window]) -> list[Blocked]:
+    """The time of the recorder's events in each window, by kind, of the window's thread.
 
     While that thread waits for another, the other threads' files and sockets count instead.
     """
     intervals = recording.intervals
-    callers = [number for number, its in enumerate(recording.threads) if its.java_name == thread]
-    mine = np.isin(intervals.thread, callers)
     found = []
     for window in windows:
+        callers = [number for number, its in enumerate(recording.threads) if its.java_name == window.thread]
+        mine = np.isin(intervals.thread, callers)
         start, end = np.maximum(intervals.start_ns, window.begin_ns), np.minimum(intervals.end_ns, window.end_ns)
         inside = end > start
         length_ms = np.where(inside, end - start, 0) / 1e6
@@ -143,8 +148,6 @@ def choose(run: Run, recorded: Blocked, traced: Blocked | None) -> tuple[Blocked
 
 def fetch_jars(folder: Path) -> None:
     """The libraries' own jars and what they need, of the labelled versions, through mvn."""
-    if folder.is_dir() and any(folder.glob("*.jar")):
-        return
     folder.mkdir(parents=True, exist_ok=True)
     version = {library.name: library.version for library in libraries()}
     wanted = "".join(
@@ -153,13 +156,18 @@ def fetch_jars(folder: Path) -> None:
         for name, coordinates in JARS.items()
         for group, artifact in (each.split(":") for each in coordinates)
     )
-    project = folder / "pom.xml"
-    project.write_text(
+    project, fetched = folder / "pom.xml", folder / "fetched.xml"
+    text = (
         "<project><modelVersion>4.0.0</modelVersion><groupId>measure</groupId><artifactId>measure</artifactId>"
-        f"<version>1</version><dependencies>{wanted}</dependencies></project>",
-        encoding="utf-8",
+        f"<version>1</version><dependencies>{wanted}</dependencies></project>"
     )
+    if fetched.is_file() and fetched.read_text(encoding="utf-8") == text:
+        return
+    for old in folder.glob("*.jar"):
+        old.unlink()
+    project.write_text(text, encoding="utf-8")
     _run(["mvn", "-q", "-B", "-f", str(project), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
+    project.rename(fetched)
 
 
 def _run(command: Sequence[str]) -> None:
@@ -202,7 +210,8 @@ def measure(
             runs.pop(message["failed"], None)
         elif message["run"] >= WARM_RUNS:
             values = (message[name] for name in ("wall_ms", "cpu_ms", "queued_ms", "deferred_ms"))
-            runs[message["result"]].append((Run(*values), Window(message["begin_ns"], message["end_ns"])))
+            window = Window(message["begin_ns"], message["end_ns"], message["thread"])
+            runs[message["result"]].append((Run(*values), window))
     recording = query.jfr.read(recording_path)
     middles: dict[int, tuple[Run, Blocked]] = {}
     for number, its_runs in runs.items():
@@ -231,34 +240,40 @@ def measure(
 
 
 def report(
-    sources: Path, told: dict[int, dict[str, Any]], results: dict[int, tuple[Blocked, str, Run]], *, some: bool
-) -> int:
-    """Print what was measured and put it into measured.tsv."""
+    library: str,
+    sources: Path,
+    told: dict[int, dict[str, Any]],
+    results: dict[int, tuple[Blocked, str, Run]],
+    *,
+    some: bool,
+) -> None:
+    """Print what was measured of a library and put it into measured.tsv."""
     rows: list[Row] = []
-    by_library: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+    places: dict[tuple[str, str], int] = {}
     for number in results:
-        by_library[told[number]["library"]].setdefault((told[number]["file"], told[number]["qualified"]), number)
-    for library, places in by_library.items():
-        for key, number in places.items():
-            try:
-                located = find(library, [key], sources)[key]
-            except CrystalPerfError as error:
-                print(f"left out: {error}")
-                continue
-            blocked, tool, run = results[number]
-            its = shares_of(run, blocked)
-            rows.append((located, its, run, PLAIN_RUNS, tool))
-            print(describe(library, key[1], its, run), tool)
-    replaced = frozenset[str]() if some else MEASURED
-    print(f"{len(rows)} functions measured, {store(rows, replaced)} in measured.tsv")
-    return 0
+        places.setdefault((told[number]["file"], told[number]["qualified"]), number)
+    for key, number in places.items():
+        try:
+            located = find(library, [key], sources)[key]
+        except CrystalPerfError as error:
+            print(f"left out: {error}")
+            continue
+        blocked, tool, run = results[number]
+        its = shares_of(run, blocked)
+        rows.append((located, its, run, PLAIN_RUNS, tool))
+        print(describe(library, key[1], its, run), tool)
+    for number in told.keys() - results.keys():
+        print(f"left out: {told[number]['qualified']}, of whose blocked time too little is known")
+    replaced = frozenset[str]() if some or not rows else frozenset([library])
+    print(f"{len(rows)} functions of {library} measured, {store(rows, replaced)} in measured.tsv", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.measure_jvm", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sources", type=Path, help="the sources that indexer.labels.fetch fetched")
     parser.add_argument("scratch", type=Path, help="a folder on a disk, with 3 GB free")
-    parser.add_argument("--only", default="", help="only functions whose library and name this finds")
+    parser.add_argument("--library", action="append", choices=MEASURED, help="only this one; may be repeated")
+    parser.add_argument("--only", default="", help="only functions whose name this finds; the others stay as they are")
     arguments = parser.parse_args()
     try:
         fetch_jars(arguments.scratch / "jars")
@@ -275,8 +290,13 @@ def main() -> int:
             ]
         )
         with prepared(arguments.scratch) as host, peers() as ports:
-            told, results = measure(arguments.scratch, host, ports, arguments.only)
-        return report(arguments.sources, told, results, some=bool(arguments.only))
+            # A library at a time: what one leaves behind (threads, caches) is not there for the next, and what is
+            # measured is kept whatever happens later.
+            for library in arguments.library or MEASURED:
+                only = f"^(?={re.escape(library)} ).*(?:{arguments.only})"
+                told, results = measure(arguments.scratch, host, ports, only)
+                report(library, arguments.sources, told, results, some=bool(arguments.only))
+        return 0
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1

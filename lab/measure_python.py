@@ -18,13 +18,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -82,7 +83,9 @@ def child(folder: Path, peer: str, ports: dict[str, int], runs: int, only: str) 
 
     def ask(what: str) -> str:
         tell(ask=what)
-        return sys.stdin.readline().strip()
+        if not (line := sys.stdin.readline()):
+            raise SystemExit(1)  # the parent is gone
+        return line.strip()
 
     from lab.measure_python_calls import CASES, Place
 
@@ -164,22 +167,36 @@ def peers() -> Iterator[dict[str, int]]:
 
 
 def serve(command: Sequence[str], host: Host, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Run a child, do what it asks, and pass on what it tells; raises SettingError where it ends before it is done."""
+    """Run a child, do what it asks, and pass on what it tells; raises SettingError where it ends before it is done.
+
+    Whatever ends this, the child ends with it, and what strace traces: the group is killed.
+    """
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, encoding="utf-8"
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        encoding="utf-8",
+        start_new_session=True,
     ) as process:
         assert process.stdin
         assert process.stdout
         done = False
-        for line in process.stdout:
-            message = json.loads(line)
-            if "ask" in message:
-                process.stdin.write(f"{answer(message['ask'], host)}\n")
-                process.stdin.flush()
-            elif "done" in message:
-                done = True
-            else:
-                yield message
+        try:
+            for line in process.stdout:
+                message = json.loads(line)
+                if "ask" in message:
+                    process.stdin.write(f"{answer(message['ask'], host)}\n")
+                    process.stdin.flush()
+                elif "done" in message:
+                    done = True
+                else:
+                    yield message
+            process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     if not done:
         raise SettingError(f"{' '.join(command[:3])} … ended with code {process.returncode} before it was done")
 

@@ -85,8 +85,8 @@ public final class Measure {
                 sink = null;
                 long deferred = Long.parseLong(ask("sync"));
                 OUT.printf(Locale.ROOT, "{\"result\": %d, \"run\": %d, \"wall_ms\": %.6f, \"cpu_ms\": %.6f, \"queued_ms\": %.6f, "
-                    + "\"deferred_ms\": %.6f, \"begin_ns\": %d, \"end_ns\": %d}%n", number, run, wall / 1e6, cpu / 1e6,
-                    queued / 1e6, deferred / 1e6, nanos(begin), nanos(end));
+                    + "\"deferred_ms\": %.6f, \"begin_ns\": %d, \"end_ns\": %d, \"thread\": %s}%n", number, run, wall / 1e6, cpu / 1e6,
+                    queued / 1e6, deferred / 1e6, nanos(begin), nanos(end), quoted(Thread.currentThread().getName()));
             }
         }
 
@@ -104,7 +104,11 @@ public final class Measure {
 
     static String ask(String what) throws IOException {
         OUT.println("{\"ask\": \"" + what + "\"}");
-        return ANSWERS.readLine();
+        String answer = ANSWERS.readLine();
+        if (answer == null) {
+            Runtime.getRuntime().halt(1);  // the parent is gone
+        }
+        return answer;
     }
 
     // --- ways to say a workload -----------------------------------------------------------------------------------
