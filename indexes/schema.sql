@@ -117,7 +117,31 @@ CREATE TABLE operators (                      -- one row per operator of the las
     parent_id INTEGER,                        -- the operator that consumes its rows
     name VARCHAR NOT NULL,                    -- node name: HashAggregate, Exchange, Scan parquet
     detail VARCHAR,                           -- start of the operator's own description
+    location VARCHAR,                         -- where a scan reads, as the plan says: InMemoryFileIndex(1 paths)[s3a://bucket/table]
     accumulators BIGINT[]                     -- ids of its metrics, which join it with stages
+);
+
+CREATE TABLE operator_metrics (               -- one row per metric of an operator and stage attempt that added to it
+    sql_id BIGINT NOT NULL,                   -- the operator's query
+    node_id INTEGER NOT NULL,                 -- the operator
+    stage_id INTEGER NOT NULL,                -- the stage
+    stage_attempt INTEGER NOT NULL,           -- and the attempt of it
+    name VARCHAR NOT NULL,                    -- as the plan names it: sort time, number of output rows
+    unit VARCHAR NOT NULL,                    -- ms, bytes or count
+    value DOUBLE NOT NULL                     -- what the stage's tasks added, summed over them
+);
+
+CREATE TABLE operator_times (                 -- one row per stage attempt and operator that its task time went to; the rows of a stage sum to its tasks' durations
+    stage_id INTEGER NOT NULL,                -- the stage
+    stage_attempt INTEGER NOT NULL,           -- and the attempt of it
+    sql_id BIGINT,                            -- the SQL query of the stage
+    node_id INTEGER,                          -- the operator in its plan; NULL where the time belongs to none that is known
+    name VARCHAR NOT NULL,                    -- the operator's name, or what the time went to: starting and ending tasks, not attributed
+    basis VARCHAR NOT NULL,                   -- what says so: samples, SQL metrics, task metrics, nothing
+    cpu_ms DOUBLE NOT NULL,                   -- task time on the CPU
+    disk_ms DOUBLE NOT NULL,                  -- task time on storage
+    net_ms DOUBLE NOT NULL,                   -- task time on the network
+    other_ms DOUBLE NOT NULL                  -- task time on none of them or unknown
 );
 
 CREATE TABLE jobs (                           -- one row per job
@@ -147,6 +171,7 @@ CREATE TABLE stages (                         -- one row per attempt of a stage 
     resource_profile INTEGER,                 -- the framework's resource profile id
     pool VARCHAR,                             -- scheduling pool under FAIR
     accumulators BIGINT[],                    -- ids of metrics its tasks updated, which join it with operators
+    location VARCHAR,                         -- storage that it reads outside of SQL: hdfs://namenode/data
     kind VARCHAR,                             -- what its tasks read and write: scan, shuffle, python …, comma separated
     cpu_ms DOUBLE,                            -- task time on the CPU, summed over its tasks
     disk_ms DOUBLE,                           -- task time on storage
@@ -224,6 +249,8 @@ CREATE TABLE stacks (                         -- one row per distinct sampled st
     index_name VARCHAR,                       -- index of the deciding function
     symbol VARCHAR,                           -- the deciding function
     skipped VARCHAR,                          -- why frames above it were passed over: comma separated reasons, in order, without repetition
+    operator VARCHAR,                         -- kind of SQL operator whose frame is nearest the leaf; NULL where none is
+    pipeline INTEGER,                         -- number of the generated code it is in: 3 of WholeStageCodegen (3); NULL where in none
     cpu DOUBLE,                               -- the deciding function's vector; NULL where none decides
     disk DOUBLE,                              -- share of storage
     net DOUBLE                                -- share of the network
@@ -238,6 +265,14 @@ CREATE TABLE samples (                        -- one row per sample of a thread,
     weight_ms DOUBLE NOT NULL,                -- wall-clock it stands for
     bytes BIGINT,                             -- bytes moved in an interval of input or output
     task_id BIGINT                            -- the task that held the thread; NULL for other threads
+);
+
+CREATE TABLE loads (                          -- one row per measurement that a recording has of its whole process' CPU time (JFR's jdk.CPULoad)
+    executor_id VARCHAR,                      -- executor of the recording, or driver
+    time_ms DOUBLE NOT NULL,                  -- end of the interval that was measured; it began with the measurement before
+    cpu_cores DOUBLE NOT NULL,                -- CPU time of the process per time: all its threads, so also compilers, collectors and servers
+    machine_cores DOUBLE,                     -- the same of all processes of its machine
+    processors INTEGER NOT NULL               -- hardware threads of the machine
 );
 
 CREATE TABLE import_stats (                   -- one row per kind of thing that reading did not take as it stood

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def parse(log: LogFile) -> RunTables:
     """The tables of a run file that one attempt's event log fills.
 
-    runs, executors, sql_executions, operators, jobs, stages, tasks and import_stats, with the columns of
-    indexes/schema.sql except those that samples and the analysis fill.  Raises InputError, one sentence, where the
+    runs, executors, sql_executions, operators, operator_metrics, jobs, stages, tasks and import_stats, with the
+    columns of indexes/schema.sql except those that samples and the analysis fill.  Raises InputError, one sentence, where the
     log cannot be read or holds no event of an application.
     """
     return tables(collect(log))

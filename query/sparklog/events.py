@@ -17,7 +17,7 @@ import re
 import types
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -127,6 +127,7 @@ class Rdd(Struct, gc=False):
 class Accumulable(Struct, gc=False):
     accumulator_id: float | None = field(name="ID", default=None)
     name: str | None = field(name="Name", default=None)
+    value: Raw = field(name="Value", default=Raw())  # a number in quotes, or a list of whatever the user collects
 
 
 class StageInfo(Struct, gc=False):
@@ -268,6 +269,12 @@ class SqlEnd(Struct, gc=False):
 
 class Metric(Struct, gc=False):
     accumulator_id: float | None = field(name="accumulatorId", default=None)
+    name: str | None = None
+    kind: str | None = field(name="metricType", default=None)
+
+
+class PlanMetadata(Struct, gc=False):
+    location: str | None = field(name="Location", default=None)
 
 
 class PlanNode(Struct):
@@ -275,6 +282,18 @@ class PlanNode(Struct):
     detail: str | None = field(name="simpleString", default=None)
     children: list[PlanNode] | None = None
     metrics: list[Metric] | None = None
+    metadata: PlanMetadata | None = None
+
+
+class Operator(NamedTuple):
+    """One operator of a plan; `metrics` are (accumulator id, name, metric type)."""
+
+    node_id: int
+    parent_id: int | None
+    name: str
+    detail: str | None
+    location: str | None
+    metrics: list[tuple[int, str, str]]
 
 
 Event = (
@@ -327,6 +346,7 @@ _PASSED_OVER = re.compile(
     r"|SpeculativeTaskSubmitted|ExecutorMetricsUpdate|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
 )
+_USER_IN_URL = re.compile(r"//[^/@\s]*@")
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MOST_NAMES = 1000
 
@@ -393,8 +413,8 @@ def task_start(line: bytes) -> TaskStart | None:
     return event
 
 
-def plan_rows(plan: Raw) -> list[tuple[int, int | None, str, str | None, list[int]]]:
-    """The operators of a SQL plan, pre-order: (node id, parent, name, detail, accumulator ids).
+def plan_rows(plan: Raw) -> list[Operator]:
+    """The operators of a SQL plan, pre-order.
 
     Raises ValueError where the plan is too deep or damaged to read.
     """
@@ -404,13 +424,22 @@ def plan_rows(plan: Raw) -> list[tuple[int, int | None, str, str | None, list[in
         raise ValueError("it is nested too deeply") from None
     if root is None:
         raise ValueError("it is damaged")
-    rows: list[tuple[int, int | None, str, str | None, list[int]]] = []
+    rows: list[Operator] = []
     waiting: list[tuple[PlanNode, int | None]] = [(root, None)]
     while waiting:
         node, parent = waiting.pop()
         node_id = len(rows)
-        ids = whole_numbers((each.accumulator_id for each in node.metrics or []), 1 << 53)
-        rows.append((node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), ids))
+        metrics = [
+            (accumulator_id, (each.name or "")[:100], (each.kind or "")[:100])
+            for each in node.metrics or []
+            if (accumulator_id := whole_number(each.accumulator_id, 1 << 53)) is not None
+        ]
+        location = _USER_IN_URL.sub("//", (node.metadata.location if node.metadata else None) or "")
+        rows.append(
+            Operator(
+                node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), shortened(location), metrics
+            )
+        )
         waiting.extend((child, node_id) for child in reversed(node.children or []))
     return rows
 

@@ -46,9 +46,11 @@ _KEPT_PROPERTIES = re.compile(
     r"|shuffle\.(compress|spill\.compress|service\.enabled|manager)|broadcast\.compress|io\.compression\.codec"
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|adaptive\.[\w.]+)"
-    r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+)"
+    r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS)"
 )
 _USER_IN_URL = re.compile(r"//[^/@\s]*@")
+_URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
+_NUMBER = re.compile(rb'"?(\d{1,18})"?')
 
 _SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
 _PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
@@ -82,6 +84,8 @@ class Stage:
     profile: int | None = None
     pool: str | None = None
     accumulators: list[int] | None = None
+    metric_values: dict[int, float] = field(default_factory=dict)  # accumulator to its value when the stage ended
+    location: str | None = None
     kind: str | None = None
     ran: bool = False
     completed: bool = False
@@ -145,7 +149,7 @@ class Run:
     planned: dict[int, Stage] = field(default_factory=dict)
     sql: dict[int, SqlQuery] = field(default_factory=dict)
     plans: dict[int, Raw] = field(default_factory=dict)
-    operators: dict[int, list[tuple[int, int | None, str, str | None, list[int]]]] = field(default_factory=dict)
+    operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
     running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     tasks: list[Floats] = field(default_factory=list)
@@ -329,6 +333,7 @@ def _on_stage_completed(run: Run, event: spark.StageCompleted) -> None:
     accumulables = event.info.accumulables or []
     metrics = [each for each in accumulables if each.name is None or not each.name.startswith("internal.metrics.")]
     stage.accumulators = sorted(set(spark.whole_numbers((each.accumulator_id for each in metrics), _LARGEST_LONG)))
+    stage.metric_values = _values(metrics)
     stage.kind = _kind(event.info, {each.name or "" for each in accumulables})
     run.stages[stage.stage_id, stage.attempt] = stage
     return None
@@ -350,7 +355,24 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         end=info.end,
         failure=shortened(info.failure),
         profile=spark.whole_number(info.resource_profile),
+        location=_location(info),
     )
+
+
+def _values(metrics: list[spark.Accumulable]) -> dict[int, float]:
+    """Accumulators with a number for a value; SQL metrics have theirs in quotes."""
+    found = {}
+    for each in metrics:
+        accumulator_id = spark.whole_number(each.accumulator_id, _LARGEST_LONG)
+        if accumulator_id is not None and (number := _NUMBER.fullmatch(bytes(each.value))):
+            found[accumulator_id] = float(number[1])
+    return found
+
+
+def _location(info: spark.StageInfo) -> str | None:
+    """The storage that an RDD read as a file is named by: hdfs://namenode/data."""
+    names = (each.name or "" for each in info.rdds or [])
+    return next((shortened(_USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
 
 
 def _kind(info: spark.StageInfo, metrics: set[str]) -> str:

@@ -40,7 +40,8 @@ _LOCAL_MASTER = re.compile(r"local(\[([\d*]+)(,\s*\d+)?\])?")
 
 
 def tables(run: Run) -> RunTables:
-    """The tables runs, executors, sql_executions, operators, jobs, stages, tasks and import_stats.
+    """The tables runs, executors, sql_executions, operators, operator_metrics, jobs, stages, tasks and
+    import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -53,6 +54,7 @@ def tables(run: Run) -> RunTables:
         "executors": _executors(run, tasks, clock),
         "sql_executions": _sql_executions(run, clock),
         "operators": _operators(run),
+        "operator_metrics": _operator_metrics(run, stages),
         "jobs": _jobs(run, clock),
         "stages": _stages(run, stages, tasks, clock),
         "tasks": tasks.columns(clock),
@@ -457,6 +459,7 @@ def _stages(run: Run, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Colu
                 stage.profile,
                 stage.pool or ("default" if fair and stage.ran else None),
                 stage.accumulators,
+                stage.location,
                 stage.kind,
             )
         )
@@ -477,6 +480,7 @@ def _stages(run: Run, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Colu
         "resource_profile",
         "pool",
         "accumulators",
+        "location",
         "kind",
     ]
     return _columns(
@@ -687,9 +691,55 @@ def _sql_executions(run: Run, clock: _Clock) -> Columns:
 
 
 def _operators(run: Run) -> Columns:
-    rows = [(sql_id, *row) for sql_id, plan in sorted(run.operators.items()) for row in plan]
-    names = ["sql_id", "node_id", "parent_id", "name", "detail", "accumulators"]
+    rows = [
+        (
+            sql_id,
+            each.node_id,
+            each.parent_id,
+            each.name,
+            each.detail,
+            each.location,
+            [accumulator_id for accumulator_id, _, _ in each.metrics],
+        )
+        for sql_id, plan in sorted(run.operators.items())
+        for each in plan
+    ]
+    names = ["sql_id", "node_id", "parent_id", "name", "detail", "location", "accumulators"]
     return _columns(names, rows, whole={"sql_id", "node_id", "parent_id"}, real=set())
+
+
+def _operator_metrics(run: Run, stages: list[Stage]) -> Columns:
+    """What each stage attempt added to the metrics of operators.
+
+    A stage's end tells the value of an accumulator by then, over all stages; the one before is taken off.
+    """
+    updates: dict[int, list[tuple[Stage, float]]] = {}
+    reached: dict[int, float] = {}
+    for stage in sorted(stages, key=lambda each: each.end or 0.0):
+        for accumulator_id, value in stage.metric_values.items():
+            added = value - reached.get(accumulator_id, 0.0)
+            if added > 0:
+                reached[accumulator_id] = value
+                updates.setdefault(accumulator_id, []).append((stage, added))
+    rows = [
+        (sql_id, each.node_id, stage.stage_id, stage.attempt, name, unit, added * factor)
+        for sql_id, plan in sorted(run.operators.items())
+        for each in plan
+        for accumulator_id, name, kind in each.metrics
+        for unit, factor in (_METRIC_UNITS.get(kind, (None, 0.0)),)
+        if unit is not None
+        for stage, added in updates.get(accumulator_id, ())
+    ]
+    names = ["sql_id", "node_id", "stage_id", "stage_attempt", "name", "unit", "value"]
+    return _columns(names, rows, whole={"sql_id", "node_id", "stage_id", "stage_attempt"}, real={"value"})
+
+
+_METRIC_UNITS = {
+    "sum": ("count", 1.0),
+    "size": ("bytes", 1.0),
+    "timing": ("ms", 1.0),
+    "nsTiming": ("ms", 1e-6),
+}
 
 
 def _jobs(run: Run, clock: _Clock) -> Columns:
