@@ -33,7 +33,7 @@ CREATE TABLE functions (                      -- one row per function, method, c
     file VARCHAR NOT NULL,                    -- path relative to the source root, '/' separated
     first_line INTEGER NOT NULL,              -- first line of the function, 1-based, without its documentation
     last_line INTEGER NOT NULL,               -- last line of the function, inclusive
-    text_hash VARCHAR NOT NULL,               -- first 10 hex digits of the SHA-256 of documentation and code
+    text_hash VARCHAR NOT NULL,               -- first 6 hex digits of the SHA-256 of documentation and code: what changed between two versions shows in it
     code_chars INTEGER NOT NULL,              -- characters of code
     doc_chars INTEGER NOT NULL,               -- characters of documentation, 0 where there is none
     code_cpu FLOAT,                           -- probability of cpu by the code classifier; NULL where it was not run
@@ -85,7 +85,8 @@ CREATE TABLE runs (                           -- the one application this file d
     duration_ms DOUBLE NOT NULL,              -- start of the application to its end, or to the last event where the log has no end
     complete BOOLEAN NOT NULL,                -- whether the log reaches the end of the application
     scheduler VARCHAR,                        -- FIFO or FAIR
-    properties MAP(VARCHAR, VARCHAR)          -- settings the answers depend on; nothing else of the configuration is kept
+    properties MAP(VARCHAR, VARCHAR),         -- settings the answers depend on; nothing else of the configuration is kept
+    libraries VARCHAR[]                       -- names of the archives on its class path, without .jar: netty-common-4.1.118.Final
 );
 
 CREATE TABLE executors (                      -- one row per executor; the driver is executor 'driver'
