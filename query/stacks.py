@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from indexes import resources
 from query import jfr
 from query.dag import Ints
-from query.frameworks import Framework, Role
+from query.frameworks import Framework, OperatorFrame, Role
 from query.records import objects
 from query.resolve import resolve
 from query.samples import frame_texts
@@ -26,6 +26,7 @@ class StackTable:
     framework: Framework
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
     roles: list[Role | None] = field(default_factory=list)
+    operators: list[OperatorFrame | None] = field(default_factory=list)
     stacks: dict[bytes, int] = field(default_factory=dict)
     truncated: list[bool] = field(default_factory=list)
 
@@ -54,7 +55,24 @@ class StackTable:
         if number is None:
             number = self.frames[key] = len(self.frames)
             self.roles.append(self.framework.annotate(key[0], key[1]))
+            self.operators.append(self.framework.frame_operator(key[0], key[1]))
         return number
+
+    def operator(self, key: bytes) -> tuple[str | None, int | None]:
+        """The kind of operator that a stack's frames name nearest its leaf, and the generated code it is in."""
+        kind: str | None = None
+        weak: str | None = None
+        for frame in _frames(key).tolist():
+            named = self.operators[frame]
+            if named is None:
+                continue
+            if named.weak:
+                weak = weak or named.kind
+                continue
+            kind = kind or named.kind
+            if named.pipeline is not None:
+                return kind, named.pipeline
+        return kind or weak, None
 
 
 def decide(
@@ -98,10 +116,17 @@ def decide(
         nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in resources())
         vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
     connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
-    decided = files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8")
+    vector = ", ".join(
+        f"CASE WHEN delegated.stack_id IS NULL THEN resolved.{name} ELSE {float(name == 'cpu')} END AS {name}"
+        for name in resources()
+    )
+    decided = files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8").format(vector=vector)
+    operators = [table.operator(key) for key in table.stacks]
     cut = {  # noqa: F841
         "stack_id": np.arange(len(lengths), dtype=np.int32),
         "truncated": np.array(table.truncated, dtype=bool),
+        "operator": objects([kind for kind, _ in operators]),
+        "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
     }
     connection.execute(
         f"""
@@ -114,7 +139,9 @@ def decide(
             FROM stack_frames JOIN frames USING (frame_id)
             GROUP BY stack_id
         )
-        SELECT texts.frames, cut.truncated, decided.*
+        SELECT
+            texts.frames, cut.truncated, cut.operator, CASE WHEN cut.pipeline >= 0 THEN cut.pipeline END AS pipeline,
+            decided.*
         FROM decided JOIN texts USING (stack_id) JOIN cut USING (stack_id)
         ORDER BY stack_id
         """

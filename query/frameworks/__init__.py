@@ -6,7 +6,7 @@ group `crystalperf.frameworks`, whose entries name such a value; nothing else of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUP = "crystalperf.frameworks"
 
-Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated", "compute"]
+Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
 
 task         the root of a task: a stack with it works for a task
@@ -33,7 +33,21 @@ wait         parks, sleeps, locks, polls: says that time passes, not on what; ne
 collection   containers and their iterators: the work is that of who uses them; never decides
 generated    code that exists at run time only; what runs it decides
 compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, whoever decides
+process      has another process of the same machine do the work; a thread that waits there waits for its CPU
 """
+
+
+@dataclass(frozen=True)
+class OperatorFrame:
+    """The SQL operator of a frame or of a plan's node.
+
+    `kind` is one word for both sides; `pipeline` numbers the generated code it is in; a `weak` frame counts only
+    where no other of its stack names an operator.
+    """
+
+    kind: str
+    pipeline: int | None = None
+    weak: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,9 @@ class Framework:
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
     replan      what the framework itself would do differently in a changed world, one sentence each
     schedule    the run's properties → the order in which it launches tasks
+    frame_operator  (class name, method) of a frame → the SQL operator it works for, None where it may be any
+    node_operator   the name of a plan's node → the same word
+    titles      what time is called whose kind of operator has no node in the plan
     process     arguments of a recorded JVM (None where the recording lost them) and its file's name
                 → (application id if it says, executor id or 'driver'), None if foreign
     """
@@ -56,6 +73,9 @@ class Framework:
     replan: Callable[[Execution, World], tuple[str, ...]]
     schedule: Callable[[str | None], Schedule]
     process: Callable[[str | None, str], tuple[str | None, str] | None]
+    frame_operator: Callable[[str, str], OperatorFrame | None]
+    node_operator: Callable[[str], OperatorFrame]
+    titles: Mapping[str, str]
 
 
 @cache

@@ -13,6 +13,7 @@ from query.frameworks import Framework, Role
 from query.logfiles import LogFile
 from query.records import RunTables
 from query.replay import Schedule, fair, fifo
+from query.sparklog import operators
 from query.sparklog.run import collect
 from query.sparklog.tables import tables
 
@@ -25,8 +26,8 @@ def parse(log: LogFile) -> RunTables:
     """The tables of a run file that one attempt's event log fills.
 
     runs, executors, sql_executions, operators, operator_metrics, jobs, stages, tasks and import_stats, with the
-    columns of indexes/schema.sql except those that samples and the analysis fill.  Raises InputError, one sentence, where the
-    log cannot be read or holds no event of an application.
+    columns of indexes/schema.sql except those that samples and the analysis fill.  Raises InputError, one sentence,
+    where the log cannot be read or holds no event of an application.
     """
     return tables(collect(log))
 
@@ -77,6 +78,8 @@ _PATTERNS: dict[Role, tuple[str, ...]] = {
         r".*(GeneratedClass|\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
         r".*\.\$Proxy\d",
     ),
+    # The loopback sockets and pipes between a task and its Python worker.
+    "process": (r"org\.apache\.spark\.((api|sql\.execution)\.python\.|SparkEnv\.createPythonWorker)",),
 }
 _ROLES = tuple((role, re.compile("|".join(patterns))) for role, patterns in _PATTERNS.items())
 
@@ -134,4 +137,7 @@ SPARK = Framework(
     sources=sources,
     replan=replan,
     schedule=schedule,
+    frame_operator=operators.of_frame,
+    node_operator=operators.of_node,
+    titles=operators.TITLES,
 )

@@ -11,14 +11,15 @@
 --   deciding_depth  depth of the deciding frame; NULL where none decides
 --   index_name      the index its function is in
 --   symbol          its function
---   (resources)     its vector, one column per resource
+--   (resources)     its vector, one column per resource; all CPU where the thread has another process do the work
 --   skipped         reasons for which frames above it were passed over, in order, without repetition
 WITH judged AS (
     SELECT
         stack_id,
         depth,
         frame_id,
-        coalesce(frames.role, CASE WHEN resolved.symbol IS NULL THEN 'not indexed' END) AS reason
+        frames.role,
+        coalesce(nullif(frames.role, 'process'), CASE WHEN resolved.symbol IS NULL THEN 'not indexed' END) AS reason
     FROM stack_frames
     JOIN frames USING (frame_id)
     LEFT JOIN resolved USING (frame_id)
@@ -42,14 +43,22 @@ reasons AS (
     SELECT stack_id, string_agg(reason, ',' ORDER BY depth) AS skipped
     FROM passed
     GROUP BY stack_id
+),
+delegated AS (
+    SELECT DISTINCT stack_id
+    FROM judged JOIN first USING (stack_id)
+    WHERE judged.role = 'process' AND judged.depth <= first.deciding_depth
 )
 SELECT
     first.stack_id,
     first.deciding_depth,
     reasons.skipped,
-    resolved.* EXCLUDE (frame_id)
+    resolved.index_name,
+    resolved.symbol,
+    {vector}
 FROM first
 LEFT JOIN judged ON judged.stack_id = first.stack_id AND judged.depth = first.deciding_depth
 LEFT JOIN resolved USING (frame_id)
 LEFT JOIN reasons ON reasons.stack_id = first.stack_id
+LEFT JOIN delegated ON delegated.stack_id = first.stack_id
 ORDER BY first.stack_id

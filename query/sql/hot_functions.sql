@@ -11,7 +11,13 @@ SELECT
     regexp_replace(any_value(frames[deciding_depth + 1]), ':\d+$', '') AS function,
     index_name,
     sum(weight_ms) AS time_ms,
-    any_value(COLUMNS(stacks.* EXCLUDE (stack_id, frames, truncated, deciding_depth, index_name, symbol, skipped)))
+    any_value(
+        COLUMNS(
+            stacks.* EXCLUDE (
+                stack_id, frames, truncated, deciding_depth, index_name, symbol, skipped, operator, pipeline
+            )
+        )
+    )
 FROM samples JOIN stacks USING (stack_id)
 WHERE task_id IS NOT NULL AND deciding_depth IS NOT NULL AND time_ms BETWEEN ? AND ?
 GROUP BY symbol, index_name
