@@ -182,7 +182,7 @@ def blocked_times(calls: Sequence[Call]) -> dict[tuple[int, int], Blocked]:
             continue
         begin, end = its["begin"], its["end"]
         first_s = begin.start_s + begin.duration_s
-        inside = calls[bisect_left(starts, first_s) : bisect_left(starts, end.start_s)]
+        inside = list(calls[bisect_left(starts, first_s) : bisect_left(starts, end.start_s)])
         # An event loop may be in its wait for a socket when the call begins; one that outlasts the call is idle.
         for its_calls in by_thread.values():
             before = bisect_left(its_calls, first_s, key=lambda call: call.start_s) - 1

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,9 @@ from lab.measure import (
     shares,
     store,
 )
+from lab.measure_host import Host
 from lab.measure_jvm import Window, choose, recorded_times
+from lab.measure_python import serve
 from query.jfr import INTERVAL_KINDS, Recording
 from query.jfr.model import Intervals, Thread
 
@@ -121,6 +124,17 @@ class TestStrace:
         its = blocked_times(parse_strace(lines))[0, 0]
         assert (its.socket_ms, its.wait_ms) == (pytest.approx(80.0), pytest.approx(20.0))
 
+    def test_an_event_loop_that_waits_already(self) -> None:
+        lines = [
+            "2 1.000000 epoll_wait(5<anon_inode:[eventpoll]>, [], 5, -1) = 1 <0.150000>",
+            "3 1.000000 epoll_wait(6<anon_inode:[eventpoll]>, [], 5, -1) = 1 <9.000000>",
+            f'1 1.100000 access("{MARK}/0/0/begin", F_OK) = -1 <0.000000>',
+            "1 1.100000 futex(0x1, FUTEX_WAIT) = 0 <0.060000>",
+            f'1 1.200000 access("{MARK}/0/0/end", F_OK) = -1 <0.000000>',
+        ]
+        its = blocked_times(parse_strace(lines))[0, 0]  # the loop that outlasts the call is idle
+        assert (its.socket_ms, its.wait_ms) == (pytest.approx(50.0), pytest.approx(10.0))
+
     def test_a_run_that_did_not_end_is_left_out(self) -> None:
         assert blocked_times(parse_strace([f'1 1.0 access("{MARK}/0/0/begin", F_OK) = -1 <0.000010>'])) == {}
 
@@ -184,6 +198,7 @@ class TestRecorder:
     def test_parked_while_a_helper_reads(self) -> None:
         its = recording([(0, 10, "PARK", 0), (2, 8, "SOCKET_READ", 1)])
         assert recorded_times(its, [Window(0, 10_000_000)]) == [Blocked(0.0, 6.0, 4.0)]
+        assert recorded_times(its, [Window(0, 10_000_000, "helper")]) == [Blocked(0.0, 6.0, 0.0)]
 
     def test_the_trace_speaks_where_the_recorder_is_silent(self) -> None:
         run, traced = Run(10, 1, 0, 0), Blocked(9, 0, 0)
@@ -262,6 +277,35 @@ class TestPlaces:
         assert store([(both[1], its, Run(2, 1, 0, 0), 3, "jfr")], frozenset(["kryo"]), table) == 1
         (row,) = read_table(table, Measured)
         assert (row.id, row.label, row.wall_ms) == ("m0001", "cpu", 2.0)
+
+    def test_no_id_is_given_twice(self, tmp_path: Path) -> None:
+        path = tmp_path / "kryo" / "C.java"
+        path.parent.mkdir()
+        path.write_text(JAVA)
+        its = find("kryo", [("C.java", "C.f(int)")], tmp_path)["C.java", "C.f(int)"]
+        table = tmp_path / "measured.tsv"
+        write_table(tmp_path / "measured_readings.tsv", Reading, [Reading("m0006", "J", "cpu", 3, "independent")])
+        store([(its, Shares(0.9, 0.1, 0, 0, 0), Run(1, 1, 0, 0), 3, "jfr")], frozenset(), table)
+        assert [each.id for each in read_table(table, Measured)] == ["m0007"]
+
+    def test_rounding_leaves_no_negative_share(self) -> None:
+        assert all(shares(Run(x, 0, 0, 0), Blocked(x / 3, x / 7, 0)).wait >= 0 for x in range(1, 200))
+
+
+class TestChild:
+    def test_ends_with_its_parent_and_takes_its_own_along(self, tmp_path: Path) -> None:
+        code = """import subprocess
+p = subprocess.Popen(["sleep", "60"])
+print('{"pid": %d}' % p.pid, flush=True)
+p.wait()"""
+        child = serve([sys.executable, "-c", code], Host(tmp_path, "127.0.0.1", None), dict(os.environ))
+        pid = next(child)["pid"]
+        child.close()  # what SIGTERM, through SystemExit, and every other exception do
+        deadline = time.monotonic() + 10
+        with suppress(OSError):  # when it is gone; until it is reaped it is a zombie
+            while "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+                assert time.monotonic() < deadline, "the child's child goes on"
+                time.sleep(0.01)
 
 
 def measured(**changes: object) -> Measured:

@@ -21,8 +21,8 @@ import java.util.stream.*;
 import java.util.zip.*;
 
 /**
- * Real calls of the JDK, Netty, Hadoop, Parquet, commons-io, commons-compress, Kryo, okio and okhttp, measured for
- * measure_jvm.py: java -cp … Measure FOLDER PEER PORTS RUNS ONLY [NUMBERS]. It prints one JSON object a line and asks on
+ * Real calls of the JDK, Netty, Hadoop, Parquet, commons-io, commons-compress, Kryo, okio, okhttp, Lucene and
+ * HttpComponents, measured for measure_jvm.py: java -cp … Measure FOLDER PEER PORTS RUNS ONLY [NUMBERS]. It prints one JSON object a line and asks on
  * standard input for emptied caches (cool) and a synced file system (sync), since both are no work of the call's.
  */
 public final class Measure {
@@ -556,6 +556,10 @@ public final class Measure {
         jdkCpu();
         jdkNet();
         MeasureLibraries.add();
+        MeasureParquet.add();
+        MeasureNetty.add();
+        MeasureHttp.add();
+        MeasureLucene.add();
         int runs = Integer.parseInt(arguments[3]);
         Set<String> numbers = arguments.length > 5 ? Set.of(arguments[5].split(",")) : null;
         for (int number = 0; number < CASES.size(); number++) {

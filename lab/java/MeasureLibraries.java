@@ -1,28 +1,13 @@
 import com.esotericsoftware.kryo.Kryo;
 import com.esotericsoftware.kryo.io.Input;
 import com.esotericsoftware.kryo.io.Output;
-import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.*;
-import io.netty.channel.*;
-import io.netty.channel.embedded.EmbeddedChannel;
-import io.netty.channel.nio.NioEventLoopGroup;
-import io.netty.channel.socket.nio.*;
-import io.netty.handler.codec.*;
-import io.netty.handler.codec.base64.Base64;
-import io.netty.handler.codec.compression.*;
-import io.netty.handler.codec.http.*;
-import io.netty.handler.stream.*;
-import io.netty.util.CharsetUtil;
 import java.io.*;
-import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.*;
-import java.util.concurrent.TimeUnit;
 import okhttp3.*;
 import okio.Buffer;
 import okio.BufferedSink;
@@ -40,22 +25,6 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.*;
 import org.apache.hadoop.io.*;
 import org.apache.hadoop.net.NetUtils;
-import org.apache.parquet.bytes.*;
-import org.apache.parquet.column.ParquetProperties;
-import org.apache.parquet.column.values.bloomfilter.BlockSplitBloomFilter;
-import org.apache.parquet.column.values.delta.DeltaBinaryPackingValuesWriterForLong;
-import org.apache.parquet.column.values.plain.PlainValuesWriter;
-import org.apache.parquet.column.values.rle.RunLengthBitPackingHybridEncoder;
-import org.apache.parquet.example.data.Group;
-import org.apache.parquet.example.data.simple.SimpleGroupFactory;
-import org.apache.parquet.hadoop.ParquetFileReader;
-import org.apache.parquet.hadoop.ParquetReader;
-import org.apache.parquet.hadoop.ParquetWriter;
-import org.apache.parquet.hadoop.example.ExampleParquetWriter;
-import org.apache.parquet.hadoop.example.GroupReadSupport;
-import org.apache.parquet.hadoop.util.HadoopInputFile;
-import org.apache.parquet.schema.MessageType;
-import org.apache.parquet.schema.MessageTypeParser;
 
 /** The calls of libraries other than the JDK. */
 final class MeasureLibraries {
@@ -66,8 +35,6 @@ final class MeasureLibraries {
 
     static void add() throws Exception {
         hadoop();
-        parquet();
-        netty();
         commons();
         others();
     }
@@ -187,105 +154,6 @@ final class MeasureLibraries {
             while (reader.next(key, value)) { }
             return key;
         }
-    }
-
-    // --- Parquet ----------------------------------------------------------------------------------------------------
-
-    private static void parquet(String module, String file, String name, Measure.Workload workload) {
-        Measure.add("parquet", module + "/org/apache/parquet/" + file + ".java", name, workload);
-    }
-
-    private static final String SCHEMA = "message m { required int64 a; required binary b (UTF8); required double c; }";
-
-    private static Path rows(Configuration conf, Path path, int count) throws IOException {
-        MessageType schema = MessageTypeParser.parseMessageType(SCHEMA);
-        SimpleGroupFactory groups = new SimpleGroupFactory(schema);
-        Random chance = new Random(1);
-        try (ParquetWriter<Group> writer = ExampleParquetWriter.builder(path).withConf(conf).withType(schema).build()) {
-            for (int i = 0; i < count; i++) {
-                writer.write(groups.newGroup().append("a", chance.nextLong()).append("b", "text" + chance.nextInt()).append("c", chance.nextDouble()));
-            }
-        }
-        return path;
-    }
-
-    private static void parquet() throws Exception {
-        Configuration conf = new Configuration(false);
-        conf.set("fs.file.impl", LocalFileSystem.class.getName());
-        MessageType schema = MessageTypeParser.parseMessageType(SCHEMA);
-        parquet("parquet-hadoop", "hadoop/ParquetWriter", "ParquetWriter.write", Measure.disk(d -> at(d, "p"), p -> rows(conf, p, 100000)));
-        parquet("parquet-hadoop", "hadoop/ParquetReader", "ParquetReader.read()", Measure.disk(d -> rows(conf, at(d, "p"), 100000), p -> { try (ParquetReader<Group> r = ParquetReader.builder(new GroupReadSupport(), p).withConf(conf).build()) { while (r.read() != null) { } } return null; }));
-        parquet("parquet-hadoop", "hadoop/ParquetFileReader", "ParquetFileReader.open(InputFile)", Measure.disk(d -> { List<Path> all = new ArrayList<>(); for (int i = 0; i < 30; i++) { all.add(rows(conf, at(d, "p" + i), 100)); } return all; }, all -> { for (Path p : all) { ParquetFileReader.open(HadoopInputFile.fromPath(p, conf)).close(); } return null; }));
-        parquet("parquet-hadoop", "hadoop/ParquetFileReader", "ParquetFileReader.readNextRowGroup", Measure.disk(d -> rows(conf, at(d, "p"), 400000), p -> { try (ParquetFileReader r = ParquetFileReader.open(HadoopInputFile.fromPath(p, conf))) { while (r.readNextRowGroup() != null) { } } return null; }));
-        parquet("parquet-hadoop", "hadoop/util/HadoopInputFile", "HadoopInputFile.fromPath", Measure.each(p -> HadoopInputFile.fromPath(at(p), conf)));
-        parquet("parquet-hadoop", "hadoop/util/HadoopInputFile", "HadoopInputFile.newStream", Measure.each(p -> HadoopInputFile.fromPath(at(p), conf).newStream().close()));
-        parquet("parquet-column", "schema/MessageTypeParser", "MessageTypeParser.parseMessageType", Measure.cpu(2000, () -> MessageTypeParser.parseMessageType(SCHEMA)));
-        parquet("parquet-column", "column/values/delta/DeltaBinaryPackingValuesWriterForLong", "DeltaBinaryPackingValuesWriterForLong.writeLong", Measure.cpu(5, () -> { DeltaBinaryPackingValuesWriterForLong w = new DeltaBinaryPackingValuesWriterForLong(4096, 65536, HeapByteBufferAllocator.getInstance()); for (int i = 0; i < 200000; i++) { w.writeLong(i * 3L); } return w.getBytes(); }));
-        parquet("parquet-column", "column/values/plain/PlainValuesWriter", "PlainValuesWriter.writeDouble", Measure.cpu(5, () -> { PlainValuesWriter w = new PlainValuesWriter(4096, 65536, HeapByteBufferAllocator.getInstance()); for (int i = 0; i < 200000; i++) { w.writeDouble(i); } return w.getBytes(); }));
-        parquet("parquet-column", "column/values/rle/RunLengthBitPackingHybridEncoder", "RunLengthBitPackingHybridEncoder.writeInt", Measure.cpu(5, () -> { RunLengthBitPackingHybridEncoder w = new RunLengthBitPackingHybridEncoder(8, 4096, 65536, HeapByteBufferAllocator.getInstance()); for (int i = 0; i < 200000; i++) { w.writeInt(i / 7 % 200); } return w.toBytes(); }));
-        parquet("parquet-column", "column/values/bloomfilter/BlockSplitBloomFilter", "BlockSplitBloomFilter.insertHash", Measure.cpu(5, () -> { BlockSplitBloomFilter f = new BlockSplitBloomFilter(65536); for (int i = 0; i < 300000; i++) { f.insertHash(i * 0x9E3779B97F4A7C15L); } return f; }));
-        parquet("parquet-common", "bytes/BytesUtils", "BytesUtils.writeUnsignedVarInt(int,OutputStream)", Measure.cpu(10, () -> { ByteArrayOutputStream out = new ByteArrayOutputStream(); for (int i = 0; i < 100000; i++) { BytesUtils.writeUnsignedVarInt(i, out); } return out; }));
-        parquet("parquet-common", "bytes/CapacityByteArrayOutputStream", "CapacityByteArrayOutputStream.write(byte[],int,int)", Measure.cpu(20, () -> { CapacityByteArrayOutputStream out = new CapacityByteArrayOutputStream(4096, MIB, HeapByteBufferAllocator.getInstance()); for (int i = 0; i < 2000; i++) { out.write(PROSE, i, 500); } return out; }));
-    }
-
-    // --- Netty ------------------------------------------------------------------------------------------------------
-
-    private static void netty(String module, String file, String name, Measure.Workload workload) {
-        Measure.add("netty", "netty-" + module + "/io/netty/" + file + ".java", name, workload);
-    }
-
-    @ChannelHandler.Sharable
-    private static final class Nothing extends ChannelInboundHandlerAdapter { }
-
-    private static Channel connected(EventLoopGroup group, Measure.Place place, ChannelHandler handler) throws Exception {
-        return new Bootstrap().group(group).channel(NioSocketChannel.class).handler(handler).connect(place.address("lines")).sync().channel();
-    }
-
-    private interface OnGroup { void run(Measure.Place place, EventLoopGroup group) throws Exception; }
-
-    private static Measure.Workload grouped(OnGroup workload) {
-        return place -> {
-            EventLoopGroup group = new NioEventLoopGroup(1);
-            try {
-                workload.run(place, group);
-            } finally {
-                group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
-            }
-        };
-    }
-
-    private static ByteBuf ascii(String text) { return Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII); }
-
-    private static void netty() {
-        byte[] request = ("GET /a?b=c HTTP/1.1\r\nHost: a\r\n" + "X-Some: header\r\n".repeat(10) + "\r\n").getBytes(CharsetUtil.US_ASCII);
-        ChannelHandler nothing = new Nothing();
-        netty("buffer", "buffer/ByteBufUtil", "ByteBufUtil.hexDump(ByteBuf)", Measure.cpu(100, () -> ByteBufUtil.hexDump(Unpooled.wrappedBuffer(PROSE, 0, 10000))));
-        netty("buffer", "buffer/ByteBufUtil", "ByteBufUtil.writeUtf8(ByteBuf,CharSequence)", Measure.cpu(5000, () -> { ByteBuf b = Unpooled.buffer(); ByteBufUtil.writeUtf8(b, "some text é"); return b; }));
-        netty("buffer", "buffer/AbstractByteBuf", "AbstractByteBuf.writeLong", Measure.cpu(10, () -> { ByteBuf b = Unpooled.buffer(); for (int i = 0; i < 50000; i++) { b.writeLong(i); } return b; }));
-        netty("buffer", "buffer/AbstractByteBuf", "AbstractByteBuf.readBytes(byte[])", Measure.cpu(1000, () -> { byte[] to = new byte[10000]; Unpooled.wrappedBuffer(PROSE).readBytes(to); return to; }));
-        netty("buffer", "buffer/PooledByteBufAllocator", "PooledByteBufAllocator.newHeapBuffer", Measure.cpu(20000, () -> PooledByteBufAllocator.DEFAULT.heapBuffer(1000).release()));
-        netty("buffer", "buffer/CompositeByteBuf", "CompositeByteBuf.addComponent(boolean,ByteBuf)", Measure.cpu(2000, () -> Unpooled.compositeBuffer().addComponent(true, ascii("a")).addComponent(true, ascii("b"))));
-        netty("codec", "handler/codec/base64/Base64", "Base64.encode(ByteBuf)", Measure.cpu(5, () -> Base64.encode(Unpooled.wrappedBuffer(PROSE, 0, MIB))));
-        netty("codec", "handler/codec/LineBasedFrameDecoder", "LineBasedFrameDecoder.decode(ChannelHandlerContext,ByteBuf)", Measure.cpu(20, () -> { EmbeddedChannel c = new EmbeddedChannel(new LineBasedFrameDecoder(100)); c.writeInbound(ascii("a line\n".repeat(3000))); return c.releaseInbound(); }));
-        netty("codec", "handler/codec/LengthFieldPrepender", "LengthFieldPrepender.encode", Measure.cpu(200, () -> { EmbeddedChannel c = new EmbeddedChannel(new LengthFieldPrepender(4)); for (int i = 0; i < 50; i++) { c.writeOutbound(ascii("abc")); } return c.releaseOutbound(); }));
-        netty("codec", "handler/codec/compression/JdkZlibEncoder", "JdkZlibEncoder.encode", Measure.cpu(2, () -> { EmbeddedChannel c = new EmbeddedChannel(new JdkZlibEncoder()); c.writeOutbound(Unpooled.wrappedBuffer(PROSE, 0, MIB)); c.finishAndReleaseAll(); return null; }));
-        netty("codec", "handler/codec/compression/Snappy", "Snappy.encode(ByteBuf,ByteBuf,int)", Measure.cpu(20, () -> { ByteBuf b = Unpooled.buffer(); new Snappy().encode(Unpooled.wrappedBuffer(PROSE, 0, 30000), b, 30000); return b; }));
-        netty("codec", "handler/codec/compression/Bzip2Encoder", "Bzip2Encoder.encode", Measure.cpu(1, () -> { EmbeddedChannel c = new EmbeddedChannel(new Bzip2Encoder(1)); c.writeOutbound(Unpooled.wrappedBuffer(PROSE, 0, MIB)); c.finishAndReleaseAll(); return null; }));
-        netty("codec-http", "handler/codec/http/HttpObjectDecoder", "HttpObjectDecoder.decode", Measure.cpu(500, () -> { EmbeddedChannel c = new EmbeddedChannel(new HttpRequestDecoder()); c.writeInbound(Unpooled.wrappedBuffer(request)); return c.releaseInbound(); }));
-        netty("codec-http", "handler/codec/http/HttpObjectEncoder", "HttpObjectEncoder.encode", Measure.cpu(500, () -> { EmbeddedChannel c = new EmbeddedChannel(new HttpResponseEncoder()); c.writeOutbound(new DefaultFullHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK)); return c.releaseOutbound(); }));
-        netty("codec-http", "handler/codec/http/QueryStringDecoder", "QueryStringDecoder.parameters", Measure.cpu(3000, () -> new QueryStringDecoder("/a?b=c&d=e%20f&g=h").parameters()));
-        netty("codec-http", "handler/codec/http/DefaultHttpHeaders", "DefaultHttpHeaders.add(String,Object)", Measure.cpu(3000, () -> new DefaultHttpHeaders().add("A", "b").add("C", "d")));
-        netty("codec-http", "handler/codec/http/cookie/ServerCookieDecoder", "ServerCookieDecoder.decode(String)", Measure.cpu(5000, () -> io.netty.handler.codec.http.cookie.ServerCookieDecoder.LAX.decode("a=b; c=d; e=f")));
-        netty("common", "util/internal/StringUtil", "StringUtil.escapeCsv(CharSequence)", Measure.cpu(20000, () -> io.netty.util.internal.StringUtil.escapeCsv("a,\"b\",c")));
-        netty("common", "util/AsciiString", "AsciiString.hashCode()", Measure.cpu(50000, () -> new io.netty.util.AsciiString("Content-Length").hashCode()));
-        netty("transport", "bootstrap/Bootstrap", "Bootstrap.connect(SocketAddress)", grouped((p, g) -> { Bootstrap b = new Bootstrap().group(g).channel(NioSocketChannel.class).handler(nothing); p.time(() -> { for (int i = 0; i < 5; i++) { b.connect(p.address("lines")).sync().channel().close(); } return null; }); }));
-        netty("transport", "bootstrap/AbstractBootstrap", "AbstractBootstrap.bind(SocketAddress)", grouped((p, g) -> { ServerBootstrap b = new ServerBootstrap().group(g).channel(NioServerSocketChannel.class).childHandler(nothing); p.time(() -> b.bind(new InetSocketAddress(0)).sync().channel().close()); }));
-        netty("transport", "channel/AbstractChannel", "AbstractChannel.writeAndFlush(Object)", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
-        netty("transport", "channel/nio/AbstractNioByteChannel", "AbstractNioByteChannel.doWrite", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
-        netty("transport", "channel/socket/nio/NioSocketChannel", "NioSocketChannel.doConnect", grouped((p, g) -> p.time(() -> { for (int i = 0; i < 5; i++) { connected(g, p, nothing).close(); } return null; })));
-        netty("transport", "channel/DefaultFileRegion", "DefaultFileRegion.transferTo", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); try (FileOutputStream out = new FileOutputStream(path + ".n")) { DefaultFileRegion region = new DefaultFileRegion(path.toFile(), 0, BIG); place.time(() -> { for (long at = 0; at < BIG; ) { at += region.transferTo(out.getChannel(), at); } return null; }); region.release(); } });
-        netty("handler", "handler/stream/ChunkedFile", "ChunkedFile.readChunk(ByteBufAllocator)", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); ChunkedFile file = new ChunkedFile(path.toFile(), 65536); place.time(() -> { while (!file.isEndOfInput()) { file.readChunk(UnpooledByteBufAllocator.DEFAULT).release(); } return null; }); file.close(); });
-        netty("handler", "handler/stream/ChunkedNioFile", "ChunkedNioFile.readChunk(ByteBufAllocator)", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); ChunkedNioFile file = new ChunkedNioFile(path.toFile(), 65536); place.time(() -> { while (!file.isEndOfInput()) { file.readChunk(UnpooledByteBufAllocator.DEFAULT).release(); } return null; }); file.close(); });
     }
 
     // --- commons-io and commons-compress ----------------------------------------------------------------------------
