@@ -139,13 +139,15 @@ def debug(run_text: str, scope: str, *, as_json: bool) -> int:
     return 0
 
 
-def predict(run_text: str, settings: Sequence[str], recorded: Sequence[str], scope: str, *, as_json: bool) -> int:
+def predict(
+    run_text: str, settings: Sequence[str], recorded: Sequence[str], scope: str, *, replan: bool, as_json: bool
+) -> int:
     """The runtime of a scope in a changed world, or in each of several; 1 where nothing can be answered."""
     run = find_run(run_text)
     with progress() as step:
         step("replaying the run")
         try:
-            answer = run.predict(settings, recorded=recorded, scope=scope)
+            answer = run.predict(settings, recorded=recorded, scope=scope, replan=replan)
         except NoAnswerError as error:
             answer = _refusal(run, settings, scope, error)
     points = answer.points if isinstance(answer, Sweep) else (answer,)

@@ -191,6 +191,13 @@ def predict(
         ),
     ] = [],  # noqa: B006
     scope: Scope = "all",
+    replan: Annotated[
+        bool,
+        typer.Option(
+            "--replan/--no-replan",
+            help="whether tasks are cut anew as the framework would for other slots, or stay as recorded (the paper)",
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> int:
     """predict the runtime with other resources
@@ -201,7 +208,7 @@ def predict(
     """
     from cli.answering import predict as answer
 
-    return answer(run, settings, recorded, scope, as_json=as_json)
+    return answer(run, settings, recorded, scope, replan=replan, as_json=as_json)
 
 
 @app.command()

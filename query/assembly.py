@@ -43,12 +43,13 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One recording placed in the run: its rows of `samples`, with tasks where threads worked for one."""
+    """One recording placed in the run: its rows of `samples`, with tasks where threads worked for one, and `loads`."""
 
     executor_id: str | None
     clock_offset_ms: float
     pid: int | None
     rows: Columns
+    loads: Columns
 
 
 def profile_inputs(
@@ -218,6 +219,7 @@ def assemble(
         decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)], stand_ins)
         for one in placed:
             insert(connection, "samples", one.rows)
+            insert(connection, "loads", one.loads)
         for name, columns in tables.items():
             if name not in ("runs", "tasks", "stages", "import_stats"):
                 insert(connection, name, columns)
@@ -303,7 +305,21 @@ def _place(
         "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
         "task_id": task_id,
     }
-    return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows)
+    loads = _loads(recording, executor_id, shift - float(run["started_at_ms"][0]))
+    return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows, loads)
+
+
+def _loads(recording: jfr.Recording, executor_id: str, shift_ms: float) -> Columns:
+    """What the recording measured of its whole process' CPU time, where it also says of how many processors."""
+    load, processors = recording.process_load, recording.processors
+    count = len(load) if processors else 0
+    return {
+        "executor_id": objects([executor_id] * count),
+        "time_ms": load.time_ns[:count] / 1e6 + shift_ms,
+        "cpu_cores": (load.user + load.system)[:count].astype(np.float64) * processors,
+        "machine_cores": load.machine[:count].astype(np.float64) * processors,
+        "processors": np.full(count, processors, dtype=np.int64),
+    }
 
 
 def _seen(time: ThreadTime, start_ms: Floats, in_task: NDArray[np.bool_], known: NDArray[np.bool_]) -> Seen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -17,6 +17,7 @@ from query.critical import fill
 from query.dag import Dag, Floats, Ints, Stage, Tasks
 from query.replay import Slots
 from query.samples import ON_CPU, TIMED_KINDS
+from query.sharing import CpuUse, Loads, cpu_use
 from query.world import Resources
 
 SCOPES = "all, sql:ID, job:ID or START..END (ms since application start)"
@@ -33,16 +34,19 @@ class Scope:
 
 @dataclass(frozen=True)
 class Volumes:
-    """Bytes that the framework logged per task, aligned with the tasks; 0 where it logged none."""
+    """What the framework logged per task, aligned with the tasks; 0 where it logged nothing.  Bytes unless named ms."""
 
     input: Ints
     remote: Ints
+    local: Ints
     shuffle_write: Ints
     output: Ints
     spill_memory: Ints
     spill_disk: Ints
     peak_memory: Ints
     gc_ms: Floats
+    on_cpu_ms: Floats
+    overhead_ms: Floats
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class Execution:
     dag: Dag
     tasks: Tasks
     volumes: Volumes
+    cpu_use: CpuUse
     slots: Slots
     hosts: tuple[str, ...]
     driver: DriverTime
@@ -99,11 +104,15 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
     stages, tasks, volumes = _stages_and_tasks(connection, stretch, executors, hosts)
     run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
     assert run is not None
+    use = _cpu_use(connection, executors, tasks, volumes)
+    per_slot = use.cores / np.maximum(np.bincount(slots.executor, minlength=len(use.cores)), 1)
+    slots = replace(slots, cpu_cores=per_slot[slots.executor])
     return Execution(
         scope=stretch,
         dag=dag.build(stages, tasks, stretch.start_ms, stretch.end_ms, len(slots)),
         tasks=tasks,
         volumes=volumes,
+        cpu_use=use,
         slots=slots,
         hosts=tuple(hosts),
         driver=_driver(connection, stretch),
@@ -189,6 +198,7 @@ def _slots(
         host=np.array(host_of, dtype=np.int64),
         available_ms=np.array(added_ms, dtype=np.float64),
         until_ms=np.array(until_ms, dtype=np.float64),
+        cpu_cores=np.full(len(executor), np.inf),
     )
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
 
@@ -214,10 +224,14 @@ def _stages_and_tasks(
         SELECT
             task_id, stage_id, stage_attempt, executor_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
             coalesce(input_bytes, 0) AS input_bytes, coalesce(shuffle_remote_bytes, 0) AS shuffle_remote_bytes,
+            coalesce(shuffle_local_bytes, 0) AS shuffle_local_bytes,
             coalesce(shuffle_write_bytes, 0) AS shuffle_write_bytes, coalesce(output_bytes, 0) AS output_bytes,
             coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,
             coalesce(spill_disk_bytes, 0) AS spill_disk_bytes,
-            coalesce(peak_memory_bytes, 0) AS peak_memory_bytes, coalesce(gc_ms, 0) AS gc_ms
+            coalesce(peak_memory_bytes, 0) AS peak_memory_bytes, coalesce(gc_ms, 0) AS gc_ms,
+            coalesce(run_cpu_ms, 0) + coalesce(deserialize_cpu_ms, 0) + coalesce(gc_ms, 0) AS on_cpu_ms,
+            coalesce(scheduler_delay_ms, 0) + coalesce(deserialize_ms, 0) + coalesce(result_serialize_ms, 0)
+                + coalesce(getting_result_ms, 0) AS overhead_ms
         FROM tasks
         WHERE finish_ms > ? AND launch_ms < ?
         ORDER BY launch_ms, task_id
@@ -282,14 +296,31 @@ def _stages_and_tasks(
     volumes = Volumes(
         input=volume("input"),
         remote=volume("shuffle_remote"),
+        local=volume("shuffle_local"),
         shuffle_write=volume("shuffle_write"),
         output=volume("output"),
         spill_memory=volume("spill_memory"),
         spill_disk=volume("spill_disk"),
         peak_memory=volume("peak_memory"),
         gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
+        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole) * kept,
+        overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
     )
     return stages, tasks, volumes
+
+
+def _cpu_use(
+    connection: duckdb.DuckDBPyConnection, executors: dict[str, int], tasks: Tasks, volumes: Volumes
+) -> CpuUse:
+    """What the executors' processes used, by the loads that recordings measured."""
+    columns = connection.execute("SELECT executor_id, time_ms, cpu_cores FROM loads ORDER BY time_ms").fetchnumpy()
+    loads = Loads(
+        np.array([executors.get(name, -1) for name in columns["executor_id"].tolist()], dtype=np.int64),
+        np.asarray(columns["time_ms"], dtype=np.float64),
+        np.asarray(columns["cpu_cores"], dtype=np.float64),
+    )
+    cpu = tasks.parts_ms[:, resources().index("cpu")]
+    return cpu_use(loads, tasks.executor, tasks.launch_ms, tasks.finish_ms, volumes.on_cpu_ms, cpu, len(executors))
 
 
 def sampled_sums() -> str:

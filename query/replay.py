@@ -22,12 +22,17 @@ class NoExecutorLeftError(NoAnswerError):
 
 @dataclass(frozen=True)
 class Slots:
-    """Where tasks can run.  Arrays of one length, a row per slot; `available_ms` is when its executor registered."""
+    """Where tasks can run.  Arrays of one length, a row per slot.
+
+    `available_ms` is when its executor registered, `until_ms` when it was lost; `cpu_cores` is the CPU that the slot
+    brings to its executor, infinite where the run knows no limit.
+    """
 
     executor: Ints
     host: Ints
     available_ms: Floats
     until_ms: Floats
+    cpu_cores: Floats
 
     def __len__(self) -> int:
         return len(self.executor)

@@ -77,11 +77,13 @@ class Run:
         *,
         recorded: Sequence[str] = (),
         scope: str = "all",
+        replan: bool = True,
         **changes: object,
     ) -> Prediction | Sweep:
         """The runtime under changed resources: `predict(["cores=2x"])` or `predict(cores="2x")` (paper §5).
 
-        Several settings are one changed world; a list (`cores=2,4,8`) gives a Sweep.
+        Several settings are one changed world; a list (`cores=2,4,8`) gives a Sweep.  `replan` is whether tasks are
+        cut anew as the framework would for other slots, or stay as recorded (the paper).
         """
         texts = [*settings, *(f"{key}={value}" for key, value in changes.items())]
         if not texts:
@@ -94,7 +96,7 @@ class Run:
         several = combinations(wanted)
         for chosen in several:
             try:
-                points.append(predict(execution, changed_world(chosen, known), framework))
+                points.append(predict(execution, changed_world(chosen, known), framework, replans=replan))
             except NoAnswerError as error:
                 if len(several) == 1:
                     raise

@@ -7,7 +7,6 @@ with the same voice.  So a straggler that runs alone at the end decides alone wh
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from query.dag import Floats, Tasks
 
@@ -38,25 +37,3 @@ class Timeline:
         columns = [np.interp(edges, self.moments, column) for column in self.integral.T]
         parts: Floats = np.maximum(np.array([column[1] - column[0] for column in columns]), 0.0)
         return parts
-
-
-def company(host: NDArray[np.int64], start_ms: Floats, end_ms: Floats, share: Floats) -> Floats:
-    """How many tasks share a device of its host with each task on average, the task itself counted as one.
-
-    `share` is the part of each task's time on that device.  Two tasks that are on it all the time give 2 each;
-    a task whose neighbours never touch it gives 1.
-    """
-    result = np.ones(len(host))
-    for each in np.unique(host):
-        mine = np.flatnonzero(host == each)
-        moments = np.concatenate([start_ms[mine], end_ms[mine]])
-        changes = np.concatenate([share[mine], -share[mine]])
-        order = np.argsort(moments, kind="stable")
-        moments, level = moments[order], np.cumsum(changes[order])
-        integral = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(moments))])
-        length = end_ms[mine] - start_ms[mine]
-        total = np.interp(end_ms[mine], moments, integral) - np.interp(start_ms[mine], moments, integral)
-        lasting = length > 0
-        others = total[lasting] / length[lasting] - share[mine][lasting]
-        result[mine[lasting]] = 1.0 + np.maximum(others, 0.0)
-    return result

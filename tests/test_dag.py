@@ -11,7 +11,8 @@ import pytest
 from query.critical import bottleneck, critical_path
 from query.dag import Dag, Stage, Tasks, build
 from query.replay import Slots, fair, fifo, replay
-from query.timeline import Timeline, company
+from query.sharing import company
+from query.timeline import Timeline
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 
@@ -35,7 +36,8 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
 
 def slots(count: int, executors: int = 1) -> Slots:
     executor = np.repeat(np.arange(executors), count)
-    return Slots(executor, executor, np.zeros(len(executor)), np.full(len(executor), np.inf))
+    endless = np.full(len(executor), np.inf)
+    return Slots(executor, executor, np.zeros(len(executor)), endless, endless)
 
 
 def path_of(dag: Dag, tasks: Tasks) -> list[str]:
@@ -176,6 +178,6 @@ def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
 def test_a_slot_is_used_only_while_its_executor_lives() -> None:
     tasks = tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=3)
-    pool = Slots(np.array([0, 1]), np.array([0, 1]), np.array([0.0, 5.0]), np.array([10.0, np.inf]))
+    pool = Slots(np.array([0, 1]), np.array([0, 1]), np.array([0.0, 5.0]), np.array([10.0, np.inf]), np.full(2, np.inf))
     played = replay(dag, tasks, tasks.duration_ms, pool)
     assert sorted(zip(played.slot.tolist(), played.launch_ms.tolist(), strict=True)) == [(0, 0.0), (1, 5.0), (1, 15.0)]

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from indexes.errors import NoAnswerError, SettingError
+from query.bandwidth import Buffering, scale_io
 from query.dag import Stage, Tasks, build
 from query.execution import DriverTime, Execution, Scope, Volumes
 from query.frameworks.spark import SPARK
-from query.predict import Buffering, predict, scale_io, sequential_limits, with_memory
+from query.memory import with_memory
+from query.parallelism import sequential_limits
+from query.predict import predict
 from query.replay import Slots
+from query.sharing import CpuUse
 from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
 
 GIB = float(2**30)
@@ -39,8 +43,9 @@ def execution(
         scope=Scope("all", 0, end),
         dag=build([whole], tasks, 0, end, len(pool)),
         tasks=tasks,
-        volumes=Volumes(zero, zero, zero, zero, zero, zero, zero, np.zeros(len(rows))),
-        slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf)),
+        volumes=Volumes(*[zero] * 8, *[np.zeros(len(rows))] * 3),
+        cpu_use=CpuUse(np.zeros(len(rows)), np.full(executors, np.inf)),
+        slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf)),
         hosts=("a",) * executors,
         driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
         recorded=Resources(executors=executors, cores=cores, memory=memory),

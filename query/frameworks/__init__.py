@@ -51,13 +51,21 @@ class OperatorFrame:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """A run as its framework would plan it in a changed world, and what was assumed, a sentence each."""
+
+    execution: Execution
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Framework:
     """The functions by which CrystalPerf knows a framework.
 
     parse       a log (query.logfiles) → the run tables it can fill, by name, columns as in indexes/schema.sql
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
-    replan      what the framework itself would do differently in a changed world, one sentence each
+    replan      the run, a changed world, whether to → the run as the framework itself would plan it there
     schedule    the run's properties → the order in which it launches tasks
     frame_operator  (class name, method) of a frame → the SQL operator it works for, None where it may be any
     node_operator   the name of a plan's node → the same word
@@ -70,7 +78,7 @@ class Framework:
     parse: Callable[[LogFile], RunTables]
     annotate: Callable[[str, str], Role | None]
     sources: Callable[[str | None], tuple[str, ...]]
-    replan: Callable[[Execution, World], tuple[str, ...]]
+    replan: Callable[[Execution, World, bool], Planned]
     schedule: Callable[[str | None], Schedule]
     process: Callable[[str | None, str], tuple[str | None, str] | None]
     frame_operator: Callable[[str, str], OperatorFrame | None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from query.frameworks import Framework, Role
+from query.frameworks import Framework, Planned, Role
 from query.logfiles import LogFile
 from query.records import RunTables
 from query.replay import Schedule, fair, fifo
@@ -117,11 +117,25 @@ def sources(version: str | None) -> tuple[str, ...]:
     return (f"spark-{version}",) if version else ()
 
 
-def replan(execution: Execution, world: World) -> tuple[str, ...]:
-    """What Spark would plan differently in a changed world and this prediction does not."""
+def replan(execution: Execution, world: World, wanted: bool) -> Planned:
+    """The run with the tasks that Spark would cut for other slots; as recorded where that is not wanted."""
     if world.ratio("cores") == 1 and world.ratio("executors") == 1:
-        return ()
-    return ("Spark may cut its input and its shuffles into other partitions for other cores; here they stay",)
+        return Planned(execution)
+    if not wanted:
+        return Planned(execution, ("stages keep their recorded tasks, though Spark might cut others for other slots",))
+    from query.sparklog.partitions import recut
+
+    planned, changed = recut(execution, world)
+    if not changed:
+        return Planned(execution, ("Spark would cut the same tasks for these slots",))
+    return Planned(
+        planned,
+        (
+            f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for these slots"
+            f" ({len(execution.tasks)} tasks become {len(planned.tasks)}), which share its work in the recorded order"
+            " (--no-replan keeps the tasks)",
+        ),
+    )
 
 
 def schedule(scheduler: str | None) -> Schedule:

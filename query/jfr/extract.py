@@ -12,7 +12,7 @@ from .chunk import CONSTANT_POOL, RawChunk, Walk, event_body
 from .events import Columns, decode, epoch_ns, span_ns, within
 from .merge import ASYNC_PROFILER_EVENT, Merged
 from .metadata import Types
-from .model import I32, I64, U8, Bool, Intervals, Jvm, ProblemLog, Samples, ThreadCpuLoad
+from .model import I32, I64, U8, Bool, Intervals, Jvm, ProblemLog, ProcessLoad, Samples, ThreadCpuLoad
 from .pools import read_pools
 
 BATCH_EVENTS = 1 << 18
@@ -64,6 +64,8 @@ INTERVAL_EVENTS = {
 INTERVAL_FIELDS = {"startTime", "duration", "eventThread", "stackTrace", "gcId", "sumOfPauses", "safepoint"}
 SCALAR_EVENTS = {
     "jdk.ThreadCPULoad": {"startTime", "eventThread", "user", "system"},
+    "jdk.CPULoad": {"startTime", "jvmUser", "jvmSystem", "machineTotal"},
+    "jdk.CPUInformation": {"hwThreads"},
     "jdk.ActiveSetting": {"id", "name", "value"},
     "jdk.JVMInformation": {"jvmName", "jvmVersion", "jvmArguments", "javaArguments", "jvmStartTime", "pid"},
     "jdk.InitialSystemProperty": {"key", "value"},
@@ -300,6 +302,14 @@ class ChunkReader:
             thread = self._threads(columns.integer("eventThread"))
             user, system = columns.real("user"), columns.real("system")
             self.merged.cpu_load.append(ThreadCpuLoad(time_ns[keep], thread[keep], user[keep], system[keep]))
+        for columns in scalars["jdk.CPULoad"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.CPULoad")
+            shares = [columns.real(name)[keep] for name in ("jvmUser", "jvmSystem", "machineTotal")]
+            self.merged.process_load.append(ProcessLoad(time_ns[keep], *shares))
+        for columns in scalars["jdk.CPUInformation"]:
+            threads = columns.integer("hwThreads")
+            self.merged.processors = max([self.merged.processors, *threads[within(threads, 1, 1 << 16)].tolist()])
         for columns in scalars["jdk.ActiveSetting"]:
             ids = columns.integer("id").tolist()
             for type_id, key, value in zip(

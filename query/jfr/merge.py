@@ -20,6 +20,7 @@ from .model import (
     Intervals,
     Jvm,
     ProblemLog,
+    ProcessLoad,
     Recording,
     Samples,
     Stacks,
@@ -202,6 +203,8 @@ class Merged:
     # Intervals with their collection's id (-1 for others) and whether they are jdk.GarbageCollection.
     intervals: list[tuple[Intervals, I64, Bool]] = field(default_factory=list)
     cpu_load: list[ThreadCpuLoad] = field(default_factory=list)
+    process_load: list[ProcessLoad] = field(default_factory=list)
+    processors: int = 0
     states: dict[str, int] = field(default_factory=lambda: {"": 0})
     details: dict[str, int] = field(default_factory=lambda: {"": 0})
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -240,6 +243,8 @@ class Merged:
             self._samples(),
             self._intervals(),
             self._cpu_load(),
+            self._process_load(),
+            self.processors,
             self.settings,
             periods_ns(self.settings),
             self.event_counts,
@@ -292,6 +297,16 @@ class Merged:
             _joined([part.user for part in parts], np.float32)[order],
             _joined([part.system for part in parts], np.float32)[order],
         )
+
+    def _process_load(self) -> ProcessLoad:
+        parts = self.process_load
+        time_ns = _joined([part.time_ns for part in parts], np.int64)
+        order = np.argsort(time_ns, kind="stable")
+        columns = [
+            _joined([getattr(part, name) for part in parts], np.float32)[order]
+            for name in ("user", "system", "machine")
+        ]
+        return ProcessLoad(time_ns[order], *columns)
 
 
 ASYNC_PROFILER_EVENT = ("jdk.ActiveRecording", "event")

@@ -222,11 +222,26 @@ class ThreadCpuLoad:
 
 
 @dataclass(frozen=True)
+class ProcessLoad:
+    """jdk.CPULoad sorted by time: shares (0 to 1 of all processors of the machine) since the last such event."""
+
+    time_ns: I64
+    user: F32
+    system: F32
+    machine: F32
+    """All processes of the machine."""
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
 class Recording:
     """A whole recording.
 
     `settings` maps (event type, setting) to the text in jdk.ActiveSetting, the last one where it changed.
     `periods_ns` maps the name of a sample kind to its sampling period where the settings tell it.
+    `processors` is the number of hardware threads of the machine, 0 where the recording does not say.
     `event_counts` counts every event by type, also those that are not decoded.
     """
 
@@ -238,6 +253,8 @@ class Recording:
     samples: Samples
     intervals: Intervals
     cpu_load: ThreadCpuLoad
+    process_load: ProcessLoad
+    processors: int
     settings: dict[tuple[str, str], str]
     periods_ns: dict[str, int]
     event_counts: dict[str, int]

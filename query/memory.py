@@ -1,0 +1,80 @@
+"""Memory as a reversed roofline (paper §5): flat above what the run needs, transfers below it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from indexes import resources
+from indexes.errors import NoAnswerError
+from query.bandwidth import BUFFERING
+from query.dag import Floats
+from query.execution import Execution
+from query.world import World
+
+HEAP_RESERVED_BYTES = 300 * 2**20
+"""Spark keeps this much of the heap for itself (UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES)."""
+
+
+class BoundedError(NoAnswerError):
+    """No figure, but a bound: the runtime is at least `low` or at most `high` times the recorded one."""
+
+    def __init__(self, reason: str, *, low: float | None = None, high: float | None = None) -> None:
+        super().__init__(reason)
+        self.low, self.high = low, high
+
+
+def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
+    """Task parts with the transfers that less memory adds or more memory saves, and what was assumed.
+
+    The roofline is flat above the turning point: the execution memory that the slots of an executor hold at their
+    peak.  Below it every missing byte is written and read again at disk speed (§5, ours for the seconds).  Raises
+    NoAnswerError where the run does not tell how much it needed.
+    """
+    ratio, tasks, volumes = world.ratio("memory"), execution.tasks, execution.volumes
+    if ratio == 1:
+        return tasks.parts_ms, []
+    disk = resources().index("disk")
+    spilled = bool(volumes.spill_memory.any())
+    busy = float(tasks.duration_ms.sum()) or 1.0
+    gc = float(volumes.gc_ms.sum()) / busy
+    if ratio > 1 and not spilled:
+        if gc > 0.1:
+            raise BoundedError(
+                f"memory: {gc:.0%} of task time went to garbage collection, which more memory would shorten by an"
+                " amount this run does not tell",
+                high=1.0,
+            )
+        return tasks.parts_ms, [
+            f"nothing was spilled and {gc:.0%} of task time was garbage collection: memory sufficed"
+        ]
+    memory = execution.recorded.memory
+    if memory is None:
+        raise NoAnswerError("memory: the run does not tell how much each executor had; add --recorded memory=…")
+    fraction = float(execution.properties.get("spark.memory.fraction", "0.6"))
+    usable = [max(size - HEAP_RESERVED_BYTES, 0.0) * fraction for size in (memory, memory * ratio)]
+    if memory * ratio < 1.5 * HEAP_RESERVED_BYTES:
+        raise NoAnswerError(f"memory: {memory * ratio / 2**20:.0f} MiB is less than Spark starts with (450 MiB)")
+    if not volumes.peak_memory.any() and not spilled:
+        raise BoundedError("memory: nothing in the run tells how much of its memory it needed", low=1.0)
+    per_slot = [size / max(execution.recorded.cores or 1, 1) for size in usable]
+    # A task that spilled lacked what it spilled, and every byte its slot gains or loses is one less or more of it;
+    # one that did not spill lacks what of its peak no longer fits.
+    missing = np.where(
+        volumes.spill_memory > 0,
+        np.maximum(volumes.spill_memory - (per_slot[1] - per_slot[0]), 0.0),
+        np.maximum(volumes.peak_memory - per_slot[1], 0.0),
+    )
+    # On disk the data are as small as the spills were.
+    squeeze = volumes.spill_disk.sum() / volumes.spill_memory.sum() if spilled else 0.5
+    rate = execution.recorded.disk or BUFFERING["disk"].rate_bps
+    change_ms = (missing - volumes.spill_memory) * squeeze * 2 / rate * 1e3
+    parts = tasks.parts_ms.copy()
+    saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])
+    parts[:, disk] += np.maximum(change_ms, 0.0) - saved
+    if ratio < 1 and not missing.any():
+        return parts, [
+            "every task's peak memory still fits, so less memory changes nothing; cached blocks are not counted"
+        ]
+    return parts, [
+        f"missing memory is written and read once at {rate / 1e6:.0f} MB/s; garbage collection is not modelled"
+    ]
