@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -166,7 +166,7 @@ def peers() -> Iterator[dict[str, int]]:
             process.kill()
 
 
-def serve(command: Sequence[str], host: Host, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
+def serve(command: Sequence[str], host: Host, environment: dict[str, str]) -> Generator[dict[str, Any], None, None]:
     """Run a child, do what it asks, and pass on what it tells; raises SettingError where it ends before it is done.
 
     Whatever ends this, the child ends with it, and what strace traces: the group is killed.

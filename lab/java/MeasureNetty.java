@@ -196,7 +196,6 @@ final class MeasureNetty {
         netty("codec-http2", "handler/codec/http2/DefaultHttp2HeadersEncoder", "DefaultHttp2HeadersEncoder.encodeHeaders", Measure.cpu(500, () -> { ByteBuf b = Unpooled.buffer(); new io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder().encodeHeaders(3, new io.netty.handler.codec.http2.DefaultHttp2Headers().add("some-name", "some value").add("other", "x"), b); return b; }));
         String unix = "channel/unix/FileDescriptor";
         netty("transport-native-unix-common", unix, "FileDescriptor.from(String)", native_(Measure.each(f -> io.netty.channel.unix.FileDescriptor.from(f.toString()).close())));
-        netty("transport-native-unix-common", unix, "FileDescriptor.read", native_(Measure.disk(Measure::big, f -> { io.netty.channel.unix.FileDescriptor d = io.netty.channel.unix.FileDescriptor.from(f.toString()); ByteBuffer b = ByteBuffer.allocateDirect(Measure.MIB); while (d.read(b, 0, Measure.MIB) > 0) { } d.close(); return null; })));
         netty("transport-native-unix-common", unix, "FileDescriptor.write", native_(Measure.disk(d -> java.nio.file.Files.createFile(d.resolve("n")), f -> { io.netty.channel.unix.FileDescriptor d = io.netty.channel.unix.FileDescriptor.from(f.toString()); ByteBuffer b = ByteBuffer.allocateDirect(Measure.MIB); for (int i = 0; i < 32; i++) { d.write(b, 0, Measure.MIB); } d.close(); return null; })));
     }
 }
