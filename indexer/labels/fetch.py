@@ -94,6 +94,8 @@ def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         # The tested interpreter's wheel, whatever interpreter runs this: a wheel may leave files out for others.
         pip += ["--python-version=3.11", f"--dest={downloads}", f"{package}=={library.version}"]
+        if library.platform:
+            pip.append(f"--platform={library.platform}")
         _call(pip, "pip", work)
         for wheel in sorted(downloads.glob("*.whl")):
             _unzip(wheel, target, "", library)

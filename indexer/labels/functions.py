@@ -22,7 +22,7 @@ _GENERATED = re.compile(
     re.IGNORECASE,
 )
 _NOT_IN_NAMES = frozenset('{};"\n\t')
-_HEAD_BYTES = 3000
+HEAD_BYTES = 3000
 """How far into a file its notice of being generated is looked for."""
 
 
@@ -73,7 +73,7 @@ def functions_of(library: Library, folder: Path, files: Iterable[str] | None = N
         (name, LANGUAGES[PurePosixPath(name).suffix], text)
         for name in names
         if (text := (root / name).read_bytes())
-        and (files is not None or is_handwritten(name, text[:_HEAD_BYTES].decode("utf-8", "replace")))
+        and (files is not None or is_handwritten(name, text[:HEAD_BYTES].decode("utf-8", "replace")))
     )
     for parsed in parse_files(sources):
         yield from _located(library, parsed, source_lines(root / parsed.file))

@@ -42,8 +42,11 @@ class Library:
     licence: str
     language: str
     set: str  # train, dev-spark, dev-flink or dev-tensorflow
+    draw: int = 1  # of set train: the draw (sample.py) its functions were chosen in
+    part: str = ""  # of the second draw: what it is drawn together with, if not with all of its language
     maven: tuple[str, ...] = ()  # group:artifact
     pypi: tuple[str, ...] = ()
+    platform: str = ""  # of pypi: the wheel of this platform, whatever machine fetches it
     debian_source: tuple[str, ...] = ()
     debian_binary: tuple[str, ...] = ()
     archive: str = ""  # of debian_binary: the zip inside the package that holds the sources

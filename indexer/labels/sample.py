@@ -1,37 +1,51 @@
-"""Choose the functions to read: python -m indexer.labels.sample DIR OUT [--seed N].
+"""Choose the functions to read: python -m indexer.labels.sample DIR OUT [--draw 1|2] [--seed N].
 
 Hints (words in code, names and paths) choose what is read, so that rare classes are met often enough; a label comes
 from reading alone. OUT gets candidates.tsv (where each function is) and batches/ (what annotators read).
+
+Draw 1 is the training set of low-level libraries and the development sets. Draw 2 adds functions of distributed
+systems (`draw = 2` in libraries.toml) to the training set, without any text that is labelled or measured already.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.labels.functions import Located, functions_of
-from indexer.labels.libraries import Library, libraries
+from indexer.labels.functions import HEAD_BYTES, Located, functions_of, is_handwritten
+from indexer.labels.libraries import Library, libraries, source_files
 from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexer.labels.tables import SETS, Measured, committed, read_labels, read_table
 from indexes.errors import CrystalPerfError
 
 TRAINING_SIZES = {"scala": 1200, "java": 2400, "python": 1320, "cpp": 480}
 """Functions to read for training, by language of the library; multiples of BATCH_SIZE."""
 
+SECOND_SIZES = {"torch": 300, "python-training": 900, "python": 1020, "scala": 600, "java": 2280, "cpp": 300}
+"""Functions to read in the second draw, by part: a library's `part` or else its language; in order of the batches."""
+
 DEVELOPMENT_SIZE = 180
 TRAINING_SHARES = {"disk2": 0.26, "disk1": 0.12, "net2": 0.25, "net1": 0.12, "other": 0.25}
+SECOND_SHARES = {"disk2": 0.21, "disk1": 0.12, "net2": 0.24, "net1": 0.13, "other": 0.30}
+"""More cpu than in the first draw: most functions of a distributed system only speak of files and peers."""
+
 DEVELOPMENT_SHARES = {"disk2": 0.26, "disk1": 0.09, "net2": 0.26, "net1": 0.09}
 """Drawn from the hinted strata; the rest is drawn from all functions alike."""
 
 BATCH_SIZE = 60
 DOUBLE_BATCHES = {"scala": 6, "java": 11, "python": 6, "cpp": 3}
 """Training batches read by two annotators, by language."""
+
+SECOND_PREFIX = "u"
+"""What the ids of the second draw begin with; `t` is the first's."""
 
 COLUMNS = (
     *("id", "set", "batch", "library", "version", "file", "first_line", "last_line", "qualified_name"),
@@ -41,6 +55,16 @@ COLUMNS = (
 
 SHOWN_DOC_CHARS = 600
 SHOWN_CODE_CHARS = 2500
+
+_FILES_PER_LIBRARY = 500
+_FILES_PER_LIBRARY_OF = {"java": 250}
+"""The second draw looks at no more files of a library, so that it can be repeated in minutes: of a part, or else."""
+
+_OF_FRAMEWORKS = re.compile(
+    rb"^\s*(?:import|from)\s+(?:tensorflow|keras|pyspark|pyflink|delta)\b|org\.apache\.(?:spark|flink)\b|\btf\.compat\b",
+    re.MULTILINE,
+)
+"""Files that work with the frameworks of the development sets: never in the second draw."""
 
 _FEW_HINTS = 2
 _MANY_HINTS = 4
@@ -61,7 +85,7 @@ _DISK_CODE = re.compile(
     r"listStatus|getFileStatus|globStatus|hflush|hsync|createTempFile|createDirector(?:y|ies)|seek|transferTo|force|"
     r"truncate|unlink|rmdir|iterdir|touch|read_text|write_text|read_bytes|write_bytes|Append|Sync|Fsync|NewWritableFile|"
     r"NewSequentialFile|NewRandomAccessFile|GetChildren|DeleteFile|RenameFile|FileExists|deleteRecursively|"
-    r"saveAsTextFile|saveAsObjectFile)\("
+    r"saveAsTextFile|saveAsObjectFile)\(|\b(?:torch|np|numpy|joblib|safetensors|h5py)\.(?:save|load|File)\w*\("
 )
 _DISK_STREAM = re.compile(
     r"(?:\.|->)(?:read\w*|write\w*|flush|skip\w*|copy\w*|delete\w*|exists|open\w*|create\w*|save\w*|load\w*|spill\w*|"
@@ -90,6 +114,7 @@ _NET_CODE = re.compile(
     r"write\w*|read\w*|connect\w*|accept|bind|listen|execute\w*|request\w*|call\w*|invoke\w*|get\w*|post\w*|put|poll|ask\w*|"
     r"create\w*|delete\w*|fetch\w*|submit\w*|select\w*|flush|start\w*|shutdown\w*|finish\w*|close|stop|open\w*|register\w*|"
     r"push\w*|update\w*)\(|grpc\.\w+|requests\.\w+|coordination\w*|connect_to_\w+|collective_\w+|all_reduce\w*|all_gather\w*|"
+    r"(?:dist|c10d|xm|comm|process_group|pg|ray)\.(?!get_(?:rank|world_size|backend)|is_)\w+\(|"
     r"broadcast_(?:send|recv)\w*|start_server|server_lib|wait_at_barrier|sess(?:ion)?\.run|_?request_compute_metadata|grpc_\w*(?:read|write|connect|send|recv)\w*\(|"
     r"Curl_\w*(?:send|recv|conn|read|write)\w*\(|(?:send|recv|sendto|recvfrom|connect|accept|bind|listen|poll)\()|"
     r"\.(?:sendall|sendto|recv|recv_into|recvfrom|sendmsg|getresponse|connect|accept|voidcmd|sendcmd|putcmd|execute_request)\("
@@ -163,12 +188,14 @@ def _hints(
     return 2 * operations + streams + bool(verb.search(name)) + is_there
 
 
-def choose(pool: Sequence[Located], size: int, chance: random.Random) -> list[tuple[Located, str]]:
-    """A training sample with the TRAINING_SHARES of strata, spread over libraries, files and classes."""
+def choose(
+    pool: Sequence[Located], size: int, chance: random.Random, shares: Mapping[str, float] = TRAINING_SHARES
+) -> list[tuple[Located, str]]:
+    """A training sample with those shares of strata, spread over libraries, files and classes."""
     strata = [(located, stratum(located)) for located in _distinct(pool)]
     chosen: list[tuple[Located, str]] = []
     missing = 0  # what a stratum lacks is drawn from the next, which hints at the same device less strongly
-    for name, share in TRAINING_SHARES.items():
+    for name, share in shares.items():
         members = [located for located, its in strata if its == name]
         per_library = Counter(located.library for located in members)
         keyed = sorted(
@@ -226,10 +253,10 @@ def show(identifier: str, located: Located) -> str:
 
 
 def training_pools(folder: Path) -> dict[str, list[Located]]:
-    """Every function of the training libraries, by the library's language."""
+    """Every function of the first draw's training libraries, by the library's language."""
     pools: dict[str, list[Located]] = defaultdict(list)
     for library in libraries():
-        if library.set == "train" and library.name not in FRAMEWORKS:
+        if library.set == "train" and library.draw == 1 and library.name not in FRAMEWORKS:
             pools[library.language] += functions_of(library, folder)
     return pools
 
@@ -262,6 +289,47 @@ def sample(folder: Path, seed: int) -> list[Candidate]:
                 batch_name = f"{library.set}-{position * parts // len(drawn):03d}"
                 chosen.append(Candidate(identifier, library.set, batch_name, located, its_stratum, weight))
     return chosen
+
+
+def second_pool(part: str, folder: Path) -> list[Located]:
+    """The functions of the second draw's libraries of one part, of so many files each at most."""
+    pool: list[Located] = []
+    limit = _FILES_PER_LIBRARY_OF.get(part, _FILES_PER_LIBRARY)
+    for library in libraries():
+        if library.draw == 2 and part == (library.part or library.language):
+            root = folder / library.name
+            names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
+            kept = [name for name in sorted(names, key=_file_order) if _may_be_drawn(root, name)]
+            pool += functions_of(library, folder, kept[:limit])
+    return pool
+
+
+def sample_second(folder: Path, seed: int, parts: Sequence[str] = tuple(SECOND_SIZES)) -> list[Candidate]:
+    """The candidates of the second draw's parts, or of some: a part's draw does not depend on the others."""
+    taken = {each.text_hash for name in SETS for each in read_labels(name) if not each.id.startswith(SECOND_PREFIX)}
+    taken |= {each.text_hash for each in read_table(committed("measured"), Measured)}
+    chosen: list[Candidate] = []
+    first = 0
+    for part, size in SECOND_SIZES.items():
+        if part in parts:
+            chance = random.Random(f"{seed} {part}")
+            pool = [each for each in second_pool(part, folder) if each.text_hash not in taken]
+            picked = choose(pool, size, chance, SECOND_SHARES)
+            chance.shuffle(picked)
+            for number, (located, its) in enumerate(picked, start=first):
+                identifier, batch = f"{SECOND_PREFIX}{number:04d}", f"train2-{number // BATCH_SIZE:03d}"
+                chosen.append(Candidate(identifier, "train", batch, located, its, 1.0))
+        first += size
+    return chosen
+
+
+def _file_order(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8")).hexdigest()
+
+
+def _may_be_drawn(root: Path, name: str) -> bool:
+    text = (root / name).read_bytes()
+    return is_handwritten(name, text[:HEAD_BYTES].decode("utf-8", "replace")) and not _OF_FRAMEWORKS.search(text)
 
 
 def write(candidates: Sequence[Candidate], out: Path) -> None:
@@ -337,10 +405,15 @@ def main(report: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(prog="python -m indexer.labels.sample", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
     parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
+    parser.add_argument("--draw", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--part", action="append", choices=tuple(SECOND_SIZES), help="of draw 2: only this part")
     parser.add_argument("--seed", type=int, default=20210714)
     arguments = parser.parse_args()
     try:
-        candidates = sample(arguments.folder, arguments.seed)
+        if arguments.draw == 2:
+            candidates = sample_second(arguments.folder, arguments.seed, arguments.part or tuple(SECOND_SIZES))
+        else:
+            candidates = sample(arguments.folder, arguments.seed)
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1

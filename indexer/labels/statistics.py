@@ -28,6 +28,7 @@ def report(tables: Path = _HERE) -> str:
     readings = _read(tables / "readings.tsv", Reading)
     parts = [
         "### Labels by set and class\n\n" + _by_set(labels),
+        "### Training labels by draw\n\n" + _counts(labels["train"], lambda library: str(library.draw), "draw"),
         "### Training labels by language\n\n" + _counts(labels["train"], lambda library: library.language, "language"),
         "### Training labels by library\n\n" + _by_library(labels["train"]),
         "### Training labels by sureness\n\n" + _by_sureness(labels["train"]),
@@ -61,6 +62,7 @@ def _counts(labels: Sequence[Label], key: Callable[[Library], str], title: str) 
     rows = [
         [name, sum(counts[name, label] for label in CLASSES), *(counts[name, label] for label in CLASSES)]
         for name in names
+        if any(counts[name, label] for label in CLASSES)
     ]
     return _table([title, "all", *CLASSES], rows)
 
@@ -71,7 +73,7 @@ def _by_library(labels: Sequence[Label]) -> str:
         [library.name, library.version, library.licence, library.language]
         + [counts[library.name, label] for label in CLASSES]
         for library in libraries()
-        if library.set == "train"
+        if library.set == "train" and any(counts[library.name, label] for label in CLASSES)
     ]
     return _table(["library", "version", "licence", "language", *CLASSES], rows)
 
