@@ -212,3 +212,69 @@ def test_a_faster_device_alone_never_predicts_a_slower_run(key: str) -> None:
     run = execution(rows, (0.3, 0.3, 0.3, 0.1), executors=2)
     assert predicted(run, f"{key}=2x") <= 13.0
     assert predicted(run, f"{key}=0.5x") >= 13.0
+
+
+def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
+    """A task of 10 s, 8 of them on the network, in a process that used 5 s of CPU of the one core it can get.
+
+    Without network time the task alone would take 2 s, but all threads' work fits into no less than 5 s.
+    """
+    run = execution([(0, 10_000)], (0.2, 0.0, 0.8, 0.0))
+    free = predicted(run, "network=1000000x")
+    assert free == pytest.approx(2000, rel=0.05)
+    limited = replace(
+        run, cpu_use=CpuUse(np.array([5000.0]), np.ones(1)), slots=replace(run.slots, cpu_cores=np.ones(1))
+    )
+    assert predicted(limited, "network=1000000x") == pytest.approx(5000, rel=0.02)
+    assert predicted(limited, "network=1x") == pytest.approx(10_000)
+    assert any("no more CPU" in each for each in predict(limited, world(limited, "network=2x"), SPARK).assumptions)
+
+
+MIB = 2**20
+
+
+def reading(run: Execution, *, files: int = 0, shuffled: tuple[int, ...] = ()) -> Execution:
+    """The run as a stage of a SQL query whose tasks read so many bytes of files each, or these of a shuffle."""
+    count = len(run.tasks)
+    volumes = replace(
+        run.volumes,
+        input=np.full(count, files),
+        local=np.array(shuffled or (0,) * count),
+        overhead_ms=np.full(count, 10.0),
+    )
+    stages = tuple(replace(each, sql_id=1) for each in run.dag.stages)
+    return replace(run, volumes=volumes, dag=replace(run.dag, stages=stages))
+
+
+def tasks_for(run: Execution, *settings: str) -> Execution:
+    return SPARK.replan(run, world(run, *settings), True).execution
+
+
+def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
+    run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
+    again = tasks_for(run, "cores=2x")
+    assert len(again.tasks) == 8
+    # 10 of 100 ms start and end a task; the other 90 are work that halves.
+    assert again.tasks.duration_ms.tolist() == pytest.approx([55.0] * 8)
+    assert again.volumes.input.tolist() == [6 * MIB] * 8
+    assert len(tasks_for(run, "executors=1").tasks) == 2
+    assert len(SPARK.replan(run, world(run, "cores=2x"), False).execution.tasks) == 4
+
+
+def test_files_cut_by_their_size_stay() -> None:
+    run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
+    assert len(tasks_for(run, "cores=2x").tasks) == 12
+    assert len(tasks_for(run, "cores=4x").tasks) == 16
+    assert len(tasks_for(run, "cores=0.5x").tasks) == 12
+
+
+def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
+    even = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(20 * MIB,) * 4)
+    assert len(tasks_for(even, "cores=2x").tasks) == 8
+    small = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(MIB,) * 4)
+    assert len(tasks_for(small, "cores=2x").tasks) == 4  # none smaller than 1 MiB
+    skewed = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(90 * MIB, MIB, MIB, MIB))
+    assert len(tasks_for(skewed, "cores=2x").tasks) == 4
+    fixed = replace(even, properties={"spark.sql.adaptive.enabled": "false"})
+    assert len(tasks_for(fixed, "cores=2x").tasks) == 4
+    assert even.tasks.parts_ms.sum() > tasks_for(even, "cores=0.5x").tasks.parts_ms.sum()
