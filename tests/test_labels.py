@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import sys
@@ -117,6 +118,9 @@ def label(**changes: object) -> Label:
     return Label(**{**values, **changes})  # type: ignore[arg-type]
 
 
+SECOND_FIRST_OF_PYTHON = sample.SECOND_SIZES["torch"] + sample.SECOND_SIZES["python-training"]
+
+
 class TestReserve:
     def test_is_decided_by_the_last_digit_of_the_names_hash(self) -> None:
         # printf %s RDD.scala | sha256sum ends in 8, that of SparkContext.scala in 3.
@@ -186,6 +190,13 @@ class TestCommittedTables:
             assert sum(development.values()) >= 150
             assert min(development[device] for device in ("cpu", "disk", "net")) >= 30
 
+    def test_a_library_is_of_one_draw(self) -> None:
+        draws = {each.name: each.draw for each in libraries()}
+        assert len(draws) == len(libraries())
+        assert set(draws.values()) == {1, 2}
+        prefixes = {(draws[each.library], each.id[0]) for each in read_labels("train")}
+        assert prefixes <= {(1, "t"), (2, sample.SECOND_PREFIX)}
+
     def test_the_card_shows_their_figures(self) -> None:
         if not read_labels("train"):
             pytest.skip("train.tsv is not in this checkout")
@@ -196,8 +207,8 @@ class TestCommittedTables:
         if not read_labels("train"):
             pytest.skip("train.tsv is not in this checkout")
         readings: dict[str, list[Reading]] = {}
-        for each in read_table(committed("readings"), Reading):
-            readings.setdefault(each.id, []).append(each)
+        for reading in read_table(committed("readings"), Reading):
+            readings.setdefault(reading.id, []).append(reading)
         for name in SETS:
             for each in read_labels(name):
                 assert collect.settle(readings[each.id]) == (each.label, each.sure, each.annotators)
@@ -264,6 +275,25 @@ class TestSample:
         pool = [located("same", file="a.py") for _ in range(50)] + [located(f"f{n}", f"{n}") for n in range(9)]
         assert Counter(each.function.name for each, _ in sample.choose(pool, 50, random.Random(1)))["same"] == 1
 
+    def test_second_draw_leaves_out_what_is_labelled_and_what_works_with_a_framework(
+        self, sources: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (sources / "requests" / "requests" / "estimator.py").write_text(
+            "import tensorflow as tf\n\n\ndef save(session):\n    return tf.train.Saver().save(session)\n",
+            encoding="utf-8",
+        )
+        second = dataclasses.replace(library("requests"), draw=2)
+        monkeypatch.setattr(sample, "libraries", lambda: (second,))
+        drawn = sample.sample_second(sources, 1, ["python"])
+        assert {each.located.function.name for each in drawn} == {"remove", "send", "double"}
+        first = SECOND_FIRST_OF_PYTHON
+        assert sorted(each.id for each in drawn) == [f"u{number:04d}" for number in range(first, first + 3)]
+        assert {each.batch for each in drawn} == {f"train2-{first // sample.BATCH_SIZE:03d}"}
+        taken = next(each.located.text_hash for each in drawn if each.located.function.name == "send")
+        monkeypatch.setattr(sample, "read_labels", lambda name: [label(text_hash=taken)] if name == "dev-spark" else [])
+        again = sample.sample_second(sources, 1, ["python"])
+        assert {each.located.function.name for each in again} == {"remove", "double"}
+
     def test_long_texts_are_cut_with_a_mark(self) -> None:
         shown = sample.show("t1", located("f", "y" * 9000))
         assert shown.startswith("### t1 requests a/b.py:1-4 a.b.f\n")
@@ -327,6 +357,25 @@ class TestCollect:
         read(work, "A", "dev-tensorflow-000", "x0\tdisk\t3\n")
         with pytest.raises(InputError, match="reserve is broken"):
             collect.collect(sources, work)
+
+    def test_rows_of_other_draws_stay(self, sources: Path, work: Path, tmp_path: Path) -> None:
+        path = tmp_path / "train.tsv"
+        others = [
+            label(id="u1", library="numpy", file="b.py"),
+            label(id="t0", library="requests", file="requests/api.py"),
+        ]
+        write_table(path, Label, others)
+        fresh = collect.collect(sources, work).labels["train"]
+        places = collect.read_candidates(work)
+        merged = collect.merge(path, Label, fresh, places, lambda each: (each.id,))
+        assert [(each.id, each.library, each.label) for each in merged] == [
+            ("t0", "requests", "disk"),
+            ("t2", "requests", "cpu"),
+            ("u1", "numpy", "cpu"),
+        ]
+        write_table(path, Label, [label(id="t0", library="numpy", file="c.py")])
+        with pytest.raises(InputError, match=r"t0 is a function of numpy in c\.py, drawn with another WORK"):
+            collect.merge(path, Label, fresh, places, lambda each: (each.id,))
 
     def test_command_writes_tables_batches_and_figures(
         self,

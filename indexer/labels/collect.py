@@ -8,6 +8,8 @@ WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`
 
 Readings of measured functions (out/J/measured-000.tsv) are lab/measure_score.py's business.
 
+A draw has a WORK of its own; rows of the tables whose ids are not in its candidates.tsv are another draw's and stay.
+
 Every run writes the tables of what has been read so far, and WORK/disagreements/ and WORK/audit/ with the functions
 that still need a third reading or the audit's. The work is finished when both are empty.
 """
@@ -20,7 +22,7 @@ import re
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +31,7 @@ from indexer.labels.libraries import libraries
 from indexer.labels.reserve import violations
 from indexer.labels.sample import BATCH_SIZE, COLUMNS, show
 from indexer.labels.statistics import report
-from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, write_table
+from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, Row, read_table, write_table
 from indexes.errors import CrystalPerfError, InputError
 
 AUDITED_PER_CLASS = 30
@@ -203,6 +205,28 @@ def locate(places: Iterable[Place], folder: Path) -> dict[str, Located]:
     return found
 
 
+def merge(
+    path: Path,
+    kind: type[Row],
+    fresh: Sequence[Row],
+    places: Mapping[str, Place],
+    order: Callable[[Row], tuple[str, ...]],
+) -> list[Row]:
+    """The rows of a table that is already there and belong to other draws, with the fresh ones, in order.
+
+    Raises InputError where an id of this draw stands for another function in the table.
+    """
+    kept: list[Row] = []
+    for row in read_table(path, kind) if path.is_file() else []:
+        if row.id not in places:
+            kept.append(row)
+        elif isinstance(row, Label) and (row.library, row.file) != (places[row.id].library, places[row.id].file):
+            raise InputError(f"{path}: {row.id} is a function of {row.library} in {row.file}, drawn with another WORK")
+    kept.extend(fresh)
+    kept.sort(key=order)
+    return kept
+
+
 def write_open(name: str, located: Mapping[str, Located], work: Path, seed: int = 1) -> None:
     """WORK/disagreements/disagreement-nnn.txt or WORK/audit/audit-nnn.txt: functions to read, shuffled."""
     target = work / ("disagreements" if name == "disagreement" else name)
@@ -235,16 +259,24 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         collected = collect(arguments.folder, arguments.work)
+        places, into = read_candidates(arguments.work), arguments.into
         for name, labels in collected.labels.items():
             if labels:
-                write_table(arguments.into / f"{name}.tsv", Label, labels)
-        write_table(arguments.into / "readings.tsv", Reading, collected.readings)
+                path = into / f"{name}.tsv"
+                write_table(path, Label, merge(path, Label, labels, places, lambda each: (each.id,)))
+        path = into / "readings.tsv"
+        by_function = merge(
+            path, Reading, collected.readings, places, lambda each: (each.id, each.kind, each.annotator)
+        )
+        write_table(path, Reading, by_function)
         if collected.audits:
-            write_table(arguments.into / "audit.tsv", Audit, collected.audits)
+            path = into / "audit.tsv"
+            write_table(
+                path, Audit, merge(path, Audit, collected.audits, places, lambda each: (each.id, each.annotator))
+            )
         write_open("disagreement", collected.unsettled, arguments.work)
         audited = {each.id for each in collected.audits}
         drawn = [] if collected.unsettled else draw_audit(collected.labels["train"])
-        places = read_candidates(arguments.work)
         to_audit = locate([places[each.id] for each in drawn if each.id not in audited], arguments.folder)
         write_open("audit", to_audit, arguments.work)
     except CrystalPerfError as error:
