@@ -31,11 +31,13 @@ from query.dag import Floats, Ints
 from query.execution import is_interval, load, sampled_sums
 from query.frameworks import Framework, get
 from query.inputs import Application, Inputs, SampleFile, discover
+from query.operators import operator_times
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
 from query.split import Recorded as TaskTime
 from query.stacks import StackTable, decide
+from query.storage import view_task_samples
 from query.tables import insert, readable
 
 Progress = Callable[[str], None]
@@ -64,7 +66,7 @@ def profile_inputs(
     framework = get("spark")
     signature = _signature(inputs, application)
     place = output or _kept_place(application, signature)
-    facts = {"inputs": json.dumps(signature)}
+    facts = {"inputs": json.dumps(signature), "tables": _tables()}
     if signature and _same(place, facts, indexes, framework):
         return place
     progress("reading the event log")
@@ -75,6 +77,12 @@ def profile_inputs(
     recordings = _recordings(inputs.samples, problems, progress)
     assemble(dict(tables), recordings, framework, indexes, problems, place, facts, progress)
     return place
+
+
+def _tables() -> str:
+    """A hash of what a run file holds: one of fewer tables is made again."""
+    layout = [(table.name, [column.name for column in table.columns]) for table in contract.tables("run")]
+    return sha256(json.dumps(layout).encode()).hexdigest()[:16]
 
 
 def _check_replaceable(output: Path) -> None:
@@ -226,8 +234,11 @@ def assemble(
         _insert_run(connection, tables["runs"])
         _update_executors(connection, placed)
         progress("splitting task time by resource")
+        if placed:
+            view_task_samples(connection, tables["tasks"], tables["stages"])
         _insert_tasks(connection, tables["tasks"], bool(placed))
         _insert_stages(connection, tables["stages"])
+        insert(connection, "operator_times", operator_times(connection, framework, sampled=bool(placed)))
         _insert_dag(connection)
         insert(connection, "import_stats", import_stats(problems))
         hashes = [_content_hash(name) for name in names]
@@ -404,8 +415,7 @@ def _recorded(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[Ta
     rows = connection.execute(
         f"""
         SELECT task_id, {is_interval()} AS measured, {sampled_sums()}
-        FROM samples JOIN stacks USING (stack_id)
-        WHERE task_id IS NOT NULL
+        FROM task_samples
         GROUP BY ALL
         """
     ).fetchnumpy()
