@@ -218,7 +218,7 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m indexer.labels.fetch", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path, help="where the sources go; about 1 GB")
+    parser.add_argument("folder", type=Path, help="where the sources go; about 2 GB")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one library (may be repeated)")
     arguments = parser.parse_args()
     try:
