@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from query.dag import Floats
-from query.execution import Execution
+from query.dag import Floats, Ints
+from query.execution import Execution, Volumes
 from query.world import World
 
 
@@ -47,13 +47,17 @@ def scale_io(time_ms: Floats, ratio: float, data_bytes: Floats, buffering: Buffe
     return scaled
 
 
+def moved_bytes(volumes: Volumes, resource: str) -> Ints:
+    """Bytes that each task logged of a device; what the page cache took or gave is among those of the disk."""
+    return volumes.remote if resource == "net" else volumes.input + volumes.shuffle_write + volumes.output
+
+
 def io_scaled(execution: Execution, time_ms: Floats, resource: str, key: str, world: World) -> Floats:
     """Each task's time on a device under the bandwidth that `key` has in the world."""
     ratio = world.ratio(key)
     if ratio == 1:
         return time_ms
-    buffering, volumes = BUFFERING[resource], execution.volumes
-    logged = volumes.remote if resource == "net" else volumes.input + volumes.shuffle_write + volumes.output
+    buffering, logged = BUFFERING[resource], moved_bytes(execution.volumes, resource)
     rate = getattr(execution.recorded, key) or buffering.rate_bps
     data = np.where(logged > 0, np.minimum(logged, time_ms / 1e3 * rate), time_ms / 1e3 * rate)
     return scale_io(time_ms, ratio, data, buffering)

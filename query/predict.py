@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from indexes import resources
 from indexes.errors import NoAnswerError
 from query.answers import Prediction, StagePrediction
-from query.bandwidth import io_scaled
-from query.dag import Dag, Floats
+from query.bandwidth import io_scaled, moved_bytes
+from query.dag import Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
 from query.memory import BoundedError, with_memory
@@ -48,6 +48,7 @@ def predict(execution: Execution, world: World, framework: Framework, *, replans
     `replans` is whether the framework may cut its tasks anew for other slots; without, tasks stay as recorded, as in
     the paper.
     """
+    execution = replace(execution, recorded=world.recorded)  # what the user states included
     base = _base_replay(execution, framework)
     known = Prediction(
         scope=execution.scope.text,
@@ -121,8 +122,7 @@ def _changed_replay(recorded: Execution, world: World, framework: Framework, bas
         parts[:, names.index(name)] = io_scaled(
             execution, parts[:, names.index(name)], name, KEY_OF_RESOURCE[name], world
         )
-    work = execution.cpu_use.work_ms / world.ratio("cpu_speed")
-    pressure_before = _pressure(recorded.slots, before, execution.cpu_use.work_ms)
+    pressure_before = _pressure(execution, recorded.slots, before, None)
     wave_before, warm_up = first_wave(dag_stage=tasks.stage, replayed=before), warm_up_factors(recorded, base)
     driver_dag = _driver_scaled(recorded, world)
 
@@ -144,8 +144,8 @@ def _changed_replay(recorded: Execution, world: World, framework: Framework, bas
         for name in shared:
             after = _company(slots, now, current, names.index(name))
             factor[name] = (factor[name] + after / company_before[name]) / 2
-        # Work of all threads of an executor beyond what its CPUs can do takes longer, as it did in the recorded run.
-        excess = _pressure(slots, now, work) / pressure_before
+        # What was hidden behind another device comes to light once its own is full.
+        excess = _pressure(execution, slots, now, world) / pressure_before
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
@@ -182,18 +182,30 @@ def _assumed(execution: Execution, world: World, slots: Slots) -> list[str]:
     return said
 
 
-def _pressure(slots: Slots, replayed: Replayed, work_ms: Floats) -> Floats:
-    """What all threads of its executor want of the CPU while a task runs, over what there is; never below 1.
+def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World | None) -> Floats:
+    """What is wanted of the fullest device while a task runs, over what it can do; never below 1.
 
-    `work_ms` is the CPU time that goes with each task.  1 also where no limit is known.
+    An executor's CPU has the work of all its threads, a node's disk and network the bytes that its tasks logged, as
+    far as the run tells how much they can do.  `world` is None for the recorded one.
     """
-    capacity = np.bincount(slots.executor, weights=slots.cpu_cores)
+    executor = slots.executor[replayed.slot]
+    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * (world.ratio("cpu_speed") if world else 1.0)
+    wanted = _wanted(executor, replayed, execution.cpu_use.work_ms) / cores[executor]
+    for name, key in KEY_OF_RESOURCE.items():
+        bandwidth = getattr(execution.recorded, key) if name != "cpu" else None
+        if bandwidth is not None:
+            bandwidth *= world.ratio(key) if world else 1.0
+            its = moved_bytes(execution.volumes, name) / bandwidth * 1e3
+            wanted = np.maximum(wanted, _wanted(slots.host[replayed.slot], replayed, its))
+    pressure: Floats = np.maximum(wanted, 1.0)
+    return pressure
+
+
+def _wanted(group: Ints, replayed: Replayed, work_ms: Floats) -> Floats:
+    """The work per time that all tasks of its group bring while a task runs."""
     length = replayed.finish_ms - replayed.launch_ms
     rate = np.divide(work_ms, length, out=np.zeros(len(length)), where=length > 0)
-    executor = slots.executor[replayed.slot]
-    wanted = mean_level(executor, replayed.launch_ms, replayed.finish_ms, rate)
-    pressure: Floats = np.maximum(wanted / capacity[executor], 1.0)
-    return pressure
+    return mean_level(group, replayed.launch_ms, replayed.finish_ms, rate)
 
 
 def _company(slots: Slots, replayed: Replayed, parts: Floats, column: int) -> Floats:

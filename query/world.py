@@ -112,11 +112,18 @@ def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value
 
 
 def recorded_resources(known: Resources, stated: Mapping[str, Sequence[Value]]) -> Resources:
-    """What the log tells, completed by what the user states with --recorded; the user's word wins."""
+    """What the log tells, completed by what the user states with --recorded.
+
+    The user's word wins, but not over executors and slots, which the replay takes from the log.  Raises SettingError.
+    """
     facts = {key: getattr(known, key) for key in KEYS}
     for key, (value, *_) in stated.items():
         if value.absolute is None:
             raise SettingError(f"--recorded {key}={value.text}: an absolute value is expected, for example {key}=1Gbps")
+        if KEYS[key][0] == "count" and facts[key] not in (None, value.absolute):
+            raise SettingError(
+                f"--recorded {key}={value.text}: the log says that the run had {facts[key]:g}; leave it out"
+            )
         facts[key] = value.absolute
     return Resources(**facts)
 

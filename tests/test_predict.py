@@ -278,3 +278,17 @@ def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
     fixed = replace(even, properties={"spark.sql.adaptive.enabled": "false"})
     assert len(tasks_for(fixed, "cores=2x").tasks) == 4
     assert even.tasks.parts_ms.sum() > tasks_for(even, "cores=0.5x").tasks.parts_ms.sum()
+
+
+def test_what_the_log_tells_of_slots_cannot_be_overruled() -> None:
+    with pytest.raises(SettingError, match="the log says that the run had 2"):
+        recorded_resources(Resources(executors=1, cores=2), parse_settings(["cores=4"], lists=False))
+
+
+def test_a_network_that_was_not_the_limit_becomes_it() -> None:
+    """10 MB came in 10 s of computing, at 10 MB/s unnoticed; at 0.1 MB/s they take 100 s."""
+    run = execution([(0, 10_000)], (1, 0, 0, 0))
+    run = replace(run, volumes=replace(run.volumes, remote=np.array([10_000_000])))
+    assert predicted(run, "network=0.01x") == pytest.approx(10_000)
+    answer = predict(run, world(run, "network=0.01x", recorded=("network=10MB/s",)), SPARK)
+    assert answer.predicted_ms == pytest.approx(100_000, rel=0.02)
