@@ -195,19 +195,23 @@ def blocked_times(calls: Sequence[Call]) -> dict[tuple[int, int], Blocked]:
 def _blocked(calls: Sequence[Call], caller: int, overhead_s: float) -> Blocked:
     total: dict[Kind, float] = {"file": 0.0, "socket": 0.0, "wait": 0.0, "other": 0.0}
     waits: list[tuple[float, float]] = []
-    others = [(kind(call), call) for call in calls if call.thread != caller]
+    others: list[tuple[float, float, Kind]] = []
     for call in calls:
+        its, end = kind(call), call.start_s + call.duration_s
         if call.thread == caller:
-            its = kind(call)
             total[its] += max(0.0, call.duration_s - overhead_s)
             if its == "wait":
-                waits.append((call.start_s, call.start_s + call.duration_s))
+                waits.append((call.start_s, end))
+        elif its in ("file", "socket"):
+            others.append((call.start_s, end, its))
+    others.sort()
+    starts = [start for start, _, _ in others]
+    longest_s = max((end - start for start, end, _ in others), default=0.0)
     for start, end in waits:
-        helped = {"file": 0.0, "socket": 0.0}
-        for its, call in others:
-            if its in helped:
-                shared = min(end, call.start_s + call.duration_s) - max(start, call.start_s) - overhead_s
-                helped[its] += max(0.0, shared)
+        helped: dict[Kind, float] = {"file": 0.0, "socket": 0.0}
+        for at in range(bisect_left(starts, start - longest_s), bisect_left(starts, end)):
+            other_start, other_end, its = others[at]
+            helped[its] += max(0.0, min(end, other_end) - max(start, other_start) - overhead_s)
         if (both := helped["file"] + helped["socket"]) > 0:
             scale = min(1.0, max(0.0, end - start - overhead_s) / both)
             total["file"] += helped["file"] * scale

@@ -32,6 +32,8 @@ DISK_BPS = 125_000_000
 """The base rate of a common cloud volume; the disk of a virtual machine may in truth be another machine's memory. The
 kernel grants a tenth of a second of it at once, so that a call needs to move more than 12.5 MB to be slowed."""
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
+RECORDS = ("strace.txt", "measure.jfr")
+"""What measuring writes to the scratch folder and nobody needs afterwards."""
 HERE, PEER = "10.211.0.1", "10.211.0.2"
 _CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
@@ -87,6 +89,8 @@ def prepared(scratch: Path) -> Iterator[Host]:
         with _prepared(scratch) as host:
             yield host
     finally:
+        for name in RECORDS:
+            (scratch / name).unlink(missing_ok=True)
         for number, handler in before.items():
             signal.signal(number, handler)
 

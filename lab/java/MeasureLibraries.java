@@ -55,6 +55,20 @@ final class MeasureLibraries {
         return Measure.eachOf(Measure::fresh, p -> use.use(fs, new Path(p.toString())));
     }
 
+    private static final int FORKS = 15;
+
+    /** Without its native library Hadoop runs a program for each file that it makes or asks for its permissions. */
+    private static Measure.Workload forking(FileSystem fs, Measure.Make<List<java.nio.file.Path>> make, OnPath use) {
+        return Measure.eachOf(d -> make.make(d).subList(0, FORKS), p -> use.use(fs, new Path(p.toString())));
+    }
+
+    private static java.nio.file.Path folderOfSome(java.nio.file.Path folder) throws IOException {
+        for (int i = 0; i < FORKS; i++) {
+            Files.write(Files.createDirectory(folder.resolve("d" + i)).resolve("file.txt"), new byte[3000]);
+        }
+        return folder;
+    }
+
     private static Measure.Workload folders(FileSystem fs, OnPath use) {
         return Measure.eachOf(Measure::folders, p -> use.use(fs, new Path(p.toString())));
     }
@@ -77,38 +91,38 @@ final class MeasureLibraries {
         LocalFileSystem local = FileSystem.getLocal(conf);
         String f = "fs/RawLocalFileSystem";
         hadoop(f, "RawLocalFileSystem.open(Path,int)", each(raw, (fs, p) -> fs.open(p, 4096).close()));
-        hadoop(f, "RawLocalFileSystem.create(Path,boolean,int,short,long,Progressable)", fresh(raw, (fs, p) -> fs.create(p, true, 4096, (short) 1, 1 << 20, null).close()));
+        hadoop(f, "RawLocalFileSystem.create(Path,boolean,int,short,long,Progressable)", forking(raw, Measure::fresh, (fs, p) -> fs.create(p, true, 4096, (short) 1, 1 << 20, null).close()));
         hadoop(f, "RawLocalFileSystem.append(Path,int,Progressable)", each(raw, (fs, p) -> fs.append(p, 4096, null).close()));
         hadoop(f, "RawLocalFileSystem.rename", each(raw, (fs, p) -> fs.rename(p, p.suffix(".n"))));
         hadoop(f, "RawLocalFileSystem.delete", each(raw, (fs, p) -> fs.delete(p, false)));
         hadoop(f, "RawLocalFileSystem.listStatus", folders(raw, (fs, p) -> fs.listStatus(p)));
-        hadoop(f, "RawLocalFileSystem.mkdirs(Path)", fresh(raw, (fs, p) -> fs.mkdirs(p)));
+        hadoop(f, "RawLocalFileSystem.mkdirs(Path)", forking(raw, Measure::fresh, (fs, p) -> fs.mkdirs(p)));
         hadoop(f, "RawLocalFileSystem.getFileStatus", each(raw, (fs, p) -> fs.getFileStatus(p)));
         hadoop(f, "RawLocalFileSystem.exists", each(raw, (fs, p) -> fs.exists(p)));
         hadoop(f, "RawLocalFileSystem.truncate", each(raw, (fs, p) -> fs.truncate(p, 10)));
         hadoop(f, "RawLocalFileSystem.setTimes", each(raw, (fs, p) -> fs.setTimes(p, 5000, 5000)));
-        hadoop(f, "RawLocalFileSystem.setPermission", each(raw, (fs, p) -> fs.setPermission(p, new org.apache.hadoop.fs.permission.FsPermission((short) 0600))));
-        hadoop(f, "RawLocalFileSystem.getFileLinkStatus", each(raw, (fs, p) -> fs.getFileLinkStatus(p)));
+        hadoop(f, "RawLocalFileSystem.setPermission", forking(raw, Measure::many, (fs, p) -> fs.setPermission(p, new org.apache.hadoop.fs.permission.FsPermission((short) 0600))));
+        hadoop(f, "RawLocalFileSystem.getFileLinkStatus", forking(raw, Measure::many, (fs, p) -> fs.getFileLinkStatus(p)));
         hadoop(f, "RawLocalFileSystem.pathToFile", Measure.cpu(200000, () -> raw.pathToFile(new Path("/a/b"))));
         hadoop(f, "RawLocalFileSystem.LocalFSFileInputStream.read(byte[],int,int)", Measure.disk(Measure::big, p -> readAll(raw, at(p))));
         hadoop(f, "RawLocalFileSystem.LocalFSFileOutputStream.write(byte[],int,int)", Measure.disk(d -> at(d, "n"), p -> { try (OutputStream out = raw.create(p)) { out.write(DATA, 0, BIG); } return null; }));
         f = "fs/ChecksumFileSystem";
         hadoop(f, "ChecksumFileSystem.open(Path,int)", each(local, (fs, p) -> fs.open(p, 4096).close()));
-        hadoop(f, "ChecksumFileSystem.create(Path,FsPermission,boolean,int,short,long,Progressable)", fresh(local, (fs, p) -> fs.create(p).close()));
+        hadoop(f, "ChecksumFileSystem.create(Path,FsPermission,boolean,int,short,long,Progressable)", forking(local, Measure::fresh, (fs, p) -> fs.create(p).close()));
         hadoop(f, "ChecksumFileSystem.rename", each(local, (fs, p) -> fs.rename(p, p.suffix(".n"))));
         hadoop(f, "ChecksumFileSystem.delete", each(local, (fs, p) -> fs.delete(p, false)));
         hadoop(f, "ChecksumFileSystem.listStatus", folders(local, (fs, p) -> fs.listStatus(p)));
-        hadoop(f, "ChecksumFileSystem.mkdirs", fresh(local, (fs, p) -> fs.mkdirs(p)));
+        hadoop(f, "ChecksumFileSystem.mkdirs", forking(local, Measure::fresh, (fs, p) -> fs.mkdirs(p)));
         hadoop(f, "ChecksumFileSystem.getChecksumFile", Measure.cpu(50000, () -> local.getChecksumFile(new Path("/a/b"))));
         f = "fs/FileSystem";
         hadoop(f, "FileSystem.exists", each(raw, (fs, p) -> local.exists(p)));
         hadoop(f, "FileSystem.isFile", each(raw, (fs, p) -> fs.isFile(p)));
         hadoop(f, "FileSystem.isDirectory", each(raw, (fs, p) -> fs.isDirectory(p)));
         hadoop(f, "FileSystem.globStatus(Path)", Measure.disk(Measure::folderOfMany, p -> raw.globStatus(at(p, "*/*.txt"))));
-        hadoop(f, "FileSystem.getContentSummary", Measure.disk(Measure::folderOfMany, p -> raw.getContentSummary(at(p))));
-        hadoop(f, "FileSystem.listFiles", Measure.disk(Measure::folderOfMany, p -> { RemoteIterator<LocatedFileStatus> its = raw.listFiles(at(p), true); while (its.hasNext()) { its.next(); } return null; }));
+        hadoop(f, "FileSystem.getContentSummary", Measure.disk(MeasureLibraries::folderOfSome, p -> raw.getContentSummary(at(p))));
+        hadoop(f, "FileSystem.listFiles", Measure.disk(MeasureLibraries::folderOfSome, p -> { RemoteIterator<LocatedFileStatus> its = raw.listFiles(at(p), true); while (its.hasNext()) { its.next(); } return null; }));
         hadoop(f, "FileSystem.copyFromLocalFile(boolean,boolean,Path,Path)", Measure.disk(Measure::big, p -> { FileSystem fs = raw; fs.copyFromLocalFile(false, true, at(p), at(p.getParent(), "n")); return null; }));
-        hadoop(f, "FileSystem.createNewFile", fresh(raw, (fs, p) -> fs.createNewFile(p)));
+        hadoop(f, "FileSystem.createNewFile", forking(raw, Measure::fresh, (fs, p) -> fs.createNewFile(p)));
         hadoop("fs/Path", "Path.<init>(String)", Measure.cpu(50000, () -> new Path("hdfs://a:1/b/c/d")));
         hadoop("fs/Path", "Path.getParent", Measure.cpu(100000, () -> new Path("/a/b").getParent()));
         hadoop("fs/FileUtil", "FileUtil.copy(FileSystem,Path,FileSystem,Path,boolean,Configuration)", Measure.disk(Measure::big, p -> FileUtil.copy(raw, at(p), raw, at(p.getParent(), "n"), false, conf)));

@@ -1,5 +1,4 @@
 import io.netty.bootstrap.Bootstrap;
-import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.*;
 import io.netty.channel.*;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -146,7 +145,6 @@ final class MeasureNetty {
         netty("common", "util/internal/StringUtil", "StringUtil.escapeCsv(CharSequence)", Measure.cpu(20000, () -> io.netty.util.internal.StringUtil.escapeCsv("a,\"b\",c")));
         netty("common", "util/AsciiString", "AsciiString.hashCode()", Measure.cpu(50000, () -> new io.netty.util.AsciiString("Content-Length").hashCode()));
         netty("transport", "bootstrap/Bootstrap", "Bootstrap.connect(SocketAddress)", grouped((p, g) -> { Bootstrap b = new Bootstrap().group(g).channel(NioSocketChannel.class).handler(nothing); p.time(() -> { for (int i = 0; i < 5; i++) { b.connect(p.address("lines")).sync().channel().close(); } return null; }); }));
-        netty("transport", "bootstrap/AbstractBootstrap", "AbstractBootstrap.bind(SocketAddress)", grouped((p, g) -> { ServerBootstrap b = new ServerBootstrap().group(g).channel(NioServerSocketChannel.class).childHandler(nothing); p.time(() -> b.bind(new InetSocketAddress(0)).sync().channel().close()); }));
         netty("transport", "channel/AbstractChannel", "AbstractChannel.writeAndFlush(Object)", grouped((p, g) -> { Channel c = connected(g, p, nothing); c.writeAndFlush(ascii("SINK 4194304\n")).sync(); p.time(() -> c.writeAndFlush(Unpooled.wrappedBuffer(PROSE)).sync()); c.close().sync(); }));
         netty("transport", "channel/DefaultFileRegion", "DefaultFileRegion.transferTo", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); try (FileOutputStream out = new FileOutputStream(path + ".n")) { DefaultFileRegion region = new DefaultFileRegion(path.toFile(), 0, Measure.BIG); place.time(() -> { for (long at = 0; at < Measure.BIG; ) { at += region.transferTo(out.getChannel(), at); } return null; }); region.release(); } });
         netty("handler", "handler/stream/ChunkedFile", "ChunkedFile.readChunk(ByteBufAllocator)", place -> { java.nio.file.Path path = Measure.big(place.folder); place.cool(); ChunkedFile file = new ChunkedFile(path.toFile(), 65536); place.time(() -> { while (!file.isEndOfInput()) { file.readChunk(UnpooledByteBufAllocator.DEFAULT).release(); } return null; }); file.close(); });
@@ -157,7 +155,7 @@ final class MeasureNetty {
         netty("transport", nio, "NioSocketChannel.doWriteBytes", grouped((p, g) -> { Probe c = answered(g, p, "SINK 4194304\n"); onLoop(p, g, () -> { for (int i = 0; i < 200; i++) { c.writeNow(Unpooled.wrappedBuffer(PROSE, 0, 1000)); } return null; }); c.close().sync(); }));
         netty("transport", nio, "NioSocketChannel.doWrite", grouped((p, g) -> { Probe c = answered(g, p, "SINK 4194304\n"); c.timed = p; c.writeAndFlush(Unpooled.copiedBuffer(PROSE)); c.written.get(20, TimeUnit.SECONDS); c.close().sync(); }));
         netty("transport", "channel/nio/AbstractNioByteChannel", "AbstractNioByteChannel.NioByteUnsafe.read", grouped((p, g) -> { Probe c = answered(g, p, "SEND 100000\n"); onLoop(p, g, () -> { c.unsafe().read(); return null; }); c.close().sync(); }));
-        netty("transport", "channel/AbstractChannel", "AbstractChannel.close()", grouped((p, g) -> { List<Channel> all = new ArrayList<>(); for (int i = 0; i < 50; i++) { all.add(connected(g, p, nothing)); } p.time(() -> { for (Channel c : all) { c.close().sync(); } return null; }); }));
+        netty("transport", "channel/AbstractChannel", "AbstractChannel.close()", grouped((p, g) -> { List<Channel> all = new ArrayList<>(); for (int i = 0; i < 50; i++) { all.add(connected(g, p, nothing)); } onLoop(p, g, () -> { for (Channel c : all) { c.close(); } return null; }); }));
         netty("transport", "channel/nio/NioEventLoop", "NioEventLoop.select(long)", grouped((p, g) -> { Channel c = connected(g, p, new Reply()); p.time(() -> { Reply r = c.pipeline().get(Reply.class); c.writeAndFlush(ascii("hello\n")); r.seen.get(5, TimeUnit.SECONDS); return null; }); c.close().sync(); }));
         netty("transport", "channel/DefaultFileRegion", "DefaultFileRegion.open", Measure.each(f -> { DefaultFileRegion r = new DefaultFileRegion(f.toFile(), 0, 100); r.open(); r.release(); }));
         netty("transport", "channel/DefaultChannelPipeline", "DefaultChannelPipeline.addLast(ChannelHandler)", Measure.cpu(2000, () -> new EmbeddedChannel().pipeline().addLast(nothing)));
