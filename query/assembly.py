@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import indexes as contract
 from indexes.errors import CrystalPerfError, InputError
-from indexes.exports import available, cache_folder, locate, nearest
+from indexes.exports import cache_folder, facts_by_name, locate
 from indexes.schema import resources
 from query import jfr
 from query.align import Seen, assign, clock_shift, task_at
@@ -31,8 +31,10 @@ from query.dag import Floats, Ints
 from query.execution import is_interval, load, sampled_sums
 from query.frameworks import Framework, get
 from query.inputs import Application, Inputs, SampleFile, discover
+from query.libraries import Fit, Ran, fitting, stand_ins
 from query.operators import operator_times
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
+from query.resolve import load_indexes
 from query.samples import ThreadTime, thread_time
 from query.split import Measured, split
 from query.split import Recorded as TaskTime
@@ -151,25 +153,32 @@ def _same(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: 
     except CrystalPerfError:
         return False
     kept = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
-    (known_version,) = connection.execute("SELECT framework_version FROM runs").fetchall()[0]
-    connection.close()
-    names = [found for _, found in _fitting(wanted, known_version, framework) if found is not None]
+    try:
+        known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()[0]
+        paths = connection.execute(_PYTHON_PATHS).fetchall()
+    except duckdb.Error:
+        return False  # of an earlier CrystalPerf
+    finally:
+        connection.close()
+    ran = Ran(known[1], known[2] or [], known[0])
+    fits = fitting(framework.name, framework.sources(known[0]), ran, [path for (path,) in paths], wanted)
     return (
         kept["tool_version"] == version("crystalperf")
         and all(kept.get(key) == value for key, value in facts.items())
-        and kept.get("index_hashes") == json.dumps([_content_hash(name) for name in names])
+        and kept.get("index_hashes") == json.dumps(_content_hashes(fits))
     )
 
 
-def _content_hash(name: str) -> str | None:
-    """The content hash of an index at hand, None where it is gone."""
-    try:
-        connection = contract.open_read_only(locate(name), "index")
-    except CrystalPerfError:
-        return None
-    row = connection.execute("SELECT value FROM metadata WHERE key = 'content_hash'").fetchone()
-    connection.close()
-    return row[0] if row else None
+# Paths of Python files among the frames of a run file.
+_PYTHON_PATHS = """
+    SELECT DISTINCT regexp_extract(frame, '^(.*\.pyx?)\.', 1)
+    FROM (SELECT unnest(frames) AS frame FROM stacks) WHERE contains(frame, '.py')
+"""
+
+
+def _content_hashes(fits: Sequence[Fit]) -> list[list[str | None]]:
+    """The indexes that fit a run with what they hold today, None where they are gone."""
+    return [[each.found, facts_by_name(each.found).get("content_hash")] for each in fits if each.found is not None]
 
 
 def _recordings(
@@ -222,9 +231,19 @@ def assemble(
     with contract.create(output, "run", metadata) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
-        names, stand_ins = _attach(connection, indexes, tables, framework, problems)
         progress("finding the code of the samples")
-        decide(connection, table, [(f"index_{number}", name) for number, name in enumerate(names)], stand_ins)
+        fits, loaded = _load_indexes(connection, indexes, tables, table, framework, problems)
+        by_name = {each.found: each for each in fits}
+        names = [name for _, name in loaded]
+        decide(
+            connection,
+            table,
+            loaded,
+            [name for name in names if not by_name[name].is_exact],
+            [name for name in names if by_name[name].kind == "library"],
+        )
+        for alias, _ in loaded:
+            connection.execute(f"DROP SCHEMA {alias} CASCADE")
         for one in placed:
             insert(connection, "samples", one.rows)
             insert(connection, "loads", one.loads)
@@ -241,13 +260,11 @@ def assemble(
         insert(connection, "operator_times", operator_times(connection, framework, sampled=bool(placed)))
         _insert_dag(connection)
         insert(connection, "import_stats", import_stats(problems))
-        hashes = [_content_hash(name) for name in names]
+        used = [each.found for each in fits if each.kind == "framework" and each.found not in (None, *names)]
         connection.executemany(
             "INSERT INTO metadata VALUES (?, ?)",
-            [("indexes", json.dumps(names)), ("index_hashes", json.dumps(hashes))],
+            [("indexes", json.dumps([*used, *names])), ("index_hashes", json.dumps(_content_hashes(fits)))],
         )
-        for number in range(len(names)):
-            connection.execute(f"DETACH index_{number}")
 
 
 def _place(
@@ -342,34 +359,30 @@ def _seen(time: ThreadTime, start_ms: Floats, in_task: NDArray[np.bool_], known:
     )
 
 
-def _fitting(wanted: Sequence[str], version: str | None, framework: Framework) -> list[tuple[str, str | None]]:
-    """(index that is asked for, index at hand to use for it) pairs; what the user names is taken as it is."""
-    if wanted:
-        return [(name, name) for name in wanted]
-    at_hand = {each.name for each in available()}
-    return [(name, name if name in at_hand else nearest(name)) for name in framework.sources(version)]
-
-
-def _attach(
+def _load_indexes(
     connection: duckdb.DuckDBPyConnection,
     wanted: Sequence[str],
     tables: RunTables,
+    table: StackTable,
     framework: Framework,
     problems: Problems,
-) -> tuple[list[str], set[str]]:
-    """Attach the indexes as index_0, index_1 …; returns their names, and those that stand in for another version."""
-    names: list[str] = []
-    stand_ins: set[str] = set()
-    for name, found in _fitting(wanted, tables["runs"]["framework_version"][0], framework):
-        if found is None:
-            problems.add("no index", "info", name, None, f"there is no index of {name}: its functions decide nothing")
-            continue
-        if found != name:
-            problems.add("other index", "info", name, None, f"there is no index of {name}; {found} stands in")
-            stand_ins.add(found)
-        contract.attach(connection, locate(found), "index", f"index_{len(names)}")
-        names.append(found)
-    return names, stand_ins
+) -> tuple[list[Fit], list[tuple[str, str]]]:
+    """The indexes that fit the run, and of those that know a frame what they know, loaded (alias, name)."""
+    run = tables["runs"]
+    ran = Ran(run["java_version"][0], run["libraries"][0], run["framework_version"][0])
+    classes = {class_name for class_name, _, _ in table.frames}
+    fits = fitting(framework.name, framework.sources(ran.framework_version), ran, classes, wanted)
+    for each in fits:
+        if each.found is None:
+            meaning = f"there is no index of {each.wanted}: its functions decide nothing"
+            problems.add("no index", "info", each.wanted, None, meaning)
+    loaded = load_indexes(connection, [each.found for each in fits if each.found is not None], classes)
+    names = {name for _, name in loaded}
+    fitting_ones = [each for each in fits if each.kind == "framework" or each.found in names]
+    if others := stand_ins(fitting_ones):
+        meaning = f"the index of another version stands in: {', '.join(others)}"
+        problems.add("other index", "info", others[0], None, meaning)
+    return fits, loaded
 
 
 def _insert_run(connection: duckdb.DuckDBPyConnection, runs: Columns) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from indexes import resources
 from query import jfr
 from query.dag import Ints
+from query.frames import WAITS_FOR_PEERS
 from query.frameworks import Framework, OperatorFrame, Role
 from query.records import objects
 from query.resolve import resolve
@@ -80,11 +81,12 @@ def decide(
     table: StackTable,
     indexes: Sequence[tuple[str, str]],
     other_version: Collection[str],
+    libraries: Collection[str] = (),
 ) -> None:
     """Fill the run's `stacks` table: frames, the deciding one and its vector.
 
     `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
-    whose version is not the one that ran.
+    whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others.
     """
     keys = list(table.frames)
     frames = {  # noqa: F841 (read by DuckDB)
@@ -116,6 +118,19 @@ def decide(
         nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in resources())
         vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
     connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
+    if libraries:
+        connection.execute(
+            """
+            UPDATE frames SET role = CASE WHEN waits THEN 'peer' ELSE 'library' END
+            FROM (
+                SELECT frames.frame_id AS id, regexp_matches(concat(class_name, '.', method), ?) AS waits, index_name
+                FROM frames LEFT JOIN resolved USING (frame_id)
+            )
+            WHERE id = frame_id AND role IS NULL
+                AND (list_contains(?::VARCHAR[], index_name) OR (waits AND index_name IS NULL))
+            """,
+            [WAITS_FOR_PEERS, list(libraries)],
+        )
     vector = ", ".join(
         f"CASE WHEN delegated.stack_id IS NULL THEN resolved.{name} ELSE {float(name == 'cpu')} END AS {name}"
         for name in resources()

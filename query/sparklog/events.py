@@ -229,11 +229,13 @@ class DatabricksMetadata(Struct, gc=False):
 
 class JvmInformation(Struct, gc=False):
     java: str | None = field(name="Java Version", default=None)
+    scala: str | None = field(name="Scala Version", default=None)
 
 
 class EnvironmentUpdate(Struct, gc=False):
     jvm: JvmInformation | None = field(name="JVM Information", default=None)
     properties: dict[str, str | None] | None = field(name="Spark Properties", default=None)
+    class_path: Any = field(name="Classpath Entries", default=None)
 
 
 class ApplicationStart(Struct, gc=False):

@@ -142,6 +142,7 @@ class Run:
     end: float | None = None
     ended: bool = False
     properties: dict[str, str] = field(default_factory=dict)
+    archives: set[str] = field(default_factory=set)
     profiles: dict[int, spark.ResourceProfile] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
@@ -477,6 +478,12 @@ def _on_version(run: Run, event: spark.LogStart | spark.DatabricksMetadata) -> N
 def _on_environment(run: Run, event: spark.EnvironmentUpdate) -> None:
     if event.jvm is not None:
         run.java = run.java or shortened(event.jvm.java)
+        if scala := re.search(r"\d+(\.\d+)+", event.jvm.scala or ""):
+            run.archives.add(f"scala-library-{scala[0]}")
+    for path in event.class_path if isinstance(event.class_path, dict) else ():
+        name = path.rpartition("/")[2].rpartition("\\")[2]
+        if name.endswith(".jar") and len(run.archives) < _MOST_TEXTS:
+            run.archives.add(shortened(name.removesuffix(".jar")) or "")
     for key, value in (event.properties or {}).items():
         if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):
             run.properties[key] = _USER_IN_URL.sub("//", shortened(value) or "")

@@ -579,6 +579,7 @@ def _runs(run: Run, clock: _Clock) -> Columns:
         "complete": np.array([clock.complete]),
         "scheduler": objects([mode]),
         "properties": objects([{"key": list(kept), "value": list(kept.values())}]),
+        "libraries": objects([sorted(run.archives)]),
     }
 
 
