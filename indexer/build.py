@@ -37,8 +37,8 @@ from indexes.store import create
 BATCH = 4096
 """Functions classified at a time: enough for a model to work on, few enough to show progress."""
 
-DECIMALS = 3
-"""Of probabilities in an index: finer than any model is, and two machines agree on them."""
+STEPS = 200
+"""Probabilities in an index are multiples of 1/200: finer than any model is, and two machines agree on them."""
 
 Warnings = list[tuple[str, str]]
 
@@ -123,6 +123,8 @@ def _parse(source: Source, workers: int, warnings: Warnings, bar: Progress) -> t
     faulty = Counter(each.language for each in parsed if each.errors)
     facts = {
         "source": json.dumps([Path(each).name for each in source.locations]),
+        "source_artifacts": json.dumps(source.artifacts),
+        "source_origin": source.origin,
         "source_hash": hashlib.sha256(b"".join(hashes[file] for file in sorted(hashes))).hexdigest(),
         "source_files": json.dumps(dict(sorted(by_language.items()))),
         "source_files_with_errors": json.dumps(dict(sorted(faulty.items()))),
@@ -176,7 +178,7 @@ def _classify(
         code=_rounded(np.concatenate([each.code for each in parts])[:, columns]),
         doc=_rounded(np.concatenate([each.doc for each in parts])[:, columns]),
         combined=_rounded(np.concatenate([each.combined for each in parts])[:, columns]),
-        confidence=np.round(np.concatenate([each.confidence for each in parts]), DECIMALS).astype(np.float32),
+        confidence=_in_steps(np.concatenate([each.confidence for each in parts])).astype(np.float32),
     )
     if len(vectors.combined) != len(texts) or not np.isfinite(vectors.combined).all():
         raise BuildError("the model did not return a vector for every function; train it again")
@@ -185,11 +187,16 @@ def _classify(
 
 def _rounded(vectors: Floats) -> Floats:
     """Rounded so that rows still sum to 1: the largest share takes what rounding left."""
-    rounded = np.round(vectors.astype(np.float64), DECIMALS)
+    rounded = _in_steps(vectors)
     largest = np.argmax(np.nan_to_num(rounded, nan=-1.0), axis=1)
     rows = np.arange(len(rounded))
     rounded[rows, largest] += 1.0 - rounded.sum(axis=1)
-    return np.round(rounded, DECIMALS).astype(np.float32)
+    return _in_steps(rounded).astype(np.float32)
+
+
+def _in_steps(values: NDArray[Any]) -> NDArray[np.float64]:
+    rounded: NDArray[np.float64] = np.round(np.round(values.astype(np.float64) * STEPS) / STEPS, 3)
+    return rounded
 
 
 @dataclass(frozen=True)
@@ -293,8 +300,8 @@ def symbols(package: str, version: str, functions: Sequence[Function]) -> list[s
 
 
 def text_hash(doc: str, code: str) -> str:
-    """First 10 hex digits of the SHA-256 of documentation and code: what changed between two indexes shows in it."""
-    return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    """First 6 hex digits of the SHA-256 of documentation and code: what changed between two versions shows in it."""
+    return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def _objects(values: Iterable[str | int | None]) -> NDArray[np.object_]:

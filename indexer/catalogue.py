@@ -11,7 +11,7 @@ import sysconfig
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
@@ -37,6 +37,7 @@ class Package:
     languages: tuple[str, ...]
     licence: str
     artifacts: tuple[str, ...] = ()
+    jars: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
 
@@ -51,7 +52,7 @@ def catalogue() -> Mapping[str, Package]:
             entry["from"],
             tuple(entry["languages"]),
             entry["licence"],
-            *(tuple(entry.get(key, ())) for key in ("artifacts", "keep", "skip")),
+            *(tuple(entry.get(key, ())) for key in ("artifacts", "jars", "keep", "skip")),
         )
         for name, entry in entries.items()
     }
@@ -78,8 +79,11 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
         locations = [_python(index_name, version)]
     else:
         locations = [_pypi(each, version) for each in package.artifacts]
-    source = open_source(index_name, locations, revision=version)
-    return filtered(source, package.keep, package.skip)
+    source = open_source(index_name, locations, revision=_java_version(locations[0]) or version)
+    names = [each.rpartition(":")[2] for each in package.artifacts]
+    return replace(
+        filtered(source, package.keep, package.skip, package.languages), artifacts=(*names, *package.jars), origin="catalogue"
+    )
 
 
 def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> list[Path]:
@@ -147,6 +151,16 @@ def _jdk(index_name: str, version: str) -> Path:
         f"{index_name}: no src.zip of Java {major} under JAVA_HOME or /usr/lib/jvm; install it"
         f" (Debian: openjdk-{major}-source) or name it with --source"
     )
+
+
+def _java_version(archive: str | Path) -> str | None:
+    """The version of the JDK that a src.zip lies in, None for any other archive."""
+    if Path(archive).name != "src.zip":
+        return None
+    for release in (Path(archive).with_name("release"), Path(archive).parent.with_name("release")):
+        if release.is_file() and (stated := re.search(r'JAVA_VERSION="([^"]+)"', release.read_text(encoding="utf-8"))):
+            return stated[1]
+    return None
 
 
 def _python(index_name: str, version: str) -> Path:

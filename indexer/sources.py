@@ -22,10 +22,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from indexer.parse import MAX_FILE_BYTES
 from indexer.records import SUFFIXES, Language
 from indexes.errors import BuildError
+from indexes.names import split_archive
 
 MAX_SOURCE_BYTES = 4 << 30
 """Of all files of a source together; the largest known one, the JDK's, has 0.2 GB."""
@@ -45,12 +47,19 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Source:
-    """Files to index.  `revision` is the git commits or versions where known."""
+    """Files to index.
+
+    revision    the git commits or versions, where known
+    artifacts   names, without version, of the archives in which compiled classes of these sources are on a class path
+    origin      catalogue for a known package, user for what the user pointed at
+    """
 
     name: str
     locations: tuple[str, ...]
     revision: str | None
     _readers: tuple[Callable[[list[tuple[str, str]]], Iterator[SourceFile]], ...] = field(repr=False)
+    artifacts: tuple[str, ...] = ()
+    origin: Literal["catalogue", "user"] = "user"
 
     def files(self, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
         """The files in a known language, in order of path within each location, each path and text once.
@@ -87,20 +96,33 @@ def open_source(name: str, locations: Sequence[str | Path], revision: str | None
         tuple(str(each) for each in locations),
         ", ".join(dict.fromkeys(revisions)) or revision,
         tuple(reader for reader, _ in opened),
+        artifacts=tuple(dict.fromkeys(artifact for artifact, _ in filter(None, map(_archive, locations)))),
     )
 
 
-def filtered(source: Source, keep: Sequence[str] = (), skip: Sequence[str] = ()) -> Source:
-    """The source without files whose path starts with one of `skip`, or with none of `keep` where that is given."""
+def filtered(
+    source: Source, keep: Sequence[str] = (), skip: Sequence[str] = (), languages: Sequence[str] = ()
+) -> Source:
+    """The source without files whose path starts with one of `skip`.
+
+    And of files whose path starts with none of `keep`, or in none of `languages`, where these are given.
+    """
 
     def restrict(read: _Reader) -> _Reader:
         return lambda problems: (
             each
             for each in read(problems)
-            if (not keep or each.file.startswith(tuple(keep))) and not each.file.startswith(tuple(skip))
+            if (not keep or each.file.startswith(tuple(keep)))
+            and not each.file.startswith(tuple(skip))
+            and (not languages or each.language in languages)
         )
 
     return replace(source, _readers=tuple(restrict(each) for each in source._readers))
+
+
+def _archive(location: str | Path) -> tuple[str, str] | None:
+    path = Path(location)
+    return split_archive(path.name) if path.suffix in (".jar", ".zip", ".whl", ".gz", ".tgz") else None
 
 
 def language_of(file: str) -> Language | None:

@@ -40,35 +40,59 @@ _NAME_IN_SYMBOL = (
     "regexp_replace(replace(replace(regexp_replace(regexp_replace(regexp_replace(symbol, '^[^ ]+ [^ ]+ ', ''),"
     r" '(\(\)|\(\+\d+\))\.$', ''), '\(\)\.', '.', 'g'), '`', ''), '/', '.'), '#', '.', 'g')"
 )
+_CLASS_IN_SYMBOL = (
+    # What follows the package, without functions: spark 4.0.1 org/apache/spark/rdd/RDD#Inner#map().inner(). → RDD.Inner
+    "nullif(rtrim(replace(replace(regexp_replace(substr(symbol, length(regexp_extract(symbol, '^[^ ]+ [^ ]+ ')) + 1"
+    " + CASE package WHEN '' THEN 0 ELSE length(replace(package, '::', '.')) + 1 END),"
+    r" '(`[^`]*`|[^#./`]*)\((\+\d+)?\)\.', '', 'g'), '#', '.'), '`', ''), '.'), '')"
+)
 # A vector's last share is what the others leave of 1.
 _LAST = resources()[-1]
 _LAST_SHARES = (_LAST, f"code_{_LAST}", f"doc_{_LAST}")
+# Without documentation, code decides alone; and the confidence is mostly the largest share.
+_FIRST_SHARES = resources()[:-1]
+_LARGEST_SHARE = f"greatest({', '.join(resources())})"
 _CLASS_OF_FUNCTION = "concat_ws('.', nullif(package, ''), replace(f.class_name, '.', '$'))"
 _METHOD_OF_FUNCTION = "split_part(qualified_name, '.', -1)"
+_CALLED_AS = (  # a constructor by its class
+    "CASE split_part(qualified_name, '.', -1) WHEN '<init>' THEN split_part(class_name, '.', -1)"
+    " ELSE split_part(qualified_name, '.', -1) END"
+)
 _PACKED = {
     "functions": f"SELECT * EXCLUDE ({', '.join(_LAST_SHARES)}) REPLACE ("
-    f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, last_line - first_line AS last_line,"
-    " function_id - enclosing_id AS enclosing_id) FROM {alias}.functions ORDER BY function_id",
+    f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name,"
+    f" CASE WHEN class_name IS DISTINCT FROM {_CLASS_IN_SYMBOL} THEN coalesce(class_name, '') END AS class_name,"
+    " last_line - first_line AS last_line, function_id - enclosing_id AS enclosing_id,"
+    + "".join(f" nullif({each}, code_{each}) AS {each}," for each in _FIRST_SHARES)
+    + f" nullif(confidence, {_LARGEST_SHARE}) AS confidence)"
+    " FROM {alias}.functions ORDER BY function_id",
     "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
     "runtime_names": f"SELECT function_id, nullif(method, {_METHOD_OF_FUNCTION}) AS method,"
     f" nullif(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{alias}}.runtime_names r"
     " JOIN {alias}.functions f USING (function_id) ORDER BY function_id, method, class_name",
-    "calls": "SELECT caller_id, callee_id, callee_name FROM {alias}.calls ORDER BY caller_id, callee_name",
+    "calls": f"SELECT caller_id, callee_id, nullif(callee_name, {_CALLED_AS}) AS callee_name FROM {{alias}}.calls"
+    " LEFT JOIN {alias}.functions ON function_id = callee_id ORDER BY caller_id, callee_id, callee_name",
     "build_warnings": "SELECT * FROM {alias}.build_warnings ORDER BY ALL",
 }
 _UNPACKED = {
     "functions": "SELECT * REPLACE ("
-    f"coalesce(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name, first_line + last_line AS last_line,"
-    " function_id - enclosing_id AS enclosing_id), "
+    f"coalesce(confidence, {_LARGEST_SHARE}) AS confidence) FROM (SELECT * REPLACE ("
+    f"coalesce(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name,"
+    f" CASE WHEN class_name IS NULL THEN {_CLASS_IN_SYMBOL} ELSE nullif(class_name, '') END AS class_name,"
+    " first_line + last_line AS last_line, function_id - enclosing_id AS enclosing_id), "
     + ", ".join(
-        f"round(1 - {' - '.join(f'{share.removesuffix(_LAST)}{each}::DOUBLE' for each in resources()[:-1])}, 3)::FLOAT"
+        f"round(1 - {' - '.join(f'{share.removesuffix(_LAST)}{each}::DOUBLE' for each in _FIRST_SHARES)}, 3)::FLOAT"
         f" AS {share}"
         for share in _LAST_SHARES
     )
-    + " FROM {file} ORDER BY function_id",
+    + " FROM (SELECT * REPLACE ("
+    + ", ".join(f"coalesce({each}, code_{each}) AS {each}" for each in _FIRST_SHARES)
+    + ") FROM {file})) ORDER BY function_id",
     "runtime_names": f"SELECT function_id, coalesce(method, {_METHOD_OF_FUNCTION}) AS method,"
     f" coalesce(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{file}} r"
-    " JOIN functions f USING (function_id) ORDER BY class_name, method, function_id",
+    " JOIN {functions} f USING (function_id) ORDER BY class_name, method, function_id",
+    "calls": f"SELECT caller_id, coalesce(callee_name, {_CALLED_AS}) AS callee_name, callee_id FROM {{file}}"
+    " LEFT JOIN {functions} ON function_id = callee_id ORDER BY caller_id, callee_name",
 }
 
 
@@ -158,8 +182,7 @@ def locate(index_name: str) -> Path:
         )
     if found.origin == "built":
         return found.path
-    pinned = _read_metadata(found.path)["content_hash"]
-    unpacked = cache_folder() / "prebuilt" / f"{index_name}-{pinned[:16]}.duckdb"
+    unpacked = unpacked_path(found)
     if not unpacked.is_file():
         import_index(found.path, unpacked)
         for old in unpacked.parent.glob(f"{index_name}-*.duckdb"):
@@ -167,6 +190,83 @@ def locate(index_name: str) -> Path:
             if old != unpacked and re.fullmatch(rf"{re.escape(index_name)}-[0-9a-f]{{16}}", old.stem):
                 old.unlink(missing_ok=True)
     return unpacked
+
+
+def facts_of(index: Available) -> dict[str, str]:
+    """The metadata of an index at hand, without unpacking it.  Raises IndexFileError where it cannot be read."""
+    if index.origin == "prebuilt":
+        return _read_metadata(index.path)
+    connection = duckdb.connect()
+    try:
+        return attach(connection, index.path, "index", "described")
+    finally:
+        connection.close()
+
+
+def facts_by_name(index_name: str) -> dict[str, str]:
+    """The metadata of an index at hand, empty where there is none or it cannot be read."""
+    found = next((each for each in available() if each.name == index_name), None)
+    try:
+        return facts_of(found) if found is not None else {}
+    except IndexFileError:
+        return {}
+
+
+def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, names: str) -> str:
+    """Copy what an index knows of some classes into memory, as ALIAS.functions, .classes and .runtime_names.
+
+    `names` is a table whose column `name` has binary class names, and paths of Python files with at least their last
+    folder.  Of a prebuilt index nothing is unpacked, which would take seconds.  Returns the schema; raises
+    IndexFileError where there is no such index, one that is not pinned, or a damaged one.
+    """
+    found = next((each for each in available() if each.name == index_name), None)
+    in_place = found is not None and found.origin == "prebuilt" and not unpacked_path(found).is_file()
+    schema, whole = f"memory.{alias}", f"{alias}_whole"
+    if not in_place:
+        attach(connection, locate(index_name), "index", whole)
+    else:
+        assert found is not None
+        _refuse_unpinned(found.path, _read_metadata(found.path)["content_hash"])
+
+    def rows(table: str, chosen: str) -> str:
+        if not in_place:
+            return f"SELECT * FROM {whole}.{table} WHERE {chosen}"
+        assert found is not None
+        return _unpacking(table, found.path / f"{table}.parquet", f"{schema}.functions", chosen)
+
+    try:
+        python = "language = 'python' AND (file IN {0} OR array_to_string(string_split(file, '/')[-2:], '/') IN {0})"
+        known = f"(SELECT name FROM {names})"
+        files = f"(SELECT file FROM {schema}.files)"
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(
+            f"CREATE TABLE {schema}.files AS SELECT file FROM ({rows('classes', f'class_name IN {known}')})"
+            f" UNION SELECT file FROM ({rows('functions', python.format(known))})"
+        )
+        for name, chosen in (
+            ("functions", f"file IN {files}"),
+            ("classes", f"file IN {files}"),
+            ("runtime_names", f"function_id IN (SELECT function_id FROM {schema}.functions)"),
+        ):
+            kept = next(each for each in tables("index") if each.name == name)
+            columns = ", ".join(f"{column.name}::{column.type.removesuffix(' NOT NULL')} AS {column.name}"
+                                for column in kept.columns)  # fmt: skip
+            connection.execute(f"CREATE TABLE {schema}.{name} AS SELECT {columns} FROM ({rows(name, chosen)})")
+    except duckdb.Error as error:
+        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        raise IndexFileError(
+            f"{index_name}: damaged ({_first_line(error)}); see `crystalperf index verify {index_name}`"
+        ) from error
+    finally:
+        if not in_place:
+            connection.execute(f"DETACH {whole}")
+    return schema
+
+
+def unpacked_path(index: Available) -> Path:
+    """Where a prebuilt index is unpacked to, if it has been."""
+    pinned = _read_metadata(index.path)["content_hash"]
+    return cache_folder() / "prebuilt" / f"{index.name}-{pinned[:16]}.duckdb"
 
 
 def export_index(path: Path, folder: Path) -> Path:
@@ -207,11 +307,8 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
     """
     facts = _read_metadata(folder)
     claimed = facts["content_hash"]
-    if not trust and claimed not in pinned_hashes().values():
-        raise IndexFileError(
-            f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
-            " what your answers say, so use it only if you trust whoever made it: --trust"
-        )
+    if not trust:
+        _refuse_unpinned(folder, claimed)
     metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
     with create(path, "index", metadata) as connection:
         for table in tables("index"):
@@ -220,19 +317,35 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
             source = folder / f"{table.name}.parquet"
             columns = ", ".join(column.name for column in table.columns)
             try:
-                quoted = str(source).replace("'", "''")
-                relation = f"read_parquet('{quoted}')"
-                row = connection.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata('{quoted}')").fetchone()
+                row = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [str(source)]).fetchone()
                 if row is None or (row[0] or 0) > _MAX_ROWS:
                     raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
-                rows = _UNPACKED.get(table.name, "SELECT * FROM {file}").format(file=relation)
+                rows = _unpacking(table.name, source, "functions")
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
-                reason = str(error).split("\n")[0]
-                raise IndexFileError(f"{source}: not a table of an exported index ({reason})") from error
+                raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
         if content_hash(connection, "built") != claimed:
             raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")
     return path
+
+
+def _refuse_unpinned(folder: Path, claimed: str) -> None:
+    if claimed not in pinned_hashes().values():
+        raise IndexFileError(
+            f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
+            " what your answers say, so use it only if you trust whoever made it: --trust"
+        )
+
+
+def _unpacking(table: str, source: Path, functions: str, chosen: str = "true") -> str:
+    """The query that turns the chosen rows of an export's file into the table; `functions` names that table."""
+    quoted = str(source).replace("'", "''")
+    rows = f"(SELECT * FROM read_parquet('{quoted}') WHERE {chosen})"
+    return _UNPACKED.get(table, "SELECT * FROM {file}").format(file=rows, functions=functions)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]
 
 
 def verify(path: Path) -> str:
@@ -243,7 +356,7 @@ def verify(path: Path) -> str:
         try:
             found = content_hash(connection, "verified")
         except duckdb.Error as error:
-            raise IndexFileError(f"{path}: damaged ({str(error).split(chr(10))[0]}); build it again") from error
+            raise IndexFileError(f"{path}: damaged ({_first_line(error)}); build it again") from error
         if found != facts.get("content_hash"):
             raise IndexFileError(f"{path}: its content does not have the hash it states; it was damaged or changed")
         return found

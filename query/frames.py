@@ -37,6 +37,15 @@ _GENERATED = re.compile(
 # Flink's table runtime puts what it compiles into no package: StreamExecCalc$42.
 _FLINK_GENERATED = re.compile(r"[A-Z]\w*\$\d+")
 
+WAITS_FOR_PEERS = (
+    r"^((sun\.nio\.ch\.(Net|IOUtil|NativeDispatcher|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*"
+    r"|UnixDomainSockets|EPoll\w*|KQueue\w*|PollSelector\w*|SelectorImpl)"
+    r"|java\.net\.((Server|Datagram)?Socket|(Abstract)?Plain\w*SocketImpl|Socket(In|Out)putStream)"
+    r"|java\.lang\.Process(Handle)?Impl|java\.lang\.ref\.Reference|io\.netty\.channel\.(epoll|kqueue)\.Native)[$.]"
+    r"|lib(c|jvm|pthread)\b.*(futex|cond_|Monitor|park|poll|accept|recv|select|sleep))"
+)
+"""Of class and method: where a thread sits until somebody connects, writes or wakes it, or a child process ends."""
+
 _RELOCATIONS = (
     ("org.sparkproject.guava.", "com.google.common."),
     ("org.sparkproject.connect.guava.", "com.google.common."),

@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from indexes.exports import load_part
 from query.frames import declaring_names, demangle, nature, runtime_class
 
 
@@ -58,6 +59,26 @@ def resolve(
     for table in ("frames_to_resolve", "frame_classes", "frame_methods", "frame_natures", "located", "blocks"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
     return result
+
+
+def load_indexes(
+    connection: duckdb.DuckDBPyConnection, names: Sequence[str], classes: Collection[str]
+) -> list[tuple[str, str]]:
+    """Copy what indexes know of these frames' classes into memory: (alias, index name), as `resolve` takes them.
+
+    Those that know none are left out.  Raises IndexFileError where there is no such index.
+    """
+    known = {"name": _texts(sorted({name for each in classes for name in declaring_names(each)}))}
+    _create(connection, "names_to_know", known)
+    found = []
+    for number, name in enumerate(names):
+        alias = load_part(connection, name, f"index_{number}", "names_to_know")
+        if connection.execute(f"SELECT 1 FROM {alias}.functions LIMIT 1").fetchone() is not None:
+            found.append((alias, name))
+        else:
+            connection.execute(f"DROP SCHEMA {alias} CASCADE")
+    connection.execute("DROP TABLE names_to_know")
+    return found
 
 
 def _take(connection: duckdb.DuckDBPyConnection, result: str, name: str, alias: str) -> None:
