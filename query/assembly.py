@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import indexes as contract
 from indexes.errors import CrystalPerfError, InputError
-from indexes.exports import cache_folder, facts_by_name, locate
+from indexes.exports import cache_folder, facts_by_name
 from indexes.schema import resources
 from query import jfr
 from query.align import Seen, assign, clock_shift, task_at
