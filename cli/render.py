@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.text import (
+    NOTHING,
     TimeUnit,
     change,
     counted,
@@ -81,7 +82,10 @@ def verdict_text(verdict: Verdict) -> str:
     page.line()
     _what_if_table(page, verdict.what_ifs, debug.runtime_ms, unit)
     _findings(page, debug.findings[:5], unit)
+    _operators(page, debug, unit, 6)
     _functions(page, debug.functions[:6], unit)
+    _disagreements(page, debug, 2)
+    _list(page, "Assumed", debug.assumptions)
     _not_seen(page, header, debug)
     page.line()
     page.paragraph(f"Kept as {verdict.path}", hanging="  ")
@@ -101,9 +105,13 @@ def debug_text(header: Header, debug: Debug) -> str:
     page.line()
     _path_table(page, debug, unit, 40)
     _findings(page, debug.findings, unit)
+    _stages(page, debug, unit, 12)
+    _operators(page, debug, unit, 20)
     _functions(page, debug.functions, unit)
+    _disagreements(page, debug, 6)
     _passed_over(page, debug)
     _sql_executions(page, debug, unit)
+    _list(page, "Assumed", debug.assumptions)
     _not_seen(page, header, debug)
     return page.text()
 
@@ -310,6 +318,11 @@ def _bottleneck_sentence(debug: Debug, unit: TimeUnit) -> str:
                 f"The driver holds this run up: {alone} pass before, between and after the stages, when no task runs."
             )
         rest = f"; next is {known} with {unit.text(best)}" if best > 0 else ""
+        cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", 0.0))
+        if cause != "unknown" and cause_ms >= best:
+            what = f"{cause[:1].upper()}{cause[1:]}"
+            spent = f"{unit.number(cause_ms)} of {unit.text(whole)} on the critical path ({percent(cause_ms, whole)})"
+            return f"{what} holds this run up: {spent}{rest}."
         return f"No resource holds this run up as far as can be seen: {of} went to waiting or to work unknown{rest}."
     sentence = f"{NAMES.get(debug.bottleneck, debug.bottleneck)} holds this run up: {of}."
     others = {key: ms for key, ms in debug.resource_ms.items() if key not in (debug.bottleneck, "other")}
@@ -357,6 +370,9 @@ def _path_table(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows.append(["whole", "", unit.number(debug.runtime_ms), *map(unit.number, debug.resource_ms.values())])
     sides = "<<>" + ">" * len(resources)
     page.table(["Critical path", "", f"time [{unit.name}]", *resources], rows, sides, cut=1, strong_last=True)
+    causes = [(cause, ms) for cause, ms in debug.other_ms.items() if unit.number(ms) != NOTHING]
+    if causes:
+        page.paragraph("other: " + ", ".join(f"{unit.text(ms)} {printable(cause)}" for cause, ms in causes), "       ")
 
 
 def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:
@@ -399,6 +415,86 @@ def _findings(page: _Page, findings: Sequence[Finding], unit: TimeUnit) -> None:
         cost = unit.text(finding.cost_ms)
         page.paragraph(f"{number:3}  {cost:>8}  {printable(finding.what)} ({finding.basis})", hanging=" " * 15)
         page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)
+
+
+def _stages(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """How the tasks of the stages went that took most of the critical path."""
+    longest = sorted(debug.stages, key=lambda each: (-each.path_ms, -each.task_ms))[:most]
+    if not longest:
+        return
+    shown = {each.id for each in longest}
+    page.line()
+    spilled = any(each.spill_bytes for each in longest)
+    rows = [
+        [
+            each.id,
+            grouped(each.tasks),
+            f"{each.waves:.1f}",
+            unit.number(each.median_ms),
+            "." if each.skew_time is None else f"{each.skew_time:.1f}x",
+            "." if each.skew_bytes is None else f"{each.skew_bytes:.1f}x",
+            percent(each.idle_ms, each.slots * each.length_ms),
+            percent(each.starting_ms, each.task_ms),
+            percent(each.gc_ms, each.task_ms),
+            *([f"{each.spill_bytes / 2**20:.0f} MiB" if each.spill_bytes else "."] if spilled else []),
+        ]
+        for each in debug.stages
+        if each.id in shown
+    ]
+    heads = ["Stage", "tasks", "waves", f"median [{unit.name}]", "longest", "bytes", "idle", "start", "GC"]
+    heads += ["spilled"] if spilled else []
+    page.table(heads, rows, "<" + ">" * (len(heads) - 1))
+    if len(debug.stages) > len(rows):
+        page.line(f"{counted(len(debug.stages) - len(rows), 'shorter stage')} not shown; --json has all")
+    page.paragraph(
+        "longest and bytes: the longest task's time and what the task that read most read, in medians; idle: of the"
+        " slots' time; start, GC: of the tasks' time"
+    )
+
+
+def _operators(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The SQL operators that most task time went to."""
+    known = [each for each in debug.operators if each.sql_id is not None and unit.number(each.time_ms) != NOTHING]
+    if not any(each.node_id is not None for each in known):
+        return
+    page.line()
+    resources = list(debug.resource_ms)
+    several = len({each.sql_id for each in known}) > 1
+    rows = []
+    for each in known[:most]:
+        place = "" if each.node_id is None else str(each.node_id)
+        rows.append(
+            [
+                f"sql:{each.sql_id} {place}" if several else place,
+                each.name if each.basis != "SQL metrics" else f"{each.name} *",
+                ", ".join(map(str, each.stages[:3])) + (" …" if len(each.stages) > 3 else ""),
+                unit.number(each.time_ms),
+                *(unit.number(each.resource_ms.get(key, 0.0)) for key in resources),
+            ]
+        )
+    heads = ["node", "Per operator", "stages", f"task [{unit.name}]", *resources]
+    page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
+    if len(known) > most:
+        page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
+    if any(each.basis == "SQL metrics" for each in known[:most]):
+        page.paragraph("* by Spark's own timing of operators, which lacks some; the others by samples")
+
+
+def _disagreements(page: _Page, debug: Debug, most: int) -> None:
+    """Where the index and the log contradict each other, so that a reader knows which labels to distrust."""
+    if not debug.disagreements:
+        return
+    page.line()
+    page.line("Labels and measurements disagree; the measurements were kept")
+    for each in debug.disagreements[:most]:
+        label = f"the index says {each.resource} {100 * each.label_share:.0f} %"
+        if each.label_share > each.at_most_share:
+            bound = f"the log permits at most {100 * each.at_most_share:.0f} %"
+        else:
+            bound = f"the log has at least {100 * each.at_least_share:.0f} %"
+        page.paragraph(f"  - {each.stage}: {label}, {bound} of running time", hanging="    ")
+    if len(debug.disagreements) > most:
+        page.line(f"  {len(debug.disagreements) - most} more; --json has all")
 
 
 def _functions(page: _Page, functions: Sequence[FunctionTime], unit: TimeUnit) -> None:

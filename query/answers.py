@@ -7,7 +7,7 @@ Times are ms since application start, lengths are ms.  Resource mappings have th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Parts = Mapping[str, float]
@@ -80,8 +80,127 @@ class FunctionTime:
 
 
 @dataclass(frozen=True)
+class OperatorTime:
+    """Task time of one SQL operator over the stages it ran in; `basis` says what attributed it.
+
+    `node_id` is None for time that belongs to no operator: starting tasks, compiling, not attributed.
+    """
+
+    sql_id: int | None
+    node_id: int | None
+    name: str
+    stages: tuple[int, ...]
+    basis: str
+    resource_ms: Parts
+
+    @property
+    def time_ms(self) -> float:
+        return sum(self.resource_ms.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "sql_id": self.sql_id,
+            "node_id": self.node_id,
+            "name": self.name,
+            "stages": list(self.stages),
+            "basis": self.basis,
+            "time_ms": _ms(self.time_ms),
+            "resource_ms": _parts(self.resource_ms),
+        }
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """How the tasks of one stage attempt went.  Times of tasks are summed over them unless said otherwise.
+
+    `path_ms` is its wall-clock on the critical path, `idle_ms` the slots' time without a task while it ran.
+    `median_bytes` and `most_bytes` are of what one task read, from storage and from shuffles.
+    """
+
+    id: str
+    name: str
+    sql_id: int | None
+    tasks: int
+    slots: int
+    length_ms: float
+    path_ms: float
+    median_ms: float
+    longest_ms: float
+    median_bytes: float
+    most_bytes: float
+    task_ms: float
+    idle_ms: float
+    starting_ms: float
+    scheduler_delay_ms: float
+    gc_ms: float
+    spill_bytes: int
+    resource_ms: Parts
+
+    @property
+    def waves(self) -> float:
+        """How often its tasks fill all slots; below 1 there are fewer tasks than slots."""
+        return self.tasks / self.slots if self.slots else 0.0
+
+    @property
+    def skew_time(self) -> float | None:
+        """The longest task's time in medians; None for one task."""
+        return self.longest_ms / self.median_ms if self.tasks > 1 and self.median_ms > 0 else None
+
+    @property
+    def skew_bytes(self) -> float | None:
+        """What the task that read most read, in medians; None for one task or where most read nothing."""
+        return self.most_bytes / self.median_bytes if self.tasks > 1 and self.median_bytes > 0 else None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "sql_id": self.sql_id,
+            "tasks": self.tasks,
+            "slots": self.slots,
+            "waves": round(self.waves, 3),
+            "length_ms": _ms(self.length_ms),
+            "path_ms": _ms(self.path_ms),
+            "median_ms": _ms(self.median_ms),
+            "longest_ms": _ms(self.longest_ms),
+            "skew_time": None if self.skew_time is None else round(self.skew_time, 3),
+            "skew_bytes": None if self.skew_bytes is None else round(self.skew_bytes, 3),
+            "task_ms": _ms(self.task_ms),
+            "idle_ms": _ms(self.idle_ms),
+            "starting_ms": _ms(self.starting_ms),
+            "scheduler_delay_ms": _ms(self.scheduler_delay_ms),
+            "gc_ms": _ms(self.gc_ms),
+            "spill_bytes": self.spill_bytes,
+            "resource_ms": _parts(self.resource_ms),
+        }
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A stage where the index's labels claim more or less of a resource than the log's measurements allow."""
+
+    stage: str
+    resource: str
+    label_share: float
+    at_least_share: float
+    at_most_share: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "resource": self.resource,
+            "label_share": round(self.label_share, 4),
+            "at_least_share": round(self.at_least_share, 4),
+            "at_most_share": round(self.at_most_share, 4),
+        }
+
+
+@dataclass(frozen=True)
 class Debug:
-    """Where the time of a scope went."""
+    """Where the time of a scope went.
+
+    `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
+    """
 
     scope: str
     runtime_ms: float
@@ -93,6 +212,11 @@ class Debug:
     findings: tuple[Finding, ...] = ()
     functions: tuple[FunctionTime, ...] = ()
     unseen: tuple[str, ...] = ()
+    other_ms: Mapping[str, float] = field(default_factory=dict)
+    stages: tuple[StageFacts, ...] = ()
+    operators: tuple[OperatorTime, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -100,6 +224,7 @@ class Debug:
             "runtime_ms": _ms(self.runtime_ms),
             "bottleneck": self.bottleneck,
             "resource_ms": _parts(self.resource_ms),
+            "other_ms": _parts(self.other_ms),
             "critical_path": [each.as_json() for each in self.critical_path],
             "samples": {
                 "total": self.samples.total,
@@ -122,6 +247,10 @@ class Debug:
                 }
                 for each in self.functions
             ],
+            "stages": [each.as_json() for each in self.stages],
+            "operators": [each.as_json() for each in self.operators],
+            "disagreements": [each.as_json() for each in self.disagreements],
+            "assumptions": list(self.assumptions),
             "unseen": list(self.unseen),
         }
 

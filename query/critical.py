@@ -78,7 +78,12 @@ def fill(parts_ms: Floats, length_ms: float) -> Floats:
     return parts
 
 
-def bottleneck(pieces: list[Piece], names: tuple[str, ...]) -> str:
-    """The resource with the most time on the path, `other` where unknown time exceeds all of theirs, or nothing ran."""
+def bottleneck(pieces: list[Piece], names: tuple[str, ...], other_ms: float | None = None) -> str:
+    """The resource with the most time on the path, `other` where other time exceeds all of theirs, or nothing ran.
+
+    Where `other` is known to have several causes, `other_ms` is the time of the largest, which then stands for it.
+    """
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
+    if other_ms is not None:
+        total[-1] = min(total[-1], other_ms)
     return (*names, "other")[int(np.argmax(total)) if total.any() else -1]

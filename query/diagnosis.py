@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,15 +10,30 @@ import duckdb
 import numpy as np
 
 from indexes import resources
-from query.answers import Debug, Finding, FunctionTime, Parts, PathItem, SampleCounts, SqlExecution
+from query import findings, storage
+from query.answers import (
+    Debug,
+    Finding,
+    FunctionTime,
+    OperatorTime,
+    Parts,
+    PathItem,
+    SampleCounts,
+    SqlExecution,
+)
 from query.critical import bottleneck, critical_path
 from query.dag import Floats
 from query.execution import Execution
-
-SKEW = 2.0
-"""A stage is skewed where its longest task takes this many times the median."""
+from query.stagefacts import Detail, disagreements, host_times, stage_details
+from query.waiting import waiting
 
 _LEFT_OUT_SHOWN = 3
+
+CODE_GENERATION = "compiling generated code"
+"""What operator_times calls it (query.sparklog.operators)."""
+
+UNSEEN = 0.2
+"""Time without an operator is worth a word from this share of the queries' task time."""
 
 WORTH_MS = 0.01
 """A finding is shown from this share of the runtime."""
@@ -31,17 +47,25 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         PathItem(piece.node.node_id, piece.node.name, piece.start_ms, piece.end_ms, named(piece.parts_ms))
         for piece in pieces
     )
+    other_ms, alone_ms = waiting(connection, execution, pieces)
+    largest = bottleneck(pieces, resources(), max(other_ms.values(), default=0.0))
+    details = stage_details(connection, execution, path)
     return Debug(
         scope=execution.scope.text,
         runtime_ms=execution.runtime_ms,
-        bottleneck=bottleneck(pieces, resources()),
+        bottleneck=largest,
         resource_ms=named(total),
         critical_path=path,
         samples=_samples(connection, execution),
         sql_executions=_sql_executions(connection, execution),
-        findings=_findings(execution, path),
+        findings=_findings(connection, execution, alone_ms, other_ms, details, largest),
         functions=_functions(connection, execution),
         unseen=_unseen(connection, execution),
+        other_ms=other_ms,
+        stages=tuple(each.facts for each in details),
+        operators=_operators(connection, execution),
+        disagreements=disagreements(connection, execution, details),
+        assumptions=_assumptions(connection, execution),
     )
 
 
@@ -91,72 +115,87 @@ def _sql_executions(connection: duckdb.DuckDBPyConnection, execution: Execution)
     return tuple(SqlExecution(*row) for row in rows)
 
 
-def _findings(execution: Execution, path: tuple[PathItem, ...]) -> tuple[Finding, ...]:
+def _findings(
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    alone_ms: Mapping[str, float],
+    other_ms: Mapping[str, float],
+    details: Sequence[Detail],
+    largest: str,
+) -> tuple[Finding, ...]:
     """What cost time on the critical path, dearest first; each cost is an upper bound."""
-    found: list[Finding] = []
-    tasks, dag = execution.tasks, execution.dag
-    driver = sum(item.end_ms - item.start_ms for item in path if item.id.startswith("driver:"))
-    found.append(
-        Finding(
-            driver,
-            "the driver alone held the run up: planning, submitting, collecting, or the program itself",
-            "measured",
-            "more or faster executors do not shorten this",
-        )
-    )
-    for item in path:
-        if not item.id.startswith("stage:"):
-            continue
-        mine = tasks.stage == dag.nodes[item.id].stage
-        durations = tasks.duration_ms[mine]
-        median, longest = float(np.median(durations)), float(durations.max())
-        length = item.end_ms - item.start_ms
-        if len(durations) >= 3 and longest > SKEW * median:
-            found.append(
-                Finding(
-                    min(longest - median, length),
-                    f"{item.id} {item.name}: its longest task takes {longest / median:.1f} times the median",
-                    "measured",
-                    "look for a skewed key or an unsplittable file",
-                )
-            )
-        if len(durations) < len(execution.slots):
-            shorter = length * (1 - len(durations) / len(execution.slots))
-            found.append(
-                Finding(
-                    shorter,
-                    f"{item.id} {item.name}: {_tasks(len(durations))} for {len(execution.slots)} slots",
-                    "modelled",
-                    "more partitions would use the idle slots",
-                )
-            )
-    spilled = float(execution.volumes.spill_disk.sum())
-    if spilled:
-        disk = float(tasks.parts_ms[execution.volumes.spill_disk > 0, resources().index("disk")].sum())
-        found.append(
-            Finding(
-                disk / max(len(execution.slots), 1),
-                f"{spilled / 2**20:.0f} MiB were spilled to disk for want of memory",
-                "modelled",
-                "more memory per executor, or more partitions",
-            )
-        )
-    gc = float(execution.volumes.gc_ms.sum())
-    if gc > 0.1 * float(tasks.duration_ms.sum() or 1):
-        found.append(
-            Finding(
-                gc / max(len(execution.slots), 1),
-                "garbage collection took a tenth or more of task time",
-                "measured",
-                "more memory per executor, or fewer slots",
-            )
-        )
+    hosts = host_times(connection, execution)
+    first = connection.execute("SELECT min(added_ms) FROM executors WHERE coalesce(slots, 0) > 0").fetchone()
+    found = findings.driver(alone_ms, other_ms, first[0] if first else None)
+    for detail in details:
+        if detail.facts.path_ms > 0:
+            found += findings.straggler(detail, hosts)
+            found += findings.idle_slots(detail)
+            found += findings.starting_tasks(detail)
+    found += findings.slow_hosts(hosts, details)
+    found += findings.spilling(details, _spilling_operators(connection, details))
+    found += findings.collecting_garbage(details)
+    found += findings.compiling(details, _compiling(connection))
+    found += findings.odd_use(details, largest)
     worth = [each for each in found if each.cost_ms >= WORTH_MS * execution.runtime_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 
 
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"
+def _spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:
+    """Names of the operators that spilled in these stages, the one that spilled most first."""
+    stages = {each.facts.id for each in details}
+    rows = connection.execute(
+        """
+        SELECT operators.name, stage_id, stage_attempt, value
+        FROM operator_metrics JOIN operators USING (sql_id, node_id)
+        WHERE operator_metrics.name = 'spill size' AND value > 0
+        """
+    ).fetchall()
+    total: dict[str, float] = {}
+    for name, stage_id, attempt, value in rows:
+        if f"stage:{stage_id}.{attempt}" in stages:
+            total[name] = total.get(name, 0.0) + value
+    return sorted(total, key=lambda each: -total[each])
+
+
+def _compiling(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
+    """Task time of each stage in which code was compiled."""
+    names = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
+    rows = connection.execute(
+        f"SELECT stage_id, stage_attempt, sum({names}) FROM operator_times WHERE name = ? GROUP BY ALL",
+        [CODE_GENERATION],
+    ).fetchall()
+    return {f"stage:{stage_id}.{attempt}": float(time_ms) for stage_id, attempt, time_ms in rows}
+
+
+def _operators(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, limit: int = 200
+) -> tuple[OperatorTime, ...]:
+    names = (*resources(), "other")
+    sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in names)
+    total = " + ".join(f"sum({name}_ms)" for name in names)
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    rows = connection.execute(_sql("operator_times").format(sums=sums, total=total), bounds).fetchmany(limit)
+    return tuple(
+        OperatorTime(row[0], row[1], row[2], tuple(row[3]), row[4], dict(zip(names, row[5:], strict=True)))
+        for row in rows
+    )
+
+
+def _assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[str, ...]:
+    """What was taken for granted in counting time on resources."""
+    stages = [(stage.stage_id, stage.attempt) for stage in execution.dag.stages]
+    found = storage.assumptions(connection, stages, execution.has_samples)
+    python = connection.execute(
+        """
+        SELECT count(*) FROM samples JOIN stacks USING (stack_id)
+        WHERE task_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0][0]
+    if python:
+        found.append("a task that waits for its Python worker waits for that worker's CPU: counted as cpu")
+    return tuple(found)
 
 
 def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[str, ...]:
@@ -184,6 +223,8 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
             f"code: {what}, so time that Spark does not measure itself (reading and writing"
             " storage, waiting for a CPU) stays `other`; `crystalperf setup spark` shows what to add to the job"
         )
+        why = "Spark times only some of them; stack samples tell the others"
+        unseen += _unseen_operators(connection, execution, why)
         return tuple(unseen)
     if "driver" not in seen:
         unseen.append("the driver's own time: it left no recording, so what it did between the stages is `other`")
@@ -196,10 +237,29 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
             f"{len(missing)} of {len(ran)} executors left no recording ({', '.join(missing[:5])}"
             f"{' …' if len(missing) > 5 else ''}); the others speak for them"
         )
+    unseen += _unseen_operators(connection, execution, "too few samples fell into these stages")
     kinds = {row[0] for row in connection.execute("SELECT DISTINCT kind FROM samples").fetchall()}
     if "wall" not in kinds and "park" not in kinds:
         unseen.append("blocked threads: the recordings have neither wall-clock samples nor park events")
     return tuple(unseen)
+
+
+def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Execution, why: str) -> list[str]:
+    """How much of the queries' task time no operator could be given, where it is much."""
+    names = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
+    total, lost = connection.execute(
+        f"""
+        SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
+        FROM operator_times
+        WHERE sql_id IS NOT NULL AND (stage_id, stage_attempt) IN (
+            SELECT (stage_id, stage_attempt) FROM tasks WHERE finish_ms > ? AND launch_ms < ?
+        )
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0]
+    if lost <= UNSEEN * total:
+        return []
+    return [f"operators: {lost / total:.0%} of the queries' task time could not be given to one; {why}"]
 
 
 def _sql(name: str) -> str:

@@ -47,6 +47,7 @@ class Node:
     node_id: int
     parent_id: int | None
     name: str
+    title: str
     what: OperatorFrame
     pipeline: int | None  # of the generated code that it is part of
     metrics: Mapping[Key, Mapping[str, float]]
@@ -196,7 +197,7 @@ def _below(plan: Sequence[Node], pipeline: int, wanted: Sequence[Node]) -> list[
 def _name(node: Node, plan: Sequence[Node]) -> str:
     """A node's name; of generated code with the operators that it holds."""
     if node.what.kind != "wholestagecodegen":
-        return node.name
+        return node.title
     held = [each.name for each in plan if each.pipeline == node.what.pipeline and each.what.kind != "inputadapter"]
     return f"{node.name}: {', '.join(held)}" if held else node.name
 
@@ -264,8 +265,8 @@ def plans(connection: duckdb.DuckDBPyConnection, framework: Framework) -> dict[i
     ).fetchall():
         metrics.setdefault((sql_id, node_id), {}).setdefault((stage_id, attempt), {})[name] = value
     found: dict[int, list[Node]] = {}
-    for sql_id, node_id, parent_id, name in connection.execute(
-        "SELECT sql_id, node_id, parent_id, name FROM operators ORDER BY sql_id, node_id"
+    for sql_id, node_id, parent_id, name, detail, location in connection.execute(
+        "SELECT sql_id, node_id, parent_id, name, detail, location FROM operators ORDER BY sql_id, node_id"
     ).fetchall():
         plan = found.setdefault(sql_id, [])
         pipeline = None
@@ -275,7 +276,8 @@ def plans(connection: duckdb.DuckDBPyConnection, framework: Framework) -> dict[i
             if pipeline is None and parent.what.kind != "inputadapter":
                 pipeline = parent.pipeline
         what = framework.node_operator(name)
-        plan.append(Node(node_id, parent_id, name, what, pipeline, metrics.get((sql_id, node_id), {})))
+        title = framework.node_title(name, detail, location)
+        plan.append(Node(node_id, parent_id, name, title, what, pipeline, metrics.get((sql_id, node_id), {})))
     return found
 
 

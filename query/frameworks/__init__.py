@@ -69,6 +69,7 @@ class Framework:
     schedule    the run's properties → the order in which it launches tasks
     frame_operator  (class name, method) of a frame → the SQL operator it works for, None where it may be any
     node_operator   the name of a plan's node → the same word
+    node_title  name, description and location of a plan's node → what a user knows it by
     titles      what time is called whose kind of operator has no node in the plan
     process     arguments of a recorded JVM (None where the recording lost them) and its file's name
                 → (application id if it says, executor id or 'driver'), None if foreign
@@ -83,6 +84,7 @@ class Framework:
     process: Callable[[str | None, str], tuple[str | None, str] | None]
     frame_operator: Callable[[str, str], OperatorFrame | None]
     node_operator: Callable[[str], OperatorFrame]
+    node_title: Callable[[str, str | None, str | None], str]
     titles: Mapping[str, str]
 
 

@@ -153,5 +153,6 @@ SPARK = Framework(
     schedule=schedule,
     frame_operator=operators.of_frame,
     node_operator=operators.of_node,
+    node_title=operators.title,
     titles=operators.TITLES,
 )

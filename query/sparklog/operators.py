@@ -123,6 +123,38 @@ def of_frame(class_name: str, method: str) -> OperatorFrame | None:
     return OperatorFrame("rdd", weak=True) if _RDD.match(name) else None
 
 
+_ATTRIBUTE = re.compile(r"([A-Za-z_][\w.]*)#\d+")
+_LISTED = 3
+
+
+def title(name: str, detail: str | None, location: str | None) -> str:
+    """A node's name with what a user knows it by: the columns of its keys, the last folder of what it scans."""
+    kind = of_node(name).kind
+    text = detail or ""
+    if kind == "scan" and location:
+        paths = re.findall(r"/([^/\[\],\s]+)/?(?=[,\]\s]|$)", location)
+        return f"{name.strip()} {paths[0]}" if paths else name.strip()
+    if kind.endswith("join") and (sides := re.findall(r"\[([^\]]*)\]", text)):
+        keys = [_columns(side) for side in sides[:2]]
+        return f"{name} on {' = '.join(each for each in keys if each)}" if all(keys) else name
+    if kind in ("exchange", "sort", "window", "takeorderedandproject") or kind.endswith("aggregate"):
+        if kind.endswith("aggregate"):
+            found = re.search(r"keys?=\[([^\]]*)\]", text)
+        elif kind == "exchange":
+            found = re.search(r"\w+partitioning\(([^)]*)\)", text)
+        else:
+            found = re.search(r"\[([^\]]*)\]", text)
+        columns = _columns(found[1]) if found else ""
+        return f"{name} by {columns}" if columns else name
+    return name.strip()
+
+
+def _columns(text: str) -> str:
+    """The columns that an expression names, the first few."""
+    names = list(dict.fromkeys(_ATTRIBUTE.findall(text)))
+    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+
+
 _NODE = re.compile(r"(?:Gpu|Photon|Velox|Columnar(?=[A-Z]))?\s?(\w+)(?: \((\d{1,6})\))?")
 
 
