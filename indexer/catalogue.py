@@ -82,7 +82,9 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
     source = open_source(index_name, locations, revision=_java_version(locations[0]) or version)
     names = [each.rpartition(":")[2] for each in package.artifacts]
     return replace(
-        filtered(source, package.keep, package.skip, package.languages), artifacts=(*names, *package.jars), origin="catalogue"
+        filtered(source, package.keep, package.skip, package.languages),
+        artifacts=(*names, *package.jars),
+        origin="catalogue",
     )
 
 
