@@ -170,7 +170,7 @@ def _same(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: 
 
 
 # Paths of Python files among the frames of a run file.
-_PYTHON_PATHS = """
+_PYTHON_PATHS = r"""
     SELECT DISTINCT regexp_extract(frame, '^(.*\.pyx?)\.', 1)
     FROM (SELECT unnest(frames) AS frame FROM stacks) WHERE contains(frame, '.py')
 """
