@@ -79,6 +79,7 @@ final class MeasureParquet {
             Path path = million(conf, place.folder);
             place.cool();
             try (ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))) {
+                place.settle();
                 place.time(() -> use.use(reader));
             }
         };
@@ -94,6 +95,7 @@ final class MeasureParquet {
             for (Path path : paths) {
                 readers.add(ParquetFileReader.open(HadoopInputFile.fromPath(path, conf)));
             }
+            place.settle();
             place.time(() -> {
                 for (ParquetFileReader reader : readers) {
                     for (ColumnChunkMetaData column : reader.getRowGroups().get(0).getColumns()) {
@@ -148,7 +150,7 @@ final class MeasureParquet {
         parquet("parquet-hadoop", writer, "ParquetFileWriter.appendFile(InputFile)", Measure.disk(d -> million(conf, d), p -> { ParquetFileWriter w = new ParquetFileWriter(HadoopOutputFile.fromPath(p.suffix(".n"), conf), schema, ParquetFileWriter.Mode.CREATE, 1 << 27, 0); w.start(); w.appendFile(HadoopInputFile.fromPath(p, conf)); w.end(new HashMap<>()); w.close(); return null; }));
         parquet("parquet-hadoop", writer, "ParquetFileWriter.appendRowGroup(SeekableInputStream,BlockMetaData,boolean)", Measure.disk(d -> million(conf, d), p -> { ParquetFileWriter w = new ParquetFileWriter(HadoopOutputFile.fromPath(p.suffix(".n"), conf), schema, ParquetFileWriter.Mode.CREATE, 1 << 27, 0); w.start(); w.appendFile(HadoopInputFile.fromPath(p, conf)); w.end(new HashMap<>()); w.close(); return null; }));
         parquet("parquet-hadoop", writer, "ParquetFileWriter.<init>(OutputFile,MessageType,Mode,long,int)", Measure.eachOf(d -> Measure.fresh(d).subList(0, 15), p -> new ParquetFileWriter(HadoopOutputFile.fromPath(at(p), conf), schema, ParquetFileWriter.Mode.CREATE, 1 << 27, 0).close()));
-        parquet("parquet-hadoop", writer, "ParquetFileWriter.end", place -> { List<ParquetFileWriter> all = new ArrayList<>(); for (java.nio.file.Path p : Measure.fresh(place.folder).subList(0, 15)) { ParquetFileWriter w = new ParquetFileWriter(HadoopOutputFile.fromPath(at(p), conf), schema, ParquetFileWriter.Mode.CREATE, 1 << 27, 0); w.start(); all.add(w); } place.time(() -> { for (ParquetFileWriter w : all) { w.end(new HashMap<>()); } return null; }); });
+        parquet("parquet-hadoop", writer, "ParquetFileWriter.end", place -> { List<ParquetFileWriter> all = new ArrayList<>(); for (java.nio.file.Path p : Measure.fresh(place.folder).subList(0, 15)) { ParquetFileWriter w = new ParquetFileWriter(HadoopOutputFile.fromPath(at(p), conf), schema, ParquetFileWriter.Mode.CREATE, 1 << 27, 0); w.start(); all.add(w); } place.settle(); place.time(() -> { for (ParquetFileWriter w : all) { w.end(new HashMap<>()); } return null; }); });
         parquet("parquet-hadoop", "hadoop/util/HadoopOutputFile", "HadoopOutputFile.create", Measure.eachOf(d -> Measure.fresh(d).subList(0, 15), p -> HadoopOutputFile.fromPath(at(p), conf).create(1 << 20).close()));
         parquet("parquet-hadoop", "hadoop/util/HadoopOutputFile", "HadoopOutputFile.createOrOverwrite", Measure.eachOf(d -> Measure.many(d).subList(0, 15), p -> HadoopOutputFile.fromPath(at(p), conf).createOrOverwrite(1 << 20).close()));
         parquet("parquet-hadoop", "hadoop/util/HadoopPositionOutputStream", "HadoopPositionOutputStream.write(byte[],int,int)", Measure.disk(d -> at(d, "n"), p -> { try (PositionOutputStream out = HadoopOutputFile.fromPath(p, conf).create(1 << 20)) { out.write(Measure.DATA, 0, Measure.BIG); } return null; }));
