@@ -20,7 +20,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexes.errors import CrystalPerfError
@@ -35,6 +35,9 @@ _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; ru
 # A quota is refilled once a period: a short one makes a slow core rather than a fast core with long pauses, and
 # 25 ms keeps the refill apart from a sampler that looks every 20 ms.
 CPU_PERIOD_US = 25_000
+# A reader that skips part of a stream (HDFS under Parquet) throws away what its socket already holds. On cables this
+# slow, the kernel's usual limit of 6 MB a socket would be seconds of them.
+_SOCKET_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
 # The largest weights that the kernel takes (default 1024 and 100): a quota promises CPU time only where no other
 # work on the machine gets it first.
 _LARGEST_SHARES, _LARGEST_WEIGHT = 262_144, 10_000
@@ -55,6 +58,7 @@ class Node:
         cpu_cores: CPU time per second that all of the node's processes share; None for no limit.
         memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
         protected: whether the node's share of a busy CPU is raised above whatever else runs on the machine.
+        disk_bytes_per_s: rate at which the node's processes read from the disk, page cache left out; None for no limit.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Node:
     cpu_cores: float | None = None
     memory_bytes: int | None = None
     protected: bool = False
+    disk_bytes_per_s: int | None = None
 
     @property
     def uses_cpu_cgroup(self) -> bool:
@@ -80,6 +85,7 @@ class CgroupMount:
     version: int
     cpu: Path
     memory: Path
+    blkio: Path | None = None
 
 
 _BIT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -93,6 +99,11 @@ def parse_bit_rate(text: str) -> int:
         raise LabError(f"'{text}' is not a network rate; write a positive number with its unit, as 100Mbps or 12MB/s.")
     bits = float(match[1]) * _BIT_UNITS[match[2].lower()] * (8 if match[4] else 1)
     return round(bits)
+
+
+def parse_byte_rate(text: str) -> int:
+    """Bytes per second of ``8MB/s`` or ``64Mbps`` (b is bit, B is byte; decimal units)."""
+    return max(1, parse_bit_rate(text) // 8)
 
 
 def parse_size(text: str) -> int:
@@ -156,12 +167,20 @@ def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
             ["ip", "-n", ns, "address", "add", f"{node.address}/24", "dev", "eth0"],
             ["ip", "-n", ns, "link", "set", "eth0", "up"],
         ]
-        if node.rate_bps is not None:
-            commands += [
-                shaping_command(ns, "eth0", node.rate_bps),
-                shaping_command(SWITCH, port, node.rate_bps),
-            ]
+        commands += [
+            ["nsenter", f"--net=/run/netns/{ns}", "--", "sysctl", "-qw", setting] for setting in _SOCKET_BUFFERS
+        ]
     return commands
+
+
+def shaping_commands(nodes: Sequence[Node]) -> list[list[str]]:
+    """Commands that shape both ends of the nodes' cables."""
+    return [
+        shaping_command(namespace, device, node.rate_bps)
+        for node in nodes
+        if node.rate_bps is not None
+        for namespace, device in ((node.namespace, "eth0"), (SWITCH, f"to-{node.name}"))
+    ]
 
 
 def find_cgroups(mounts: str | None = None) -> CgroupMount | None:
@@ -178,24 +197,31 @@ def find_cgroups(mounts: str | None = None) -> CgroupMount | None:
         elif fields[2] == "cgroup2":
             unified = Path(fields[1])
     if "cpu" in trees and "memory" in trees:
-        return CgroupMount(1, trees["cpu"], trees["memory"])
+        return CgroupMount(1, trees["cpu"], trees["memory"], trees.get("blkio"))
     if unified is not None:
-        return CgroupMount(2, unified, unified)
+        return CgroupMount(2, unified, unified, unified)
     return None
 
 
 def cgroup_folders(mount: CgroupMount, node: Node) -> list[Path]:
     """The cgroup folders of one node: those of its limited controllers, each once."""
-    folders = []
+    trees = []
     if node.uses_cpu_cgroup:
-        folders.append(mount.cpu / node.namespace)
-    if node.memory_bytes is not None and (mount.memory != mount.cpu or not folders):
-        folders.append(mount.memory / node.namespace)
-    return folders
+        trees.append(mount.cpu)
+    if node.memory_bytes is not None:
+        trees.append(mount.memory)
+    if node.disk_bytes_per_s is not None:
+        if mount.blkio is None:
+            raise LabError("The disk cannot be slowed here: no cgroup with the blkio controller is mounted.")
+        trees.append(mount.blkio)
+    return [tree / node.namespace for tree in dict.fromkeys(trees)]
 
 
-def cgroup_writes(mount: CgroupMount, node: Node) -> list[tuple[Path, str]]:
-    """(file, text) pairs that limit one node once its cgroup folders exist."""
+def cgroup_writes(mount: CgroupMount, node: Node, disk: str | None = None) -> list[tuple[Path, str]]:
+    """(file, text) pairs that limit one node once its cgroup folders exist.
+
+    ``disk`` is the ``major:minor`` of the disk that ``disk_bytes_per_s`` is about (see ``whole_disk``).
+    """
     writes: list[tuple[Path, str]] = []
     if node.protected:
         name, weight = ("cpu.weight", _LARGEST_WEIGHT) if mount.version == 2 else ("cpu.shares", _LARGEST_SHARES)
@@ -210,13 +236,39 @@ def cgroup_writes(mount: CgroupMount, node: Node) -> list[tuple[Path, str]]:
     if node.memory_bytes is not None:
         name = "memory.max" if mount.version == 2 else "memory.limit_in_bytes"
         writes.append((mount.memory / node.namespace / name, str(node.memory_bytes)))
+    if node.disk_bytes_per_s is not None and mount.blkio is not None and disk is not None:
+        folder = mount.blkio / node.namespace
+        if mount.version == 2:
+            writes.append((folder / "io.max", f"{disk} rbps={node.disk_bytes_per_s}"))
+        else:
+            writes.append((folder / "blkio.throttle.read_bps_device", f"{disk} {node.disk_bytes_per_s}"))
     return writes
 
 
-def command_on(node: Node, command: Sequence[str], *, in_namespace: bool, cgroups: Sequence[Path]) -> list[str]:
+def whole_disk(path: Path) -> str:
+    """``major:minor`` of the disk that holds a path; a partition's disk, since only whole disks can be slowed."""
+    device = path.stat().st_dev
+    name = f"{os.major(device)}:{os.minor(device)}"
+    entry = Path("/sys/dev/block") / name
+    if not entry.exists():
+        raise LabError(f"{path} is on no disk that can be slowed; put the lab's cache on a local file system.")
+    if (entry / "partition").exists():
+        name = (entry.resolve().parent / "dev").read_text().strip()
+    return name
+
+
+def command_on(
+    node: Node,
+    command: Sequence[str],
+    *,
+    in_namespace: bool,
+    cgroups: Sequence[Path],
+    own_copy: tuple[Path, Path] | None = None,
+) -> list[str]:
     """The command that runs ``command`` on a node: in its cgroups, in its namespace, ended when the lab's process ends.
 
-    ``nsenter`` rather than ``ip netns exec``: the latter hides /sys/fs/cgroup from the JVM.
+    ``nsenter`` rather than ``ip netns exec``: the latter hides /sys/fs/cgroup from the JVM. ``own_copy`` is (folder,
+    place): the node sees its own folder where all others see ``place``.
     """
     prefix: list[str] = []
     if cgroups:
@@ -224,6 +276,9 @@ def command_on(node: Node, command: Sequence[str], *, in_namespace: bool, cgroup
         prefix += ["sh", "-c", f'{join} && exec "$@"', "sh"]
     if in_namespace:
         prefix += ["nsenter", f"--net=/run/netns/{node.namespace}", "--"]
+    if own_copy is not None:
+        bind = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+        prefix += ["unshare", "--mount", "--propagation", "private", "sh", "-c", bind, "sh", *map(str, own_copy)]
     return [*prefix, "setpriv", "--pdeathsig", "TERM", "--", *command]
 
 
@@ -253,8 +308,8 @@ def check_host(*, namespaces: bool, limits: bool) -> None:
             raise LabError(f"The lab needs the command '{program}'; install it with 'apt-get install {package}'.")
     if (namespaces or limits) and os.geteuid() != 0:
         raise LabError(
-            "Shaped networks, CPU quotas and memory limits need root; run the lab as root, or without them "
-            "(--network none and no --cpu-quota or --node-memory)."
+            "Shaped networks, CPU quotas, memory and disk limits need root; run the lab as root, or without them "
+            "(--network none and no --cpu-quota, --node-memory, --disk or --storage hdfs)."
         )
     if limits and find_cgroups() is None:
         raise LabError(_NO_CGROUPS)
@@ -279,31 +334,53 @@ def machine_lock() -> Iterator[None]:
 
 
 def build_network(nodes: Sequence[Node]) -> None:
-    """Build the namespaces and cables of the nodes."""
+    """Build the namespaces and cables of the nodes, not shaped yet."""
     for command in network_commands(nodes):
         run_command(command)
 
 
+def shape_network(nodes: Sequence[Node]) -> None:
+    """Put the rates of the nodes' cables in force."""
+    for command in shaping_commands(nodes):
+        run_command(command)
+
+
 def make_cgroups(node: Node) -> list[Path]:
-    """Create and limit the cgroups of one node and return their folders ([] where nothing is limited)."""
-    if not node.uses_cpu_cgroup and node.memory_bytes is None:
+    """Create the cgroups of one node and return their folders ([] where nothing is limited).
+
+    Weight and memory hold from now on, since a heap is sized when its JVM starts; the CPU quota and the disk rate
+    wait for ``limit_rates``.
+    """
+    if not node.uses_cpu_cgroup and node.memory_bytes is None and node.disk_bytes_per_s is None:
         return []
     mount = find_cgroups()
     if mount is None:
         raise LabError(_NO_CGROUPS)
     try:
         if mount.version == 2:
-            (mount.cpu / "cgroup.subtree_control").write_text("+cpu +memory")
+            (mount.cpu / "cgroup.subtree_control").write_text("+cpu +memory +io")
         folders = cgroup_folders(mount, node)
         for folder in folders:
             folder.mkdir(exist_ok=True)
-        for file, text in cgroup_writes(mount, node):
+        for file, text in cgroup_writes(mount, replace(node, cpu_cores=None)):
             file.write_text(text)
     except OSError as error:
         raise LabError(
-            f"The cgroup of node {node.name} could not be made ({error}); run without CPU and memory limits."
+            f"The cgroup of node {node.name} could not be made ({error}); run without CPU, memory and disk limits."
         ) from None
     return folders
+
+
+def limit_rates(node: Node, disk: str | None = None) -> None:
+    """Put one node's CPU quota and disk rate (of the disk ``major:minor``) in force."""
+    mount = find_cgroups()
+    if mount is None or (node.cpu_cores is None and node.disk_bytes_per_s is None):
+        return
+    try:
+        for file, text in cgroup_writes(mount, node, disk):
+            file.write_text(text)
+    except OSError as error:
+        raise LabError(f"The rates of node {node.name} could not be limited ({error}); run without them.") from None
 
 
 def _named_namespaces() -> list[str]:
@@ -317,7 +394,8 @@ def _named_cgroups() -> list[Path]:
     mount = find_cgroups()
     if mount is None:
         return []
-    return [folder for tree in sorted({mount.cpu, mount.memory}) for folder in sorted(tree.glob(f"{PREFIX}-*"))]
+    trees = {mount.cpu, mount.memory} | ({mount.blkio} if mount.blkio is not None else set())
+    return [folder for tree in sorted(trees) for folder in sorted(tree.glob(f"{PREFIX}-*"))]
 
 
 def _borrowed_processes() -> set[int]:

@@ -7,6 +7,7 @@ log, one recording a JVM), the logs, and ``run.json``: one row that says what ra
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -16,16 +17,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from indexes.errors import CrystalPerfError
-from lab.cluster import Cluster, ClusterConfig, find_java, find_spark, start_cluster, stop_processes
-from lab.host import LabError, parse_bit_rate, parse_size
+from lab.cluster import STORAGES, Cluster, ClusterConfig, find_java, find_spark, start_cluster, stop_processes
+from lab.datasets import make_data
+from lab.host import LabError, command_on, parse_bit_rate, parse_byte_rate, parse_size
 from lab.samplers import SAMPLERS, async_flag, async_profiler_library, is_complete_recording, jfr_flag
-from lab.workloads import WORKLOADS, Workload, find_workload, generate_tpch
+from lab.shares import summarize
+from lab.workloads import WORKLOADS, Workload, find_workload
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RECORDING_TIMEOUT_S = 20.0
@@ -74,6 +77,8 @@ class RunConfig:
     repetition: int = 0
     timeout_s: float = 600.0
     spark_conf: dict[str, str] = field(default_factory=dict)
+    truth: bool = True
+    warm_up: bool = True
 
 
 def spark_settings(config: RunConfig, workload: Workload, out: Path, driver_address: str) -> dict[str, str]:
@@ -117,7 +122,17 @@ def properties_text(settings: dict[str, str]) -> str:
     return "".join(f"{key} {value}\n" for key, value in settings.items())
 
 
-def _run_driver(cluster: Cluster, config: RunConfig, data: Path, out: Path, java: Path, spark: Path) -> dict[str, Any]:
+def _begin_when_ready(cluster: Cluster, result: Path, driver: subprocess.Popen[bytes], deadline: float) -> None:
+    """Limit the nodes once the driver has prepared the data, and let it go on."""
+    while not result.with_suffix(".ready").exists():
+        if driver.poll() is not None or time.monotonic() > deadline:
+            return
+        time.sleep(0.02)
+    cluster.begin()
+    result.with_suffix(".go").touch()
+
+
+def _run_driver(cluster: Cluster, config: RunConfig, out: Path, java: Path, spark: Path) -> dict[str, Any]:
     workload = find_workload(config.query)
     properties = out / "spark.properties"
     properties.write_text(properties_text(spark_settings(config, workload, out, cluster.driver_node.address)))
@@ -131,8 +146,9 @@ def _run_driver(cluster: Cluster, config: RunConfig, data: Path, out: Path, java
             str(properties),
             str(REPOSITORY / "lab" / "driver.py"),
             config.query,
-            str(data),
+            cluster.data_url,
             str(result),
+            "1" if config.warm_up else "0",
         ]
     )
     environment = os.environ | {
@@ -148,8 +164,10 @@ def _run_driver(cluster: Cluster, config: RunConfig, data: Path, out: Path, java
         driver = subprocess.Popen(
             command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
         )
+        deadline = time.monotonic() + config.timeout_s
         try:
-            status = driver.wait(config.timeout_s)
+            _begin_when_ready(cluster, result, driver, deadline)
+            status = driver.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise LabError(f"The run did not end within {config.timeout_s:.0f} s (--timeout); see {log}.") from None
         finally:
@@ -157,8 +175,25 @@ def _run_driver(cluster: Cluster, config: RunConfig, data: Path, out: Path, java
     if status != 0 or not result.exists():
         raise LabError(f"Spark's driver failed with exit status {status}; see {log}.")
     record: dict[str, Any] = json.loads(result.read_text())
-    result.unlink()
+    for file in (result, result.with_suffix(".ready"), result.with_suffix(".go")):
+        file.unlink(missing_ok=True)
     return record
+
+
+@contextlib.contextmanager
+def _watched(cluster: Cluster, out: Path) -> Iterator[None]:
+    """The machine's truth, sampled while the block runs, from outside the nodes' namespaces and on the driver's share
+    of the CPU."""
+    command = [sys.executable, "-m", "lab.truth", "--driver", cluster.driver_node.address, "--out", str(out / "truth")]
+    whole = command_on(cluster.driver_node, command, in_namespace=False, cgroups=cluster.driver_cgroups)
+    with (cluster.logs / "truth.log").open("wb") as log:
+        process = subprocess.Popen(
+            whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=REPOSITORY, start_new_session=True
+        )
+    try:
+        yield
+    finally:
+        stop_processes([process])
 
 
 def _wait_for_recordings(folder: Path, workers: int) -> list[Path]:
@@ -195,15 +230,16 @@ def run_once(config: RunConfig, out: Path, data: Path | None = None) -> dict[str
     out = out.resolve()
     if (out / "run.json").exists():
         raise LabError(f"{out} already holds a run; name another folder.")
-    folder = generate_tpch(config.scale_factor, data).resolve()
-    missing = [table for table in workload.tables if not (folder / f"{table}.parquet").exists()]
+    folder = make_data(workload.data, config.scale_factor, data).resolve()
+    missing = [name for name in workload.files if not (folder / name).exists()]
     if missing:
-        raise LabError(f"{folder} lacks the TPC-H tables {', '.join(missing)}; remove it, and the lab makes it anew.")
+        raise LabError(f"{folder} lacks {', '.join(missing)}; remove it, and the lab makes it anew.")
     for name in ("eventlog", config.sampling.folder):
         (out / name).mkdir(parents=True, exist_ok=True)
 
-    with start_cluster(config.cluster, out) as cluster:
-        record = _run_driver(cluster, config, folder, out, java, spark)
+    with start_cluster(config.cluster, out, folder, workload.files) as cluster:
+        with _watched(cluster, out) if config.truth else contextlib.nullcontext():
+            record = _run_driver(cluster, config, out, java, spark)
         recordings = []
         if config.sampling.kind != "none":
             recordings = _wait_for_recordings(out / config.sampling.folder, config.cluster.workers)
@@ -229,6 +265,8 @@ def run_once(config: RunConfig, out: Path, data: Path | None = None) -> dict[str
         "event_logs": [str(path.relative_to(out)) for path in event_logs],
         "recordings": [str(path.relative_to(out)) for path in recordings],
     }
+    if config.truth:
+        row["truth"] = summarize(out / "truth", out / "eventlog", record["start_ms"], record["end_ms"])
     (out / "run.json").write_text(json.dumps(row, indent=2) + "\n")
     return row
 
@@ -252,9 +290,9 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
     """The run, its output folder and its data folder, of a command line."""
     parser = argparse.ArgumentParser(prog="python -m lab.spark", description=__doc__.split("\n")[0])
     parser.add_argument("--query", required=True, metavar="NAME", help=f"workload: {', '.join(WORKLOADS)}")
-    parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="TPC-H scale factor (default 1)")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="scale factor of the data (default 1)")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the run is kept")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="TPC-H tables (default: made once in the cache)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the data (default: made once in the cache)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="workers, one executor on each (default 2)")
     parser.add_argument("--slots", type=int, default=2, metavar="N", help="task slots per executor (default 2)")
     parser.add_argument("--cpu-quota", type=float, metavar="CORES", help="CPU cores per slot (needs root)")
@@ -267,6 +305,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         help="rate of each worker's cable, as 100Mbps; 'unlimited': namespaces with unshaped cables; both need root; "
         "'none': loopback (default)",
     )
+    parser.add_argument("--disk", metavar="RATE", help="rate at which a worker reads its data, as 8MB/s (needs root)")
+    parser.add_argument("--storage", choices=STORAGES, default="local", help="where the data lies (default local)")
+    parser.add_argument("--no-warm-up", action="store_true", help="run the workload once only, on cold JVMs")
+    parser.add_argument("--no-truth", action="store_true", help="leave out the sampling of /proc")
     parser.add_argument("--sampler", choices=SAMPLERS, default="jfr", help="who samples the JVMs (default jfr)")
     parser.add_argument("--sample-ms", type=int, default=20, metavar="MS", help="sampling period (default 20)")
     parser.add_argument("--threshold-ms", type=int, default=1, metavar="MS", help="shortest wait JFR keeps (default 1)")
@@ -294,6 +336,8 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         node_memory_bytes=None if given.node_memory is None else parse_size(given.node_memory),
         namespaces=namespaces,
         network_bps=network_bps,
+        disk_bytes_per_s=None if given.disk is None else parse_byte_rate(given.disk),
+        storage=given.storage,
     )
     sampling = Sampling(given.sampler, given.sample_ms, given.threshold_ms, not given.jfr_profile, given.async_profiler)
     config = RunConfig(
@@ -305,6 +349,8 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         repetition=given.repetition,
         timeout_s=given.timeout,
         spark_conf=conf,
+        truth=not given.no_truth,
+        warm_up=not given.no_warm_up,
     )
     return config, given.out, given.data
 

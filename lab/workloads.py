@@ -1,27 +1,22 @@
 """What the lab runs: each workload is a record of plain functions, found by name in ``WORKLOADS``.
 
-The TPC-H queries are those of the specification (revision 3) with its validation parameters; the data comes from
-``tpchgen-cli`` as one Parquet file a table.
+The TPC-H queries are those of the specification (revision 3) with its validation parameters; the Big Data Benchmark's
+are those of AMPLab's page, with parameters that fit the size of the data. ``lab/datasets.py`` makes the data.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.host import LabError, cache_dir
+from lab.host import LabError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-GENERATE_TIMEOUT_S = 1800
-
-Prepare = Callable[["SparkSession", Path], None]
+Prepare = Callable[["SparkSession", str], None]
 Run = Callable[["SparkSession"], int]
 
 
@@ -31,56 +26,31 @@ class Workload:
 
     Attributes:
         name: what the command line calls it.
-        tables: TPC-H tables that it reads.
-        prepare: makes the data in a folder known to a session; its time does not count.
+        data: kind of data set that it reads (see ``lab/datasets.py``).
+        files: what it reads of that.
+        prepare: makes the data at a path or URL known to a session; its time does not count.
         run: does the work and returns the number of rows of its answer; this is what is timed.
         spark_conf: Spark settings without which it would not be this workload.
     """
 
     name: str
-    tables: tuple[str, ...]
+    data: str
+    files: tuple[str, ...]
     prepare: Prepare
     run: Run
     spark_conf: dict[str, str] = field(default_factory=dict)
 
 
-def data_folder(scale_factor: float) -> Path:
-    """Where the TPC-H tables of a scale factor lie in the lab's cache."""
-    return cache_dir() / "tpch" / f"sf{scale_factor:g}"
-
-
-def generate_tpch(scale_factor: float, folder: Path | None = None) -> Path:
-    """The folder of the TPC-H tables as Parquet, made with tpchgen-cli where it is not there yet (SF1: 8 s, 350 MB)."""
-    if not 0.001 <= scale_factor <= 1000:
-        raise LabError(f"A TPC-H scale factor of {scale_factor:g} makes no sense here; ask for 0.001 to 1000.")
-    target = data_folder(scale_factor) if folder is None else folder
-    if target.is_dir():
-        return target
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
-    if program is None:
-        raise LabError("The lab needs tpchgen-cli; install it with 'pip install tpchgen-cli'.")
-    partial = target.with_name(target.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    command = [program, "parquet", "-s", f"{scale_factor:g}", "--output-dir", str(partial)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GENERATE_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise LabError(f"tpchgen-cli did not make scale factor {scale_factor:g} in {GENERATE_TIMEOUT_S} s.") from None
-    if done.returncode != 0:
-        reason = done.stderr.strip().split("\n")[0]
-        raise LabError(f"tpchgen-cli failed ({reason}); the lab needs its version 4 or later.")
-    partial.rename(target)
-    return target
-
-
 def _views(*tables: str) -> Prepare:
-    def prepare(spark: SparkSession, folder: Path) -> None:
+    def prepare(spark: SparkSession, folder: str) -> None:
         for table in tables:
-            spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
+            spark.read.parquet(f"{folder}/{table}.parquet").createOrReplaceTempView(table)
 
     return prepare
+
+
+def _files(tables: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{table}.parquet" for table in tables)
 
 
 def _query(text: str) -> Run:
@@ -91,7 +61,7 @@ def _query(text: str) -> Run:
 
 
 def _sql(name: str, tables: tuple[str, ...], text: str, **spark_conf: str) -> Workload:
-    return Workload(name, tables, _views(*tables), _query(text), spark_conf)
+    return Workload(name, "tpch", _files(tables), _views(*tables), _query(text), spark_conf)
 
 
 Q6 = """
@@ -164,6 +134,93 @@ def _python_udf(spark: SparkSession) -> int:
     return len(counted.groupBy("o_orderpriority").agg(f.sum("vowels"), f.max("vowels")).collect())
 
 
+# The Big Data Benchmark (Pavlo et al., SIGMOD 2009, as AMPLab runs it): a scan, an aggregation, a join, and a script
+# over raw text. Answers of queries 1 and 2 are written there; here they are counted, and written nowhere.
+BDB1 = "SELECT pageURL, pageRank FROM rankings WHERE pageRank > 100"
+BDB2 = "SELECT SUBSTR(sourceIP, 1, 8), SUM(adRevenue) FROM uservisits GROUP BY SUBSTR(sourceIP, 1, 8)"
+BDB3 = """
+SELECT sourceIP, totalRevenue, avgPageRank
+FROM (SELECT sourceIP, AVG(pageRank) AS avgPageRank, SUM(adRevenue) AS totalRevenue
+      FROM rankings AS R, uservisits AS UV
+      WHERE R.pageURL = UV.destURL AND UV.visitDate BETWEEN DATE '1980-01-01' AND DATE '1985-01-01'
+      GROUP BY UV.sourceIP)
+ORDER BY totalRevenue DESC
+LIMIT 1
+"""
+RANKINGS = "pageURL STRING, pageRank INT, avgDuration INT"
+USERVISITS = (
+    "sourceIP STRING, destURL STRING, visitDate DATE, adRevenue DOUBLE, userAgent STRING, countryCode STRING, "
+    "languageCode STRING, searchWord STRING, duration INT"
+)
+LINK = re.compile(r"https?://[\w./-]+")
+
+
+def _bdb_views(spark: SparkSession, folder: str) -> None:
+    for table, schema in (("rankings", RANKINGS), ("uservisits", USERVISITS)):
+        spark.read.csv(f"{folder}/{table}", schema=schema).createOrReplaceTempView(table)
+
+
+def _written_nowhere(text: str) -> Run:
+    def run(spark: SparkSession) -> int:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        rows = Observation("rows")
+        spark.sql(text).observe(rows, f.count(f.lit(1)).alias("n")).write.format("noop").mode("overwrite").save()
+        return int(rows.get["n"])
+
+    return run
+
+
+def links(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Every link in some lines of crawled pages: what query 4's script does."""
+    for line in lines:
+        for link in LINK.findall(line):
+            yield link, 1
+
+
+def _add(one: int, other: int) -> int:
+    return one + other
+
+
+def _prepare_text(name: str) -> Prepare:
+    def prepare(spark: SparkSession, folder: str) -> None:
+        spark.read.text(f"{folder}/{name}").createOrReplaceTempView("input_text")
+        spark.conf.set("crystalperf.lab.text", f"{folder}/{name}")
+
+    return prepare
+
+
+def _count_links(spark: SparkSession) -> int:
+    text = spark.sparkContext.textFile(spark.conf.get("crystalperf.lab.text") or "", 8)
+    return text.mapPartitions(links).reduceByKey(_add).count()
+
+
+def _count_text_rdd(spark: SparkSession) -> int:
+    """Count the lines that speak of an error, over the RDD that Hadoop's TextInputFormat makes (Text.decode)."""
+    context = spark.sparkContext
+    java_lines = context._jsc.textFile(spark.conf.get("crystalperf.lab.text"))
+    return int(java_lines.count())
+
+
+# Two sorts that do not fit the heap, and no aggregation that would shrink what is sorted.
+SPILL = """
+SELECT MAX(r), MAX(l_comment) FROM (
+    SELECT ROW_NUMBER() OVER (PARTITION BY l_suppkey % 64 ORDER BY l_comment) AS r, l_comment FROM lineitem)
+"""
+
+
+def _many_small_jobs(spark: SparkSession) -> int:
+    """A loop on the driver: a short job, and the driver's own work on what it collected, many times over."""
+    total = 0
+    for step in range(12):
+        rows = spark.sql(
+            f"SELECT c_custkey, c_acctbal, c_comment FROM customer WHERE c_custkey % 12 = {step}"
+        ).collect()
+        total += len({word for row in rows for word in row["c_comment"].split()})
+    return total
+
+
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for workload in (
@@ -172,7 +229,14 @@ WORKLOADS: dict[str, Workload] = {
         _sql("q18", ("customer", "orders", "lineitem"), Q18),
         _sql("q21", ("supplier", "lineitem", "orders", "nation"), Q21),
         _sql("skew", ("lineitem", "orders"), SKEW),
-        Workload("udf", ("orders",), _views("orders"), _python_udf),
+        _sql("spill", ("lineitem",), SPILL),
+        Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
+        Workload("driver", "tpch", ("customer.parquet",), _views("customer"), _many_small_jobs),
+        Workload("bdb1", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB1)),
+        Workload("bdb2", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB2)),
+        Workload("bdb3", "bdb", ("rankings", "uservisits"), _bdb_views, _query(BDB3)),
+        Workload("bdb4", "bdb", ("documents",), _prepare_text("documents"), _count_links),
+        Workload("gzip-text", "gzip-text", ("text",), _prepare_text("text"), _count_text_rdd),
     )
 }
 

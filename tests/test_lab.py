@@ -56,8 +56,8 @@ def test_size_is_binary() -> None:
 
 def test_network_is_shaped_at_both_ends_and_leaves_the_root_namespace_alone() -> None:
     driver, workers = cluster_nodes(ClusterConfig(workers=3, namespaces=True, network_bps=10**8))
-    commands = host.network_commands([driver, *workers])
-    shaping = [command for command in commands if "tbf" in command]
+    shaping = host.shaping_commands([driver, *workers])
+    commands = [*host.network_commands([driver, *workers]), *shaping]
     shaped = {(command[2], command[command.index("dev") + 1]) for command in shaping}
     assert shaped == {
         (namespace, device)
@@ -66,8 +66,10 @@ def test_network_is_shaped_at_both_ends_and_leaves_the_root_namespace_alone() ->
     }
     assert all("100000000bit" in command for command in shaping)
     for command in commands:
-        assert command[1] in ("-n", "netns"), command
-        assert any(word.startswith(host.PREFIX + "-") for word in command), command
+        assert command[1] in ("-n", "netns", f"--net=/run/netns/{command[1].rpartition('/')[2]}"), command
+        assert any(word.startswith((f"{host.PREFIX}-", f"--net=/run/netns/{host.PREFIX}-")) for word in command), (
+            command
+        )
     assert len({node.address for node in [driver, *workers]}) == 4
 
 

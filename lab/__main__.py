@@ -1,0 +1,49 @@
+"""``python -m lab run SUITE``: real runs under controlled resources."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from indexes.errors import CrystalPerfError
+from lab.suites import SUITES, find_suite
+from lab.sweep import run_suite
+
+
+def _end_in_order(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0, or 1 with one sentence on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="make the runs of a suite, or go on with them")
+    run.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
+    run.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    run.add_argument(
+        "--repetitions", type=int, default=3, metavar="N", help="of each configuration (default 3, at most 7)"
+    )
+    run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
+    run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
+    given = parser.parse_args(arguments)
+    # Ending by exception lets every block clean up after itself.
+    signal.signal(signal.SIGTERM, _end_in_order)
+    signal.signal(signal.SIGHUP, _end_in_order)
+    try:
+        missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
+    except CrystalPerfError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    if missing:
+        print(f"{missing} runs are still missing; the same command goes on with them.", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
