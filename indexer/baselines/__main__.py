@@ -64,8 +64,9 @@ class Sizes:
 
     functions: int = 30_000
     documents: int = 40_000
+    reads: int = 80_000
     dimensions: int = 128
-    rarest: int = 10
+    rarest: int = 5
     """Functions that a word has to occur in, of at least two libraries."""
 
 
@@ -114,7 +115,7 @@ def encode(
         documents.word_vectors(cut, words.size, sizes.dimensions, seed), sizes.dimensions, seed
     )
     clock.tell(f"word vectors of {len(documented)} documentations, {len(cut[0])} words")
-    losses = documents.train_reader(reader, cut, documents.Training(), seed)
+    losses = documents.train_reader(reader, cut, documents.Training(sizes.reads), seed)
     doc = documents.document_vectors(reader, documents.cut_documents([each.function.doc for each in examples], words))
     clock.tell(f"GRU: losses {_listed(losses)}")
     return Encoded(roots[0], roots[1], doc)

@@ -44,7 +44,7 @@ class Autoencoder:
 class Training:
     """How the autoencoder is trained."""
 
-    epochs: int = 2
+    epochs: int = 4
     batch: int = 64
     rate: float = 1e-3
 

@@ -72,7 +72,8 @@ class Reader:
 class Training:
     """How the GRU is trained."""
 
-    epochs: int = 2
+    reads: int
+    """Texts that are read in all: the fewer there are, the more often each."""
     batch: int = 64
     rate: float = 2e-3
     shortest: int = 3
@@ -112,7 +113,7 @@ def train_reader(reader: Reader, part: tuple[Ids, Ids], training: Training, seed
     weights = [*reader.gru.parameters(), *reader.decoder.parameters()]
     optimiser = torch.optim.Adam(weights, lr=training.rate)
     losses = []
-    for _ in range(training.epochs):
+    for _ in range(max(1, round(training.reads / max(1, len(usable))))):
         # Texts of about the same length make a batch, so that little of it is padding.
         order = usable[np.argsort(np.minimum(lengths[usable], MAX_WORDS) + 5 * chance.random(len(usable)))]
         found = []
