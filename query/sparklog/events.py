@@ -235,7 +235,7 @@ class JvmInformation(Struct, gc=False):
 class EnvironmentUpdate(Struct, gc=False):
     jvm: JvmInformation | None = field(name="JVM Information", default=None)
     properties: dict[str, str | None] | None = field(name="Spark Properties", default=None)
-    class_path: Any = field(name="Classpath Entries", default=None)
+    class_path: dict[str, str | None] | None = field(name="Classpath Entries", default=None)
 
 
 class ApplicationStart(Struct, gc=False):

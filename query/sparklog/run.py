@@ -480,7 +480,7 @@ def _on_environment(run: Run, event: spark.EnvironmentUpdate) -> None:
         run.java = run.java or shortened(event.jvm.java)
         if scala := re.search(r"\d+(\.\d+)+", event.jvm.scala or ""):
             run.archives.add(f"scala-library-{scala[0]}")
-    for path in event.class_path if isinstance(event.class_path, dict) else ():
+    for path in event.class_path or {}:
         name = path.rpartition("/")[2].rpartition("\\")[2]
         if name.endswith(".jar") and len(run.archives) < _MOST_TEXTS:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
