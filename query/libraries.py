@@ -78,8 +78,8 @@ def fitting(
         elif version is not None:
             libraries.append(_fit(f"{package}-{version}", names, "library"))
     languages = [*_java(ran.java_version), *_python(classes, ran.framework_version)]
-    found = [_fit(name, names, "library", version) for name, version in languages]
-    return [*fits, *own, *(each for each in [*found, *libraries] if each.found is not None)]
+    spoken = [_fit(name, names, "library", version) for name, version in languages]
+    return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
 
 
 def _kind(name: str, framework: str) -> Kind:
