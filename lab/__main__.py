@@ -14,6 +14,7 @@ from lab.sweep import run_suite
 
 
 def _end_in_order(number: int, _frame: object) -> None:
+    print(f"ended by {signal.Signals(number).name}; the same command goes on from here.", file=sys.stderr, flush=True)
     raise SystemExit(128 + number)
 
 

@@ -177,7 +177,8 @@ def find_spark() -> Path:
 
 def daemon_command(java: Path, spark: Path, class_name: str, arguments: Sequence[str]) -> list[str]:
     """The command of a master or worker daemon, started without the shell scripts that would detach it."""
-    return [str(java), "-cp", f"{spark}/jars/*", f"-Xmx{DAEMON_MEMORY}", "-XX:+UseSerialGC", class_name, *arguments]
+    flags = [f"-Xmx{DAEMON_MEMORY}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return [str(java), "-cp", f"{spark}/jars/*", *flags, class_name, *arguments]
 
 
 def _wait_for_line(log: Path, pattern: str, count: int, process: subprocess.Popen[bytes]) -> str:

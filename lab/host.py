@@ -317,10 +317,13 @@ def check_host(*, namespaces: bool, limits: bool) -> None:
 
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for one run: two at a time would spoil each other's times, and share names."""
-    folder = cache_dir()
+    """Hold the machine for one run: two at a time would spoil each other's times, and share names.
+
+    Whatever cache a run uses, and whoever starts it, root's lock is one for the whole machine.
+    """
+    folder = Path("/run/lock") if os.geteuid() == 0 and Path("/run/lock").is_dir() else cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+") as lock:
+    with (folder / f"{PREFIX}.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

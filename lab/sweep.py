@@ -33,11 +33,12 @@ _FIRST_GUESS_S = 60.0
 BASE_SAMPLERS = (
     Sampling("jfr", 20),
     Sampling("none"),
-    Sampling("jfr", 100),
-    Sampling("none"),
     Sampling("async", 20),
     Sampling("none"),
+    Sampling("jfr", 100),
+    Sampling("none"),
 )
+LEAST_BASE_RUNS = 3
 CONFIGURATION_PER_BASE = 2
 
 
@@ -83,9 +84,9 @@ def plan(suite: Suite, repetitions: int, only: str | None = None) -> list[Planne
                 since[one.sweep] = 0
             since[one.sweep] = since.get(one.sweep, 0) + 1
             planned.append(Planned(f"{one.number:03d}-{repetition}", one, Sampling("none"), repetition))
-    # Enough base runs for each sampler to have had its turn, however few configurations a sweep has.
+    # Each base is recorded by both samplers, however few configurations its sweep has.
     for sweep in sorted(bases):
-        while base_runs.get(sweep, 0) < len(BASE_SAMPLERS):
+        while base_runs.get(sweep, 0) < LEAST_BASE_RUNS:
             planned += base_run(sweep)
     return planned
 

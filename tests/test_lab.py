@@ -311,6 +311,8 @@ def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     done = subprocess.run(
         command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=110, check=False
     )
+    if "has the machine" in done.stderr:
+        pytest.skip("another lab run has the machine")
     assert done.returncode == 0, done.stderr
     row = json.loads((out / "run.json").read_text())
     assert row["rows"] == 1
