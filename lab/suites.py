@@ -198,7 +198,7 @@ SUITES: dict[str, Suite] = {
             tuple(
                 Sweep(f"bdb{query}", 0.5, {}, (axis("disk", half, disk, base=1),), conf)
                 for query, disk, half, conf in (
-                    (1, "2MB/s", "1MB/s", {}),
+                    (1, "0.5MB/s", "0.25MB/s", {}),
                     (2, "8MB/s", "4MB/s", {}),
                     (3, "8MB/s", "4MB/s", _SHUFFLED),
                     (4, "4MB/s", "2MB/s", {}),
