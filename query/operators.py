@@ -98,7 +98,7 @@ def operator_times(connection: duckdb.DuckDBPyConnection, framework: Framework, 
         rest = body - np.sum([each.parts_ms for each in shares] or [np.zeros_like(body)], axis=0)
         rows.append((*key, sql_id, Share(NOT_ATTRIBUTED, None, np.maximum(rest, 0.0)), "nothing"))
     rows = [row for row in rows if row[3].parts_ms.sum() > 0]
-    parts = np.array([row[3].parts_ms for row in rows]).reshape(len(rows), -1)
+    parts = np.array([row[3].parts_ms for row in rows]).reshape(len(rows), len(resources()) + 1)
     return {
         "stage_id": np.array([row[0] for row in rows], dtype=np.int64),
         "stage_attempt": np.array([row[1] for row in rows], dtype=np.int64),

@@ -1,5 +1,7 @@
 -- Samples on tasks with the vector of their stack; storage that a task reads over the network counts as net.
 --
+-- one row per sample on a task, with the task's stage and the columns of its stack
+--
 -- reads   samples, stacks
 --         read_tasks(task_id, stage_id, stage_attempt)     tasks as the log gave them
 --         remote_reads(task_id)                            tasks whose input is not on their own machine's disks (query.storage)
