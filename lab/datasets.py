@@ -128,6 +128,7 @@ def _gzip_text(scale_factor: float, folder: Path) -> None:
     """Log-like text in ``PARTS`` files, each compressed whole, so that a file is a task."""
     chance = random.Random(42)
     words = _vocabulary(chance)
+    phrases = [" ".join(chance.choices(words, k=10)) for _ in range(5000)]
     (folder / "text").mkdir()
     for part in range(PARTS):
         with gzip.open(folder / "text" / f"part-{part:05d}.gz", "wt", compresslevel=6) as archive:
@@ -135,7 +136,7 @@ def _gzip_text(scale_factor: float, folder: Path) -> None:
             while size < wanted:
                 level = "ERROR" if chance.random() < 0.01 else "INFO"
                 stamp = f"2021-07-14T{chance.randrange(24):02d}:{chance.randrange(60):02d}"
-                line = f"{stamp} {level} {' '.join(chance.choices(words, k=30))}\n"
+                line = f"{stamp} {level} {' '.join(chance.choices(phrases, k=3))}\n"
                 archive.write(line)
                 size += len(line)
 
