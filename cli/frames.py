@@ -13,11 +13,9 @@ import numpy as np
 from cli.index_commands import known_names
 from cli.output import progress, write
 from cli.text import printable
-from indexes import attach
 from indexes.errors import IndexFileError, InputError
-from indexes.exports import locate
 from query.frames import Frame, parse_frame
-from query.resolve import resolve
+from query.resolve import load_indexes, resolve
 
 LONGEST_FRAME = 10_000
 """Characters of a line of stdin; what is longer is no frame."""
@@ -32,6 +30,8 @@ _WHY = {
     "unknown": "in none of the indexes",
     "unreadable": "not a frame; write package.Class.method:line, 'at a.B.m(F.scala:12)' or 'path.py:12 (f)'",
 }
+
+_FACTS = ("index_name", "function_id", "qualified_name", "file", "first_line", "last_line")
 
 Found = dict[str, Any]
 
@@ -74,17 +74,19 @@ def _resolve(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
     frames = [parse_frame(text) for text in texts]
     connection = duckdb.connect()
     try:
-        for number, name in enumerate(names):
-            attach(connection, locate(name), "index", f"index_{number}")
         columns = _columns(frames)
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
+        classes = set(columns["class_name"].tolist())
         del columns
-        aliases = [(f"index_{number}", name) for number, name in enumerate(names)]
+        aliases = load_indexes(connection, names, classes)
         table = resolve(connection, "frames", aliases)
-        functions = " UNION ALL ".join(
-            f"SELECT {_quoted(name)} AS index_name, function_id, qualified_name, file, first_line, last_line"
-            f" FROM {alias}.functions"
-            for alias, name in aliases
+        functions = (
+            " UNION ALL ".join(
+                f"SELECT {_quoted(name)} AS index_name, function_id, qualified_name, file, first_line, last_line"
+                f" FROM {alias}.functions"
+                for alias, name in aliases
+            )
+            or f"SELECT {', '.join(f'NULL AS {each}' for each in _FACTS)} LIMIT 0"
         )
         rows = connection.execute(
             f"SELECT frame_id, how, index_name, symbol, qualified_name, file, first_line, last_line"

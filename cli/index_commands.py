@@ -13,7 +13,7 @@ from cli.output import progress, say, write, write_json
 from cli.text import grouped
 from indexes import attach, open_read_only, resources
 from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
-from indexes.exports import Available, available, locate
+from indexes.exports import Available, available, locate, may_have
 from indexes.exports import verify as verify_file
 
 if TYPE_CHECKING:
@@ -80,10 +80,20 @@ def show(function: str, names: Sequence[str], *, as_json: bool) -> int:
         raise IndexFileError("no index yet; make one with `crystalperf index build spark-4.0.1`")
     found: list[dict[str, Any]] = []
     more = 0
+    simple_name = function.removesuffix("().").rpartition(".")[2]
+    at_hand = {each.name: each for each in available()}
     for name in chosen:
-        with progress() as step:
-            step(f"opening index {name}")
-            connection = open_read_only(locate(name), "index")
+        try:
+            if not names and not may_have(at_hand[name], simple_name):
+                continue
+            with progress() as step:
+                step(f"opening index {name}")
+                connection = open_read_only(locate(name), "index")
+        except IndexFileError as error:
+            if names:
+                raise
+            say(f"crystalperf: {error}; passed over")
+            continue
         try:
             rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
         finally:

@@ -1,32 +1,60 @@
 """`make indexes`: build the indexes that ship with CrystalPerf and put their exports into indexes/.
 
+    python -m indexer.prebuilt [NAME…] [--to FOLDER]
+
 An export changes git for ever, so it is made again only when the classifiers or the sources change.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.build import build
 from indexes.exports import export_index, pin, prebuilt_folder
 
-NAMES = ("spark-4.0.1",)
+NAMES = (
+    "spark-4.0.1",
+    "spark-4.2.0",  # the newest 4 whose sources Maven has
+    "spark-3.5.9",  # the newest 3.5
+    "flink-1.20.3",
+    "jdk-17",
+    # Of libraries, the versions that Spark 4.0.1 runs with.
+    "scala-library-2.13.16",
+    "netty-4.1.118.Final",
+    "hadoop-client-3.4.1",
+    "parquet-1.15.2",
+    "python-3.11",
+    "pyspark-4.0.1",
+    "tensorflow-2.21.0",
+)
 """What ships: names that the catalogue knows."""
 
+MOST_BYTES = 20_000_000
+"""Of all exports together: they are in every clone."""
 
-def main(names: Sequence[str]) -> None:
-    """Build, export and pin each of the names, all of them without one."""
+
+def main() -> None:
+    """Build, export and pin each of the names, all of them without one; exports put elsewhere are not pinned."""
+    parser = argparse.ArgumentParser(description="build the indexes that ship with CrystalPerf")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="NAME-VERSION; all that ship without one")
+    parser.add_argument("--to", metavar="FOLDER", help="put the exports there and pin none of them")
+    arguments = parser.parse_args()
+    target = Path(arguments.to) if arguments.to else prebuilt_folder()
+    total = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for name in names or NAMES:
+        for name in arguments.names or NAMES:
             built = build(name, output=Path(scratch) / f"{name}.duckdb", progress=True)
-            folder = export_index(built, prebuilt_folder() / name)
-            pin(name, folder)
+            folder = export_index(built, target / name)
+            if not arguments.to:
+                pin(name, folder)
             size = sum(each.stat().st_size for each in folder.iterdir())
-            print(f"{name}: {size / 1e6:.2f} MB in {folder}")
+            total += size
+            print(f"{name}: {size / 1e6:.2f} MB in {folder}", flush=True)
+            built.unlink()
+    print(f"together {total / 1e6:.2f} MB of {MOST_BYTES / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -212,6 +212,19 @@ def facts_by_name(index_name: str) -> dict[str, str]:
         return {}
 
 
+def may_have(index: Available, text: str) -> bool:
+    """Whether a function's symbol contains the text; asked before a prebuilt index is unpacked for it."""
+    if index.origin == "built" or unpacked_path(index).is_file():
+        return True
+    source = index.path / "functions.parquet"
+    try:
+        with duckdb.connect() as connection:
+            query = "SELECT 1 FROM read_parquet(?) WHERE contains(symbol, ?) LIMIT 1"
+            return connection.execute(query, [str(source), text]).fetchone() is not None
+    except duckdb.Error as error:
+        raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
+
+
 def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, names: str) -> str:
     """Copy what an index knows of some classes into memory, as ALIAS.functions, .classes and .runtime_names.
 

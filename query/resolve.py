@@ -56,7 +56,7 @@ def resolve(
             for statement in _statements():
                 connection.execute(statement.format(index=alias, exact=exact))
             _take(connection, result, name, alias)
-    for table in ("frames_to_resolve", "frame_classes", "frame_methods", "frame_natures", "located", "blocks"):
+    for table in ("frames_to_resolve", "frame_classes", "frame_methods", "frame_natures", "located", "blocks", "named"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
     return result
 

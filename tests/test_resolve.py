@@ -238,3 +238,13 @@ def test_declaring_names() -> None:
         "site-packages/pkg/mod.py",
         "pkg/mod.py",
     ]
+
+
+def test_a_name_of_the_class_goes_before_a_clashing_line(connection: duckdb.DuckDBPyConnection) -> None:
+    frames = [(SHOP, "kind", 26), (DEPOT, "run", 12), (SHOP, "name", 25), (SHOP, "$anonfun$kind$1", 26)]
+    assert ask(connection, frames) == [
+        (f"{SHOP}.kind", "name"),
+        (f"{DEPOT}.run", "name"),
+        (f"{SHOP}.sell", "line"),  # no function has that name
+        (f"{SHOP}.sell.<lambda>", "line"),
+    ]

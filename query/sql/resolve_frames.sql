@@ -57,8 +57,15 @@ SELECT
 FROM {index}.functions
 WHERE file IN (SELECT DISTINCT file FROM located);
 
+-- named: the names that functions of these files have at run time.
+CREATE OR REPLACE TEMP TABLE named AS
+SELECT file, method, rtrim(runtime_names.class_name, '$') AS own_class, function_id, first_line
+FROM {index}.runtime_names JOIN {index}.functions USING (function_id)
+WHERE file IN (SELECT DISTINCT file FROM located);
+
 -- By line.  `fits` says whether a function's name is the frame's: a method that shares its line with a lambda or an
--- anonymous class in it is told from them by that.
+-- anonymous class in it is told from them by that.  Where no function around the line fits but the class has one of
+-- that name, the line is of other code than the index's (another version, a bridge method), and the name counts.
 CREATE OR REPLACE TEMP TABLE frames_found AS
 WITH places AS (
     SELECT DISTINCT file, line, name, is_lambda FROM located WHERE line > 0 AND {exact}
@@ -80,27 +87,27 @@ innermost AS (
     SELECT
         file, line, name, is_lambda,
         arg_max(function_id, (fits, -extent, function_id)) AS function_id,
-        max((fits, -extent)) AS quality
+        max((fits, -extent)) AS quality,
+        bool_or(fits) AS has_name
     FROM around
     GROUP BY ALL
 )
 SELECT frame_id, arg_max(function_id, quality) AS function_id, 'line' AS how
 FROM located JOIN innermost USING (file, line, name, is_lambda)
+WHERE has_name OR is_lambda OR NOT EXISTS (
+    FROM named
+    WHERE named.file = located.file AND method = located.name AND own_class = rtrim(located.runtime_class, '$')
+)
 GROUP BY frame_id;
 
 -- By name, for the rest: in the frame's own class, else anywhere in the class's file (anonymous classes, whose numbers
 -- the source does not tell).  Of overloads, the one that starts nearest before the line counts.
 INSERT INTO frames_found
-WITH named AS (
-    SELECT file, method, runtime_names.class_name, function_id, first_line
-    FROM {index}.runtime_names JOIN {index}.functions USING (function_id)
-    WHERE file IN (SELECT DISTINCT file FROM located)
-)
 SELECT
     frame_id,
     arg_max(
         function_id,
-        (rtrim(named.class_name, '$') = rtrim(runtime_class, '$'), -abs(coalesce(line, 0) - first_line), -function_id)
+        (own_class = rtrim(runtime_class, '$'), -abs(coalesce(line, 0) - first_line), -function_id)
     ),
     'name'
 FROM located
