@@ -47,6 +47,10 @@ class LabError(CrystalPerfError):
     """The lab cannot run here, or a run went wrong; the text says what to do."""
 
 
+class MachineBusyError(LabError):
+    """Another run has the machine."""
+
+
 @dataclass(frozen=True)
 class Node:
     """One machine of the cluster: its own network namespace where ``shaped`` links are asked for.
@@ -329,7 +333,7 @@ def machine_lock() -> Iterator[None]:
         except BlockingIOError:
             lock.seek(0)
             owner = lock.read().strip()
-            raise LabError(f"Another lab run (process {owner}) has the machine; wait for its end.") from None
+            raise MachineBusyError(f"Another lab run (process {owner}) has the machine; wait for its end.") from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
