@@ -31,7 +31,7 @@ from query.dag import Floats, Ints
 from query.execution import is_interval, load, sampled_sums
 from query.frameworks import Framework, get
 from query.inputs import Application, Inputs, SampleFile, discover
-from query.libraries import Fit, Ran, fitting, stand_ins
+from query.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.operators import operator_times
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.resolve import load_indexes
@@ -259,6 +259,7 @@ def assemble(
         _insert_stages(connection, tables["stages"])
         insert(connection, "operator_times", operator_times(connection, framework, sampled=bool(placed)))
         _insert_dag(connection)
+        _note_unknown_code(connection, table, problems)
         insert(connection, "import_stats", import_stats(problems))
         used = [each.found for each in fits if each.kind == "framework" and each.found not in (None, *names)]
         connection.executemany(
@@ -383,6 +384,31 @@ def _load_indexes(
         meaning = f"the index of another version stands in: {', '.join(others)}"
         problems.add("other index", "info", others[0], None, meaning)
     return fits, loaded
+
+
+def _note_unknown_code(connection: duckdb.DuckDBPyConnection, table: StackTable, problems: Problems) -> None:
+    """Say when much of the time of tasks is in the user's own code, which an index would explain."""
+    rows = connection.execute("SELECT frame_id FROM resolved_frames WHERE how = 'unknown'").fetchall()
+    keys = list(table.frames)
+    unknown = {frame: keys[frame][0] for (frame,) in rows if table.roles[frame] is None}
+    stacks = list(table.stacks)
+    times = connection.execute(
+        "SELECT stack_id, deciding_depth, sum(weight_ms) FROM samples JOIN stacks USING (stack_id)"
+        " WHERE task_id IS NOT NULL GROUP BY ALL"
+    ).fetchall()
+
+    def above(stack: int, depth: int | None) -> list[str]:
+        frames = np.frombuffer(stacks[stack], dtype=np.int32)[:depth].tolist()
+        return [unknown[frame] for frame in frames if frame in unknown]
+
+    found = unknown_code((above(stack, depth), time_ms) for stack, depth, time_ms in times)
+    if found is not None:
+        prefix, share = found
+        meaning = (
+            f"{share:.0%} of the time sampled in tasks is in {prefix}.*, which no index knows: `crystalperf index build"
+            f" {prefix.rpartition('.')[2]}-1 --source PATH` makes one, and the next analysis uses it"
+        )
+        problems.add("unindexed code", "info", prefix, None, meaning)
 
 
 def _insert_run(connection: duckdb.DuckDBPyConnection, runs: Columns) -> None:

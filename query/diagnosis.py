@@ -207,6 +207,8 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
             "SELECT DISTINCT executor_id FROM samples WHERE executor_id IS NOT NULL"
         ).fetchall()
     }
+    noted = "SELECT meaning FROM import_stats WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC"
+    unseen += [f"code: {meaning}" for (meaning,) in connection.execute(noted).fetchall()]
     left_out = connection.execute(
         """
         SELECT origin, meaning FROM import_stats
