@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any, Literal
 
 from indexes.errors import CrystalPerfError
@@ -27,6 +29,14 @@ from query.frames import is_python
 Kind = Literal["framework", "user", "library"]
 
 _PYTHON_FOLDER = re.compile(r"[/\\]python(\d+\.\d+)[/\\]")
+
+
+MUCH = 0.05
+"""Share of the time sampled in tasks from which code that no index knows is worth an index."""
+
+_RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
+_SHARED_ROOTS = frozenset(["org.apache", "com.google", "com.amazonaws", "io.github", "com.github"])
+"""Names below which many owners' packages lie."""
 
 
 @dataclass(frozen=True)
@@ -144,3 +154,31 @@ def _facts(index: Available) -> dict[str, str]:
 @cache
 def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
     return facts_of(index)
+
+
+def package_prefix(class_name: str) -> str | None:
+    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package."""
+    if _RUNTIME.match(class_name) or "." not in class_name:
+        return None
+    parts = class_name.split(".")[:-1]
+    packages = list(takewhile(lambda part: not part[:1].isupper(), parts))
+    return ".".join(packages[: 3 if ".".join(packages[:2]) in _SHARED_ROOTS else 2]) or None
+
+
+def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:
+    """The package prefix that most time is in, and its share; None where it is little.
+
+    `stacks` has, for each stack, the classes of the frames above the deciding one that no index knows, leaf first,
+    and the time sampled in it.
+    """
+    times: dict[str, float] = defaultdict(float)
+    total = 0.0
+    for classes, time_ms in stacks:
+        total += time_ms
+        prefix = next((found for each in classes if (found := package_prefix(each))), None)
+        if prefix is not None:
+            times[prefix] += time_ms
+    if not times or not total:
+        return None
+    prefix, time_ms = max(times.items(), key=lambda item: (item[1], item[0]))
+    return (prefix, time_ms / total) if time_ms >= MUCH * total else None
