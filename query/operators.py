@@ -233,24 +233,28 @@ def by_metrics(key: Key, plan: Sequence[Node], body_ms: Floats) -> list[Share]:
     if not timed or body_ms.sum() <= 0:
         return []
     shares = [Share(_name(node, plan), node) for node in timed]
-    scale = min(1.0, float(body_ms.sum()) / sum(mine[node.node_id] for node in timed))
-    left = np.array([mine[node.node_id] * scale for node in timed])
+    left = np.array([mine[node.node_id] for node in timed])
+    alone = np.array([own[node.node_id] for node in timed])
     pool = body_ms.copy()
     for metric, resource in (("fetch wait time", net), ("shuffle write time", disk)):
-        wanted = np.array([metrics[node.node_id].get(metric, 0.0) * scale for node in timed])
-        wanted = np.minimum(wanted, left)
+        wanted = np.minimum([metrics[node.node_id].get(metric, 0.0) for node in timed], left)
         if wanted.sum() > pool[resource]:
             wanted *= pool[resource] / wanted.sum()
         for share, amount in zip(shares, wanted, strict=True):
             share.parts_ms[resource] += amount
-        left -= wanted
+        left, alone = left - wanted, alone - wanted
         pool[resource] -= wanted.sum()
-    # What is left of the operators' time is of the kinds that are left of the stage's, above all cpu and unknown.
-    rest = pool[[cpu, other]] if pool[[cpu, other]].sum() >= left.sum() else pool
-    where = [cpu, other] if len(rest) == 2 else list(range(len(pool)))
-    for share, amount in zip(shares, left, strict=True):
-        if rest.sum() > 0:
-            share.parts_ms[where] += min(amount / rest.sum(), 1.0) * rest
+    # The rest is of what Spark does not split further, cpu and unknown: first what operators timed for themselves.
+    # Times of generated code overlap, since it runs on while others use its rows; they share what is left then.
+    rest = pool[[cpu, other]]
+    for amounts in (alone, left - alone):
+        room = float(rest.sum())
+        if room <= 0 or amounts.sum() <= 0:
+            continue
+        amounts = amounts * min(1.0, room / float(amounts.sum()))
+        for share, amount in zip(shares, amounts, strict=True):
+            share.parts_ms[[cpu, other]] += amount / room * rest
+        rest = rest * (1.0 - float(amounts.sum()) / room)
     return shares
 
 

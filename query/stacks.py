@@ -131,11 +131,6 @@ def decide(
             """,
             [WAITS_FOR_PEERS, list(libraries)],
         )
-    vector = ", ".join(
-        f"CASE WHEN delegated.stack_id IS NULL THEN resolved.{name} ELSE {float(name == 'cpu')} END AS {name}"
-        for name in resources()
-    )
-    decided = files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8").format(vector=vector)
     operators = [table.operator(key) for key in table.stacks]
     cut = {  # noqa: F841
         "stack_id": np.arange(len(lengths), dtype=np.int32),
@@ -146,7 +141,7 @@ def decide(
     connection.execute(
         f"""
         INSERT INTO stacks BY NAME
-        WITH decided AS ({decided}),
+        WITH decided AS ({deciding_frames()}),
         texts AS (
             SELECT
                 stack_id,
@@ -166,3 +161,12 @@ def decide(
 
 def _frames(key: bytes) -> NDArray[np.int32]:
     return np.frombuffer(key, dtype=np.int32)
+
+
+def deciding_frames() -> str:
+    """SQL: the query of query/sql/deciding_frames.sql for the resources that there are."""
+    vector = ", ".join(
+        f"CASE WHEN delegated.stack_id IS NULL THEN resolved.{name} ELSE {float(name == 'cpu')} END AS {name}"
+        for name in resources()
+    )
+    return files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8").format(vector=vector)
