@@ -365,7 +365,8 @@ def make_cgroups(node: Node) -> list[Path]:
         raise LabError(_NO_CGROUPS)
     try:
         if mount.version == 2:
-            (mount.cpu / "cgroup.subtree_control").write_text("+cpu +memory +io")
+            wanted = "+cpu +memory" if node.disk_bytes_per_s is None else "+cpu +memory +io"
+            (mount.cpu / "cgroup.subtree_control").write_text(wanted)
         folders = cgroup_folders(mount, node)
         for folder in folders:
             folder.mkdir(exist_ok=True)
