@@ -43,13 +43,23 @@ class Input:
 
 
 def inputs(connection: duckdb.DuckDBPyConnection, stages: str = "stages") -> list[Input]:
-    """The file systems that stages read, by their plans' scans and by the RDDs that are named by a file."""
+    """The file systems that stages read, by their plans' scans and by the RDDs that are named by a file.
+
+    A stage that scans, but whose metrics are of no scan in the query's last plan (it was planned anew), may have
+    read whatever its query reads.
+    """
     rows = connection.execute(
         f"""
-        SELECT DISTINCT stages.stage_id, stages.attempt, operators.location
-        FROM operators JOIN {stages} AS stages ON operators.sql_id = stages.sql_id
-            AND list_has_any(operators.accumulators, stages.accumulators)
-        WHERE operators.location IS NOT NULL
+        WITH scans AS (
+            SELECT
+                stages.stage_id, stages.attempt, operators.location,
+                list_has_any(operators.accumulators, stages.accumulators) AS here
+            FROM operators JOIN {stages} AS stages ON operators.sql_id = stages.sql_id
+            WHERE operators.location IS NOT NULL AND contains(coalesce(stages.kind, 'scan'), 'scan')
+        )
+        SELECT DISTINCT stage_id, attempt, location
+        FROM scans
+        QUALIFY here OR NOT bool_or(coalesce(here, false)) OVER (PARTITION BY stage_id, attempt)
         UNION
         SELECT stage_id, attempt, location FROM {stages} WHERE location IS NOT NULL
         ORDER BY ALL
@@ -94,7 +104,7 @@ def view_task_samples(connection: duckdb.DuckDBPyConnection, read_tasks: Columns
     """
     for name, columns, wanted in (
         ("read_tasks", read_tasks, ("task_id", "stage_id", "stage_attempt", "locality")),
-        ("read_stages", read_stages, ("stage_id", "attempt", "sql_id", "accumulators", "location")),
+        ("read_stages", read_stages, ("stage_id", "attempt", "sql_id", "accumulators", "location", "kind")),
     ):
         view, select = readable({each: columns[each] for each in wanted})  # noqa: RUF059 (read by DuckDB)
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {select} FROM view")

@@ -1,0 +1,141 @@
+"""Where input is read from: file systems by their scheme, tasks by their locality, samples by what they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import crystalperf as cp
+import indexes
+from indexes.schema import table as schema_table
+from query.records import Columns, objects
+from query.storage import assumptions, inputs, reach, roots, view_task_samples
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("InMemoryFileIndex(1 paths)[s3a://bucket/a/b]", ["s3a://bucket"]),
+        ("InMemoryFileIndex[hdfs://nn:8020/a, hdfs://nn:8020/b]", ["hdfs://nn:8020"]),
+        ("InMemoryFileIndex(2 paths)[file:/data/x, s3://other/y]", ["file:", "s3://other"]),
+        ("PreparedDeltaFileIndex(1 paths)[dbfs:/user/hive/t]", ["dbfs:"]),
+        ("InMemoryFileIndex(1 paths)[/data/x]", []),
+        ("hdfs://nn/logs/*.gz", ["hdfs://nn"]),
+        ("nothing of the kind", []),
+    ],
+)
+def test_roots_of_locations(location: str, expected: list[str]) -> None:
+    assert roots(location) == expected
+
+
+def test_a_path_without_a_scheme_is_on_the_default_file_system() -> None:
+    assert roots("InMemoryFileIndex(1 paths)[/data/x]", "hdfs://nn:8020/") == ["hdfs://nn:8020"]
+
+
+def test_how_far_file_systems_are() -> None:
+    roots_of = {"s3a://b": "net", "gs://b": "net", "abfss://c@a": "net", "dbfs:": "net", "wasbs://x": "net"}
+    roots_of |= {"hdfs://nn": "replicas", "viewfs://c": "replicas", "file:": "local"}
+    assert {root: reach(root) for root in roots_of} == roots_of
+
+
+# Samples --------------------------------------------------------------------------------------------------------------
+
+
+def made(
+    location: str | None, *, stage_location: str | None = None
+) -> tuple[duckdb.DuckDBPyConnection, Columns, Columns]:
+    """A run of two tasks of one stage, one near its input and one not, each with four kinds of samples."""
+    connection = duckdb.connect()
+    for name in ("runs", "operators", "samples", "stacks", "tasks", "stages"):
+        for statement in schema_table("run", name).statements():
+            connection.execute(statement)
+    connection.execute("INSERT INTO runs BY NAME SELECT 'a' AS app_id, 'spark' AS framework, 0 AS started_at_ms,"
+                       " 1.0 AS duration_ms, true AS complete")  # fmt: skip
+    connection.execute("INSERT INTO operators VALUES (1, 0, NULL, 'Scan parquet', NULL, ?, [9])", [location])
+    for stack, operator in enumerate(("scan", "exchange read", "scan", "sort")):
+        connection.execute(
+            "INSERT INTO stacks BY NAME SELECT ? AS stack_id, [] AS frames, false AS truncated, 0 AS deciding_depth,"
+            " ? AS operator, 0.25 AS cpu, 0.5 AS disk, 0.25 AS net",
+            [stack, operator],
+        )
+        kind = "file read" if stack == 2 else "native"
+        for task in (0, 1):
+            connection.execute("INSERT INTO samples VALUES (0, '1', 't', ?, ?, 1, NULL, ?)", [stack, kind, task])
+    tasks: Columns = {
+        "task_id": np.array([0, 1]), "stage_id": np.array([3, 3]), "stage_attempt": np.array([0, 0]),
+        "locality": objects(["NODE_LOCAL", "ANY"]),
+    }  # fmt: skip
+    stages: Columns = {
+        "stage_id": np.array([3]), "attempt": np.array([0]), "sql_id": np.array([1]),
+        "accumulators": objects([[8, 9]]), "location": objects([stage_location]), "kind": objects(["scan"]),
+    }  # fmt: skip
+    return connection, tasks, stages
+
+
+def disk_shares(location: str | None, *, stage_location: str | None = None) -> dict[tuple[int, str, str], float]:
+    connection, tasks, stages = made(location, stage_location=stage_location)
+    view_task_samples(connection, tasks, stages)
+    rows = connection.execute("SELECT task_id, operator, kind, disk, cpu + disk + net FROM task_samples").fetchall()
+    assert all(total == pytest.approx(1.0) for *_, total in rows)
+    return {(task, operator, kind): disk for task, operator, kind, disk, _ in rows}
+
+
+def test_reading_an_object_store_is_net_and_nothing_else_changes() -> None:
+    shares = disk_shares("InMemoryFileIndex(1 paths)[s3a://bucket/a]")
+    for task in (0, 1):
+        assert shares[task, "scan", "native"] == 0.0
+        assert shares[task, "scan", "file read"] == 0.5  # seen to open a local file
+        assert shares[task, "exchange read", "native"] == 0.5
+        assert shares[task, "sort", "native"] == 0.5
+
+
+def test_hdfs_is_net_for_tasks_away_from_their_block() -> None:
+    shares = disk_shares("InMemoryFileIndex[hdfs://nn/a]")
+    assert shares[0, "scan", "native"] == 0.5
+    assert shares[1, "scan", "native"] == 0.0
+
+
+@pytest.mark.parametrize("location", [None, "InMemoryFileIndex[file:/a]", "InMemoryFileIndex[file:/a, s3a://bucket/b]"])
+def test_local_and_mixed_input_keeps_its_labels(location: str | None) -> None:
+    assert set(disk_shares(location).values()) == {0.5}
+
+
+def test_an_rdd_named_by_its_file_counts_too() -> None:
+    assert disk_shares(None, stage_location="s3n://bucket/words.txt")[0, "scan", "native"] == 0.0
+
+
+# Public logs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "root", "words"),
+    [
+        ("kubeflow/eventlog_v2_spark-110be3a8424d4a2789cb88134418217b", "s3a://sparksense", "over the network"),
+        ("rapids-tools/gpu_oom_eventlog.zstd", "hdfs://rl-", "ran on a machine without the data"),
+        ("rapids-tools/nds_q88_photon_db_13_3.zstd", "s3://ndsv2-data", "over the network"),
+    ],
+)
+def test_public_logs_say_where_their_input_was(
+    real_inputs: Path, tmp_path: Path, log: str, root: str, words: str
+) -> None:
+    run = cp.profile([real_inputs / "spark-eventlog" / log], output=tmp_path / "run.duckdb")
+    connection = indexes.open_read_only(run.path, "run")
+    found = inputs(connection)
+    assert {each.root for each in found if each.reach != "local"}
+    assert all(each.root.startswith(root) for each in found)
+    stages = [(each.stage_id, each.attempt) for each in found]
+    assert words in " ".join(assumptions(connection, stages, sampled=False))
+    assert assumptions(connection, [], sampled=False) == []
+    connection.close()
+    assert words in " ".join(run.debug().assumptions)
+
+
+def test_the_demo_reads_local_files_and_assumes_nothing_of_them(demo: Path, tmp_path: Path) -> None:
+    run = cp.profile([demo], output=tmp_path / "run.duckdb")
+    connection = indexes.open_read_only(run.path, "run")
+    assert {each.root for each in inputs(connection)} == {"file:"}
+    connection.close()
+    assert run.debug().assumptions == ()
