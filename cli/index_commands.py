@@ -73,8 +73,8 @@ def list_indexes(*, as_json: bool) -> int:
     return 0
 
 
-def show(function: str, names: Sequence[str], *, as_json: bool) -> int:
-    """What the indexes know of the functions of that name."""
+def show(function: str, names: Sequence[str], source: str = "", *, why: bool = False, as_json: bool) -> int:
+    """What the indexes know of the functions of that name; with `why`, what their vectors rest on."""
     chosen = list(names) or known_names()
     if not chosen:
         raise IndexFileError("no index yet; make one with `crystalperf index build spark-4.0.1`")
@@ -96,6 +96,8 @@ def show(function: str, names: Sequence[str], *, as_json: bool) -> int:
             continue
         try:
             rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
+            if why:
+                _explain(connection, name, rows, source)
         finally:
             connection.close()
         found += rows
@@ -105,7 +107,9 @@ def show(function: str, names: Sequence[str], *, as_json: bool) -> int:
     if as_json:
         write_json(found)
     else:
-        write("\n".join(_function_text(each) for each in found))
+        from cli.why import why_text
+
+        write("\n".join(_function_text(each) + (why_text(each) if why else "") for each in found))
     if more:
         say(f"{more} more functions have that name; give more of it")
     return 0
@@ -211,6 +215,36 @@ def _matching(
             }
         )
     return found, len(rows) - len(found)
+
+
+MOST_EXPLAINED = 3
+"""Functions whose words are looked up; each reads the source once."""
+
+
+def _explain(
+    connection: duckdb.DuckDBPyConnection, index_name: str, found: Sequence[dict[str, Any]], source: str
+) -> None:
+    """Add to each function what its vector rests on: callees with their resource, words, where the index is from."""
+    from cli.why import provenance, words
+
+    metadata = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+    largest = f"greatest({', '.join(resources())})"
+    resource = "CASE " + " ".join(f"WHEN {each} = {largest} THEN '{each}'" for each in resources()) + " END"
+    for position, facts in enumerate(found):
+        rows = connection.execute(
+            f"SELECT DISTINCT qualified_name, concat({resource}, ' ', round(100 * {largest}), ' %')"
+            " FROM calls JOIN functions ON function_id = callee_id"
+            " WHERE caller_id = (SELECT function_id FROM functions WHERE symbol = ?) ORDER BY ALL",
+            [facts["symbol"]],
+        ).fetchall()
+        facts["evidence"] = {"callees": dict(rows)}
+        facts["provenance"] = provenance(metadata)
+        if position < MOST_EXPLAINED:
+            with progress() as step:
+                step("reading the source")
+                facts["words"], facts["words_from"] = words(index_name, facts, metadata, source)
+        else:
+            facts["words"], facts["words_from"] = None, "only looked up for the first functions; give more of the name"
 
 
 def _function_text(facts: dict[str, Any]) -> str:

@@ -88,6 +88,29 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
     )
 
 
+def source_at_hand(index_name: str) -> Source | None:
+    """The sources of a known package where they were fetched before or are installed; None where they are not."""
+    name, version = split_name(index_name)
+    package = catalogue().get(name)
+    if package is None:
+        return None
+    if package.origin in ("maven", "pypi"):
+        fetched = sorted((cache_folder() / "sources" / index_name).glob("*"))
+        if fetched:
+            return filtered(open_source(index_name, fetched, version), package.keep, package.skip, package.languages)
+        if package.origin == "maven":
+            return None
+        try:
+            if any(metadata.version(each) != version for each in package.artifacts):
+                return None
+        except metadata.PackageNotFoundError:
+            return None
+    try:
+        return known_source(index_name, [])
+    except BuildError:
+        return None
+
+
 def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> list[Path]:
     """The -sources.jar of each artifact, from Maven's own cache or repository."""
     maven = shutil.which("mvn")

@@ -1,0 +1,95 @@
+"""`crystalperf index show --why`: what an index's vectors of a function rest on, and the words that moved the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from indexes.errors import CrystalPerfError
+
+MOST_WORDS = 8
+"""Shown for each resource."""
+
+Words = Mapping[str, Sequence[tuple[str, str, float]]]
+"""By resource: (where the word stands, word, what it adds to the resource's logit)."""
+
+
+def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Where the index's functions and vectors come from."""
+    known = {
+        "source": ", ".join(json.loads(metadata.get("source", "[]"))),
+        "revision": metadata.get("source_revision", ""),
+        "source_hash": metadata.get("source_hash", ""),
+        "model": " ".join(filter(None, [metadata.get("model_name"), metadata.get("model_hash")])),
+        "built": " ".join(filter(None, [metadata.get("built_at"), "by", metadata.get("tool_version")])),
+        "content_hash": metadata.get("content_hash", ""),
+    }
+    return {key: value for key, value in known.items() if value}
+
+
+def words(
+    index_name: str, facts: Mapping[str, Any], metadata: Mapping[str, str], location: str
+) -> tuple[Words | None, str]:
+    """The words that speak most for each resource, and a sentence on what they rest on or why there are none.
+
+    `location` is the source the user names, '' for what is in the cache or installed; nothing is fetched.
+    """
+    try:
+        from indexer.build import text_hash
+        from indexer.catalogue import source_at_hand
+        from indexer.classify import load
+        from indexer.parse import parse_file
+        from indexer.sources import open_source
+        from indexer.vectors import FunctionText
+    except ImportError as error:
+        return None, (
+            f"the words that moved the classifiers need the extra `indexer` ({error.name} is missing):"
+            " pip install 'crystalperf[indexer]'"
+        )
+    source = open_source(index_name, [location]) if location else source_at_hand(index_name)
+    if source is None:
+        return None, "the words that moved the classifiers need the source, which is not at hand: name it with --source"
+    file = next((each for each in source.files([]) if each.file == facts["file"]), None)
+    if file is None:
+        return None, f"the source has no file {facts['file']}, so the words that moved the classifiers are not known"
+    parsed = parse_file(file.text, file.language, file.file)
+    matching = [
+        (number, each)
+        for number, each in enumerate(parsed.functions)
+        if each.first_line == facts["first_line"] and each.qualified_name == facts["qualified_name"]
+    ]
+    number, function = next(
+        (each for each in matching if text_hash(each[1].doc, each[1].code) == facts["text_hash"]), (None, None)
+    )
+    if function is None:
+        return (
+            None,
+            "the function reads otherwise in the source at hand than in the indexed one; name that with --source",
+        )
+    callees = tuple(call.name for call in parsed.calls if call.caller == number)
+    text = FunctionText(
+        function.code, function.doc, file.language, function.qualified_name, function.class_name, function.package, callees
+    )  # fmt: skip
+    try:
+        classifier = load()
+    except CrystalPerfError as error:
+        return None, str(error)
+    same = metadata.get("model_hash") == classifier.identity.get("hash")
+    whose = "the model of the index" if same else "today's model, which is another than the index's"
+    return classifier.explain(text, MOST_WORDS), f"words by {whose}; what the embedding adds is not among them"
+
+
+def why_text(facts: Mapping[str, Any]) -> str:
+    """The part of `index show` that explains one function's vector."""
+    from cli.text import printable
+
+    lines = [f"  read        {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
+    for name, resource in facts["evidence"]["callees"].items():
+        lines.append(f"  calls       {name}: {resource}")
+    for resource, found in (facts["words"] or {}).items():
+        told = ", ".join(f"{word} ({field} {logit:+.2f})" for field, word, logit in found if logit > 0)
+        lines.append(f"  for {resource:7} {told or 'nothing'}")
+    lines.append(f"  words       {facts['words_from']}")
+    lines += [f"  {key.replace('_', ' '):11} {value}" for key, value in facts["provenance"].items()]
+    return "\n".join(printable(each) for each in lines) + "\n"
