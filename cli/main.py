@@ -319,17 +319,21 @@ def index_show(
         str, typer.Argument(metavar="FUNCTION", help="a function's name, or the end of it", show_default=False)
     ],
     index: Indexes = [],  # noqa: B006
+    why: Annotated[bool, typer.Option("--why", help="also show what its vector rests on")] = False,
+    source: Annotated[
+        str, typer.Option("--source", metavar="PATH", help="with --why: the indexed source, for the words in it")
+    ] = "",
     as_json: AsJson = False,
 ) -> int:
     """show what an index knows of a function
 
     \b
     Example:
-      crystalperf index show BlockManager.getRemoteBytes --index spark-4.0.1
+      crystalperf index show BlockManager.getRemoteBytes --index spark-4.0.1 --why
     """
     from cli.index_commands import show
 
-    return show(function, index, as_json=as_json)
+    return show(function, index, source, why=why, as_json=as_json)
 
 
 @index_app.command("resolve")
