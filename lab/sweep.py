@@ -177,7 +177,7 @@ def _run_when_free(config: RunConfig, target: Path) -> dict[str, Any]:
         except MachineBusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(5)
+            time.sleep(15)
 
 
 def _clock(seconds: float) -> str:
