@@ -18,7 +18,7 @@ Words = Mapping[str, Sequence[tuple[str, str, float]]]
 def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
     """Where the index's functions and vectors come from."""
     known = {
-        "source": ", ".join(json.loads(metadata.get("source", "[]"))),
+        "source": _first_few(json.loads(metadata.get("source", "[]"))),
         "revision": metadata.get("source_revision", ""),
         "source_hash": metadata.get("source_hash", ""),
         "model": " ".join(filter(None, [metadata.get("model_name"), metadata.get("model_hash")])),
@@ -26,6 +26,10 @@ def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
         "content_hash": metadata.get("content_hash", ""),
     }
     return {key: value for key, value in known.items() if value}
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
 def words(
@@ -67,17 +71,22 @@ def words(
             None,
             "the function reads otherwise in the source at hand than in the indexed one; name that with --source",
         )
-    callees = tuple(call.name for call in parsed.calls if call.caller == number)
     text = FunctionText(
-        function.code, function.doc, file.language, function.qualified_name, function.class_name, function.package, callees
-    )  # fmt: skip
+        code=function.code,
+        doc=function.doc,
+        language=file.language,
+        qualified_name=function.qualified_name,
+        class_name=function.class_name,
+        package=function.package,
+        callees=tuple(call.name for call in parsed.calls if call.caller == number),
+    )
     try:
         classifier = load()
     except CrystalPerfError as error:
         return None, str(error)
     same = metadata.get("model_hash") == classifier.identity.get("hash")
     whose = "the model of the index" if same else "today's model, which is another than the index's"
-    return classifier.explain(text, MOST_WORDS), f"words by {whose}; what the embedding adds is not among them"
+    return classifier.explain(text, MOST_WORDS), f"by {whose}; what the embedding adds is not among them"
 
 
 def why_text(facts: Mapping[str, Any]) -> str:

@@ -1,0 +1,199 @@
+"""Which indexes a run takes by itself, what a library may decide, and whose code no index knows.
+
+tests/data/acme is a Spark job of two Java classes (src/), recorded in local mode: most of its time is in its own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+import pytest
+
+pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+
+import query
+from indexer.build import build
+from indexer.sources import open_source
+from indexes.exports import export_index, load_part, pinned_hashes
+from indexes.names import split_archive
+from query.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
+from tests.hash_classifier import HashClassifier
+
+DATA = Path(__file__).parent / "data"
+ACME = DATA / "acme"
+RAN = Ran("17.0.15 (Debian)", ["netty-all-4.1.118.Final", "netty-common-4.1.118.Final", "guava-33.4.0-jre"], "4.0.1")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, and no index that ships."""
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
+    return tmp_path
+
+
+def make(
+    name: str,
+    origin: Literal["catalogue", "user"] = "catalogue",
+    artifacts: Sequence[str] = (),
+    revision: str | None = None,
+    source: Path = DATA / "sources" / "java",
+) -> Path:
+    """An index in the cache."""
+    opened = open_source(name, [source], revision)
+    return build(name, replace(opened, artifacts=tuple(artifacts), origin=origin), classifier=HashClassifier())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "netty-transport-native-epoll-4.1.118.Final-linux-x86_64.jar",
+            ("netty-transport-native-epoll", "4.1.118.Final"),
+        ),
+        ("spark-core_2.13-4.0.1.jar", ("spark-core_2.13", "4.0.1")),
+        ("zstd-jni-1.5.6-9", ("zstd-jni", "1.5.6-9")),
+        ("orc-core-2.1.3-shaded-protobuf.jar", ("orc-core", "2.1.3")),
+        ("tensorflow-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl", ("tensorflow", "2.21.0")),
+        ("conf", None),
+        ("*", None),
+    ],
+)
+def test_names_of_archives(name: str, expected: tuple[str, str] | None) -> None:
+    assert split_archive(name) == expected
+
+
+def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
+    make("spark-4.0.0")
+    make("jdk-17", revision="17.0.15")
+    make("netty-4.1.96.Final", artifacts=["netty-common", "netty-all"])
+    make("kryo-5.0", artifacts=["kryo"])
+    make("mine-1", origin="user")
+    fits = fitting("spark", ["spark-4.0.1"], RAN, ["java.lang.Thread"])
+    assert fits == [
+        Fit("spark-4.0.1", "spark-4.0.0", "framework", False),
+        Fit("mine-1", "mine-1", "user", True),
+        Fit("jdk-17", "jdk-17", "library", True),
+        Fit("netty-4.1.118.Final", "netty-4.1.96.Final", "library", False),
+    ]
+    assert stand_ins(fits) == ["spark-4.0.0 for spark-4.0.1", "netty-4.1.96.Final for netty-4.1.118.Final"]
+    other_java = fitting("spark", ["spark-4.0.1"], replace(RAN, java_version="1.8.0_292"), [])
+    assert Fit("jdk-8", "jdk-17", "library", False) in other_java
+    same_major = fitting("spark", ["spark-4.0.1"], replace(RAN, java_version="17.0.2"), [])
+    assert Fit("jdk-17", "jdk-17", "library", False) in same_major  # its lines may differ
+    asked = fitting("spark", ["spark-4.0.1"], RAN, [], ["mine-1", "jdk-17"])
+    assert asked == [Fit("mine-1", "mine-1", "user", True), Fit("jdk-17", "jdk-17", "library", True)]
+
+
+def test_python_where_its_frames_are(home: Path) -> None:
+    make("python-3.11", source=DATA / "sources" / "python")
+    make("pyspark-4.0.1", source=DATA / "sources" / "python")
+    paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
+    found = [each.found for each in fitting("spark", [], RAN, paths)]
+    assert found == ["python-3.11", "pyspark-4.0.1"]
+    assert fitting("spark", [], RAN, ["java.lang.Thread"]) == []
+
+
+def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = make("shop-1", source=DATA / "sources" / "scala")
+    classes = ["org.example.shop.Shop", "org.example.Nowhere"]
+    tables = ("functions", "classes", "runtime_names")
+
+    def part() -> list[list[tuple[object, ...]]]:
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE names AS SELECT unnest(?) AS name", [classes])
+            schema = load_part(connection, "shop-1", "index_0", "names")
+            return [connection.execute(f"SELECT * FROM {schema}.{each} ORDER BY ALL").fetchall() for each in tables]
+
+    whole = part()
+    assert all(whole)
+    folder = export_index(built, home / "shipped" / "shop-1")
+    built.unlink()
+    (home / "shipped" / "prebuilt.json").write_text("{}")
+    with pytest.raises(query_errors(), match="--trust"):
+        part()
+    monkeypatch.setattr("indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
+    assert pinned_hashes() == {}
+    assert part() == whole
+    assert not (home / "home" / "prebuilt").exists(), "nothing was unpacked"
+    (folder / "functions.parquet").write_bytes(b"PAR1 damaged")
+    with pytest.raises(query_errors(), match=r"damaged.*index verify"):
+        part()
+
+
+def query_errors() -> type[Exception]:
+    from indexes.errors import IndexFileError
+
+    return IndexFileError
+
+
+def hash_of(folder: Path) -> str:
+    import json
+
+    return str(json.loads((folder / "metadata.json").read_text())["content_hash"])
+
+
+@pytest.mark.parametrize(
+    ("class_name", "prefix"),
+    [
+        ("com.acme.etl.Parser$Inner", "com.acme"),
+        ("org.apache.hive.Thing", "org.apache.hive"),
+        ("acme.Job", "acme"),
+        ("Job", None),
+        ("java.util.HashMap", None),
+        ("scala.collection.Iterator", None),
+        ("libc.so.6", None),
+        ("$line14.$read", None),
+    ],
+)
+def test_whose_code_a_class_is(class_name: str, prefix: str | None) -> None:
+    assert package_prefix(class_name) == prefix
+
+
+def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
+    stacks = [(["java.lang.Math", "com.acme.A", "com.other.B"], 30.0), (["com.acme.C"], 10.0), ([], 60.0)]
+    assert unknown_code(stacks) == ("com.acme", 0.4)
+    assert unknown_code([*stacks, ([], 900.0)]) is None
+    assert unknown_code([]) is None
+
+
+def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    before = query.profile([ACME])
+    noted = [each for each in before.debug().unseen if "com.acme" in each]
+    assert len(noted) == 1
+    share = int(noted[0].removeprefix("code: ").partition("%")[0])
+    assert 60 <= share <= 95
+    assert "crystalperf index build acme-1 --source PATH" in noted[0]
+    assert not any("com.acme" in each.qualified_name for each in before.debug().functions)
+
+    make("acme-1", origin="user", source=ACME / "src")
+    after = query.profile([ACME])  # the kept run is not reused: another index fits now
+    assert after.header().indexes[:2] == ("spark-4.0.1", "acme-1")
+    assert not any("com.acme" in each for each in after.debug().unseen)
+    assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
+
+
+def test_a_library_decides_only_for_want_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same job, with its own code indexed as if it were a library of the class path."""
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
+    make("acme-1.2", artifacts=["acme-etl"], source=ACME / "src")
+    beside = query.profile([ACME], output=tmp_path / "beside.duckdb")
+    assert beside.header().indexes[:2] == ("spark-4.0.1", "acme-1.2")
+    decided = [deciders(each.path) for each in (alone, beside)]
+    assert decided[0] == {stack: name for stack, name in decided[1].items() if "com/acme" not in name}
+    only = set(decided[1]) - set(decided[0])
+    assert all("com/acme" in decided[1][stack] for stack in only)
+
+
+def deciders(path: Path) -> dict[int, str]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        query_text = "SELECT stack_id, symbol FROM stacks WHERE deciding_depth IS NOT NULL"
+        return dict(connection.execute(query_text).fetchall())
