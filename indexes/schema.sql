@@ -1,7 +1,7 @@
 -- The contract of CrystalPerf: what a resource index and a run file hold.
 --
 -- `indexer` writes an index, `query` reads it and writes run files, everything else only reads.  Both are DuckDB
--- files (storage v1.0.0, so that every DuckDB since 1.2 opens them).  The comment after a column is its definition;
+-- files (of a storage version that every DuckDB since 1.2 opens).  The comment after a column is its definition;
 -- indexes.create() puts it into the file too (COMMENT ON), so `SELECT * FROM duckdb_columns()` explains any file.
 --
 -- A resource is a class of the classifiers.  The list of resources is read from here: every column `code_<resource>`

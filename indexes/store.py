@@ -21,6 +21,13 @@ from indexes.schema import SCHEMA_VERSION, Kind, tables
 
 _TEMPORARY = re.compile(r"^\.(?P<name>.+)\.(?P<pid>\d+)\.building(\.wal)?$")
 
+_STORAGE = {
+    "run": "STORAGE_VERSION 'v1.0.0'",
+    # Mostly names: with Zstandard and small blocks a quarter smaller, and read as fast.
+    "index": "STORAGE_VERSION 'v1.2.0', BLOCK_SIZE 16384",
+}
+"""Every DuckDB since 1.2 opens them."""
+
 
 @contextmanager
 def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -35,8 +42,10 @@ def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duck
     remove_stale_temporaries(path.parent)
     connection = duckdb.connect()
     try:
+        if kind == "index":
+            connection.execute("SET zstd_min_string_length = 16")
         _write_or_say(
-            path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built (STORAGE_VERSION 'v1.0.0')")
+            path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})")
         )
         connection.execute("USE built")
         for table in tables(kind):
