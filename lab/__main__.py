@@ -1,4 +1,4 @@
-"""``python -m lab run SUITE``: real runs under controlled resources."""
+"""``python -m lab run SUITE``: real runs under controlled resources; ``python -m lab score``: how we predict them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
     run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
+    scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
+    scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
+    scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    scored.add_argument("--sampler", choices=("jfr", "async"), default="jfr", help="recorder of the base (default jfr)")
+    scored.add_argument("--details", action="store_true", help="also every configuration")
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
+        if given.command == "score":
+            return _score(given.suite or list(SUITES), given.out, given.sampler, has_details=given.details)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -43,6 +50,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     if missing:
         print(f"{missing} runs are still missing; the same command goes on with them.", file=sys.stderr)
+    return 0
+
+
+def _score(names: Sequence[str], out: Path, sampler: str, *, has_details: bool) -> int:
+    from lab.score import details, score, table
+
+    for name in names:
+        scored, noise = score(find_suite(name), out, out / name / "profiles", sampler)
+        if scored:
+            print(f"\n### {name}\n\n{table(scored, noise)}")
+            if has_details:
+                print(f"\n{details(scored)}")
     return 0
 
 
