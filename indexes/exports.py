@@ -23,7 +23,6 @@ from typing import Literal
 
 import duckdb
 
-from indexes.content import content_hash
 from indexes.errors import IndexFileError
 from indexes.schema import SCHEMA_VERSION, resources, tables
 from indexes.store import attach, create
@@ -322,6 +321,8 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
     claimed = facts["content_hash"]
     if not trust:
         _refuse_unpinned(folder, claimed)
+    from indexes.content import content_hash  # with numpy, which takes longer to import than an index to open
+
     metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
     with create(path, "index", metadata) as connection:
         for table in tables("index"):
@@ -363,6 +364,8 @@ def _first_line(error: Exception) -> str:
 
 def verify(path: Path) -> str:
     """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
+    from indexes.content import content_hash
+
     connection = duckdb.connect()
     try:
         facts = attach(connection, path, "index", "verified")

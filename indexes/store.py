@@ -44,9 +44,7 @@ def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duck
     try:
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 16")
-        _write_or_say(
-            path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})")
-        )
+        _write_or_say(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         connection.execute("USE built")
         for table in tables(kind):
             for statement in table.statements():

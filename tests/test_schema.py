@@ -11,7 +11,7 @@ import pytest
 from indexes import Kind, attach, create, open_read_only, resources, tables
 from indexes.content import content_hash
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION
+from indexes.schema import SCHEMA_VERSION, Kind
 
 ROOT = Path(__file__).parent.parent
 
@@ -81,13 +81,14 @@ def test_a_failed_build_leaves_the_old_file(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["file.duckdb"]
 
 
-def test_files_are_written_for_old_duckdbs(tmp_path: Path) -> None:
-    """Storage version 64 is v0.9.0 to v1.1: every DuckDB since reads it."""
+@pytest.mark.parametrize(("kind", "storage"), [("run", 64), ("index", 65)])
+def test_files_are_written_for_old_duckdbs(tmp_path: Path, kind: Kind, storage: int) -> None:
+    """Storage version 64 is v0.9.0 to v1.1, 65 is v1.2: every DuckDB since reads it."""
     path = tmp_path / "file.duckdb"
-    with create(path, "index", {}):
+    with create(path, kind, {}):
         pass
     assert path.read_bytes()[8:12] == b"DUCK"
-    assert int.from_bytes(path.read_bytes()[12:20], "little") == 64
+    assert int.from_bytes(path.read_bytes()[12:20], "little") == storage
 
 
 def test_the_content_hash_sees_every_table(tmp_path: Path) -> None:
