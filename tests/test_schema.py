@@ -11,7 +11,7 @@ import pytest
 from indexes import Kind, attach, create, open_read_only, resources, tables
 from indexes.content import content_hash
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION, Kind
+from indexes.schema import SCHEMA_VERSION
 
 ROOT = Path(__file__).parent.parent
 
