@@ -135,6 +135,14 @@ def _findings(
     found += findings.slow_hosts(hosts, details)
     found += findings.spilling(details, _spilling_operators(connection, details))
     found += findings.collecting_garbage(details)
+    lost_ms, lost, reason = connection.execute(
+        """
+        SELECT coalesce(sum(finish_ms - launch_ms), 0), count(*), mode(reason)
+        FROM tasks WHERE status IN ('failed', 'killed') AND finish_ms > ? AND launch_ms < ?
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0]
+    found += findings.wasted(lost_ms, lost, reason, len(execution.slots))
     found += findings.compiling(details, _compiling(connection))
     found += findings.odd_use(details, largest)
     worth = [each for each in found if each.cost_ms >= WORTH_MS * execution.runtime_ms]

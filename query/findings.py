@@ -266,6 +266,17 @@ def collecting_garbage(details: Sequence[Detail]) -> list[Finding]:
     return [Finding(cost, what, "measured", "more memory per executor, or fewer slots")]
 
 
+def wasted(task_ms: float, tasks: int, reason: str | None, slots: int) -> list[Finding]:
+    """Work that was thrown away: tasks that failed, or were killed as a copy was faster or their stage was over."""
+    if tasks == 0 or slots == 0:
+        return []
+    what = f"{tasks} failed or killed task{'s' if tasks > 1 else ''} ran for {task_ms / 1000:.1f} s of task time"
+    if reason:
+        what += f"; most often: {reason}"
+    advice = "look at why they ended; where they were speculative copies, at what made the others slow"
+    return [Finding(task_ms / slots, what, "modelled", advice)]
+
+
 def compiling(details: Sequence[Detail], compiling_ms: Mapping[str, float]) -> list[Finding]:
     """Generated code compiled within tasks, which the first run of a plan on an executor pays."""
     cost = sum(

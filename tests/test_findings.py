@@ -217,6 +217,14 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
     assert findings.odd_use([replace(busy, remote_bytes=900 * MIB)], "cpu") == []
 
 
+def test_work_thrown_away_names_its_reason() -> None:
+    assert findings.wasted(0.0, 0, None, 4) == []
+    (found,) = findings.wasted(8000.0, 3, "ExecutorLostFailure", 4)
+    assert found.cost_ms == 2000
+    assert "3 failed or killed tasks" in found.what
+    assert "ExecutorLostFailure" in found.what
+
+
 def test_time_without_a_task_is_told_apart() -> None:
     alone = {EXECUTORS: 4000.0, PROGRAM: 2000.0, DRIVER: 1000.0}
     found = findings.driver(alone, {DRIVER: 900.0}, 4000.0)
