@@ -17,19 +17,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from indexes.exports import locate
+
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "lab" / "recordings" / "demo-q9"
 PUBLIC = ROOT.parent / "shared" / "real-inputs" / "spark-eventlog" / "rapids-tools"
 RUNS = 5
+FRAMES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command of crystalperf; `fresh` empties the cache before every run."""
+    """A command of crystalperf; `fresh` empties the cache before every run, `frames` come on stdin."""
 
     name: str
     arguments: tuple[str, ...]
     fresh: bool = False
+    frames: int = 0
 
 
 def cases() -> list[Case]:
@@ -38,7 +42,10 @@ def cases() -> list[Case]:
         Case("--help", ("--help",)),
         Case("analyze the demo, nothing kept", ("analyze", str(DEMO)), fresh=True),
         Case("analyze the demo again", ("analyze", str(DEMO))),
+        Case("the same with Spark's index alone", ("analyze", str(DEMO), "--index", "spark-4.0.1"), fresh=True),
         Case("sql over the Spark index", ("sql", "--index", "spark-4.0.1", "SELECT count(*) FROM functions")),
+        Case(f"index resolve, {FRAMES:,} frames", ("index", "resolve", "--index", "spark-4.0.1"), frames=FRAMES),
+        Case("index show, all indexes", ("index", "show", "BlockManager.getRemoteBytes")),
     ]
     for name in ("tasks_executors_fail_compressed_eventlog.zstd", "nds_q88_photon_db_13_3.zstd"):
         if (PUBLIC / name).exists():
@@ -46,7 +53,27 @@ def cases() -> list[Case]:
     return found
 
 
-def run(arguments: Sequence[str], home: Path) -> tuple[float, float]:
+def write_frames(count: int, path: Path) -> None:
+    """Frames of the Spark index, each a line of one of its functions, in an order without pattern."""
+    import duckdb
+
+    with duckdb.connect(str(locate("spark-4.0.1")), read_only=True) as connection:
+        connection.execute(
+            f"""
+            COPY (
+                SELECT concat(class_name, '.', method, ':', first_line + (hash(number) % (last_line - first_line + 1)))
+                FROM (
+                    SELECT *, row_number() OVER (ORDER BY function_id) AS row
+                    FROM (SELECT class_name, method, function_id FROM runtime_names)
+                    JOIN (SELECT function_id, first_line, last_line FROM functions) USING (function_id)
+                    WHERE NOT regexp_matches(method, '[^A-Za-z_]')
+                ) JOIN (SELECT unnest(range({count})) AS number) ON row = 1 + hash(number, 1) % 50000
+            ) TO '{path}' (HEADER false, QUOTE '', DELIMITER '\x01')
+            """
+        )
+
+
+def run(arguments: Sequence[str], home: Path, stdin: Path | None = None) -> tuple[float, float]:
     """Seconds and peak MiB of one whole process.  Raises RuntimeError where it fails."""
     environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "NO_COLOR": "1"}
     command = [str(Path(sys.executable).with_name("crystalperf")), *arguments]
@@ -55,7 +82,10 @@ def run(arguments: Sequence[str], home: Path) -> tuple[float, float]:
         command[0],
         command,
         environment,
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, str(stdin or os.devnull), os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        ],
     )
     _, status, usage = os.wait4(child, 0)
     if status:
@@ -71,10 +101,13 @@ def main() -> None:
         for case in cases():
             measured = []
             home = Path(scratch) / "home"
+            stdin = Path(scratch) / "frames" if case.frames else None
+            if stdin is not None:
+                write_frames(case.frames, stdin)
             if not case.fresh:
-                run(case.arguments, home)  # unpacks the index and fills the page cache, once
+                run(case.arguments, home, stdin)  # unpacks the index and fills the page cache, once
             for number in range(RUNS):
-                measured.append(run(case.arguments, Path(scratch) / f"home-{number}" if case.fresh else home))
+                measured.append(run(case.arguments, Path(scratch) / f"home-{number}" if case.fresh else home, stdin))
             seconds, peak = (statistics.median(column) for column in zip(*measured, strict=True))
             print(f"{case.name:45s} {seconds:8.2f} {peak:6.0f}", flush=True)
 

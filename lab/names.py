@@ -1,9 +1,11 @@
-"""Do frames find their functions?  Every line of every class file of Spark, asked of the index.
+"""Do frames find their functions?  Every line of every class file of a framework, asked of the index.
 
-    python lab/names.py spark-4.0.1 JARS SOURCES
-    python lab/names.py python-3.11 LIBRARY          the same for Python, by the line tables of its own compiler
+    python -m lab.names spark-4.0.1 JARS SOURCES
+    python -m lab.names flink-1.20.3 JARS SOURCES
+    python -m lab.names python-3.11 LIBRARY          the same for Python, by the line tables of its own compiler
 
-JARS is a folder of Spark's jars (pyspark ships them), SOURCES one of the -sources.jar files the index was built from.
+JARS is a folder of the framework's jars (pyspark ships Spark's; Maven has Flink's), SOURCES one of the -sources.jar
+files that the index was built from (<cache>/sources/NAME-VERSION after `crystalperf index build`).
 javap reads each class's methods and line tables; each (class, method, line) is resolved in the index.  A class counts
 when its module's sources have a file of the name the class was compiled from.
 
