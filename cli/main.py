@@ -377,6 +377,40 @@ def index_verify(
     return verify(names or [], as_json=as_json)
 
 
+@index_app.command("export")
+def index_export(
+    name: IndexName,
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="where the export's folder is put", show_default=False)
+    ],
+) -> int:
+    """write an index as compact files, for others or for git
+
+    \b
+    Example:
+      crystalperf index export acme-1.2 ./exports
+    """
+    from cli.index_commands import export
+
+    return export(name, folder)
+
+
+@index_app.command("import")
+def index_import(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="an exported index", show_default=False)],
+    trust: Annotated[bool, typer.Option("--trust", help="take it although CrystalPerf does not know it")] = False,
+) -> int:
+    """take over an exported index, after checking its content
+
+    \b
+    Example:
+      crystalperf index import ./exports/acme-1.2 --trust
+    """
+    from cli.index_commands import import_
+
+    return import_(folder, trust=trust)
+
+
 @index_app.command("diff")
 def index_diff(before: IndexName, after: IndexName, as_json: AsJson = False) -> int:
     """list the functions that appeared, vanished or need other resources
