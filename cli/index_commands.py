@@ -13,7 +13,16 @@ from cli.output import progress, say, write, write_json
 from cli.text import grouped
 from indexes import attach, open_read_only, resources
 from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
-from indexes.exports import Available, available, locate, may_have
+from indexes.exports import (
+    Available,
+    available,
+    built_path,
+    export_index,
+    import_index,
+    locate,
+    may_have,
+    name_of_export,
+)
 from indexes.exports import verify as verify_file
 
 if TYPE_CHECKING:
@@ -137,6 +146,22 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
     elif not failed:
         write("".join(f"{each['name']}: content {each['content_hash']}\n" for each in results) or "no index yet\n")
     return 1 if failed else 0
+
+
+def export(name: str, folder: str) -> int:
+    """Write FOLDER/NAME-VERSION, replacing an earlier export of that name and nothing else."""
+    target = Path(folder) / name
+    if target.exists() and not (target / "metadata.json").is_file():
+        raise IndexFileError(f"{target}: is there already and is no export, so it stays; choose another folder")
+    write(f"Kept as {export_index(locate(name), target)}\n")
+    return 0
+
+
+def import_(folder: str, *, trust: bool) -> int:
+    """Put an export among the indexes that were built; one of an unknown content hash only if the user vouches."""
+    name = name_of_export(Path(folder))
+    write(f"{name}: kept as {import_index(Path(folder), built_path(name), trust=trust)}\n")
+    return 0
 
 
 def _source(name: str, location: str) -> Source:

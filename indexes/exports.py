@@ -362,6 +362,14 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0]
 
 
+def name_of_export(folder: Path) -> str:
+    """NAME-VERSION of an export, by its metadata.  Raises IndexFileError where it is none."""
+    facts = _read_metadata(folder)
+    name = f"{facts.get('name')}-{facts.get('version')}"
+    split_name(name)
+    return name
+
+
 def verify(path: Path) -> str:
     """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
     from indexes.content import content_hash

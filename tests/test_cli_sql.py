@@ -14,6 +14,7 @@ import pytest
 import indexes
 from cli.main import run
 from cli.runs import profile_run
+from indexes.content import content_hash
 from indexes.exports import built_path
 
 LOG = Path(__file__).parent / "data" / "eventlog" / "q9.zstd"
@@ -327,6 +328,25 @@ def test_index_verify_notices_a_changed_row(crystalperf: Answer, tmp_path: Path)
             assert (json.loads(out)[0]["problem"] is not None) == spoiled
     finally:
         built_path(name).unlink()
+
+
+def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
+    with indexes.create(built_path("odd-1"), "index", {"name": "odd", "version": "1"}) as connection:
+        found = content_hash(connection, "built")
+        connection.execute("INSERT INTO metadata VALUES ('content_hash', ?)", [found])
+    code, out, _ = crystalperf("index", "export", "odd-1", tmp_path)
+    assert (code, out) == (0, f"Kept as {tmp_path / 'odd-1'}\n")
+    built_path("odd-1").unlink()
+    code, _, err = crystalperf("index", "import", tmp_path / "odd-1")
+    assert code == 1
+    assert "--trust" in err
+    assert crystalperf("index", "import", tmp_path / "odd-1", "--trust")[0] == 0
+    assert built_path("odd-1").is_file()
+    built_path("odd-1").unlink()
+    (tmp_path / "odd-2").mkdir()
+    (tmp_path / "odd-2" / "mine.txt").write_text("mine")
+    code, _, err = crystalperf("index", "import", tmp_path / "odd-2", "--trust")
+    assert (code, err.count("\n")) == (1, 1)
 
 
 def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
