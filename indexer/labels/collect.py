@@ -38,6 +38,11 @@ AUDITED_PER_CLASS = 30
 _AUDITED_CLASSES = ("cpu", "disk", "net")
 
 
+_KINDS = {"disagreement": "third"}
+_ROLES = ("third", "correction", "audit")
+"""Kinds of readings beside the independent ones, by the first word of the file's name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A row of candidates.tsv: where a function was found when it was drawn, and how it was drawn."""
@@ -101,7 +106,7 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
             raise InputError(f"{path.parent}: an annotator's folder is called by one letter, A to Z")
         if path.name.startswith("measured-"):
             continue
-        kind = "third" if path.name.startswith("disagreement") else path.name.split("-")[0]
+        kind = _KINDS.get(path.name.split("-")[0], path.name.split("-")[0])
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
             if not line:
                 continue
@@ -112,9 +117,9 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
             identifier, label, sure = cells
             if identifier not in places:
                 raise InputError(f"{where}: no function was drawn as {identifier}")
-            if kind not in ("third", "audit") and places[identifier].batch != path.stem:
+            if kind not in _ROLES and places[identifier].batch != path.stem:
                 raise InputError(f"{where}: {identifier} belongs to {places[identifier].batch}, not to {path.stem}")
-            role = kind if kind in ("third", "audit") else "independent"
+            role = kind if kind in _ROLES else "independent"
             if (identifier, annotator, role) in seen:
                 raise InputError(f"{where}: {annotator} read {identifier} twice")
             seen.add((identifier, annotator, role))
@@ -129,10 +134,14 @@ def settle(readings: Sequence[Reading]) -> tuple[str, int, str] | None:
     """Label, sureness and annotators from the readings of one function; None while two differ without a third.
 
     Two that agree are as sure as the surer of them; a third reading decides, and is at most likely (2), since one of
-    three disagreed. A third reading by one of the two does not count: it is not independent.
+    three disagreed. A third reading by one of the two does not count: it is not independent. What measuring taught of
+    functions of the same kind (a correction) stands above all readings.
     """
     independent = [each for each in readings if each.kind == "independent"]
     names = "".join(sorted(each.annotator for each in independent))
+    for each in readings:
+        if each.kind == "correction":
+            return each.label, each.sure, f"{names}/{each.annotator}"
     if len({each.label for each in independent}) == 1:
         return independent[0].label, max(each.sure for each in independent), names
     for each in readings:

@@ -43,7 +43,7 @@ class Reading:
     annotator: str
     label: str
     sure: int
-    kind: str  # independent, or third: the one that settles a disagreement
+    kind: str  # independent; third: the one that settles a disagreement; correction: by what measuring taught
     set: str = "train"
 
 
