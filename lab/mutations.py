@@ -1,0 +1,330 @@
+"""Damage to inputs, chosen by a random generator: what disks, networks, writers and people do to logs and recordings.
+
+Every function takes the generator first, so that a seed repeats the damage to the byte, and gives what became of the
+input with a few words on what was done.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import cramjam
+import zstandard
+
+Bytes = Callable[[Random, bytes], bytes]
+
+_NUMBERS = (0, -1, 1.5, 1e30, -1e300, 2**31, 2**53 + 1, 2**63, 10**30, float("nan"), float("inf"))
+_TEXTS = ("", "x", "NaN", "-1", "1e999", "\u2028", "\ud800", "a" * 5000, "\x00\x1b[31m", "null", "../../x", "=1+1")
+_WINDOW = 600  # lines kept of a long log, beside its first and last ones
+
+
+# Bytes ------------------------------------------------------------------------------------------------------------
+
+
+def cut(random: Random, data: bytes) -> bytes:
+    """The file ends early."""
+    return data[: random.randrange(len(data) + 1)]
+
+
+def flip(random: Random, data: bytes) -> bytes:
+    """One to fifty bits are the other way round."""
+    changed = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 5, 50))):
+        changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    return bytes(changed)
+
+
+def overwrite(random: Random, data: bytes) -> bytes:
+    """A stretch is all zeros, all ones, the longest integers that there are, or noise."""
+    length = random.choice((1, 2, 4, 8, 9, 16, 512, 4096))
+    place = random.randrange(len(data))
+    filling = random.choice((b"\0", b"\xff", b"\x80", b"\x7f", b"\x01", None))
+    noise = random.randbytes(length) if filling is None else filling * length
+    return data[:place] + noise + data[place + length :]
+
+
+def delete(random: Random, data: bytes) -> bytes:
+    """A stretch is missing."""
+    place = random.randrange(len(data))
+    return data[:place] + data[place + random.choice((1, 3, 64, 4096, len(data) // 3 + 1)) :]
+
+
+def duplicate(random: Random, data: bytes) -> bytes:
+    """A stretch is there twice."""
+    place = random.randrange(len(data))
+    length = random.choice((1, 8, 512, 4096, 65536))
+    return data[: place + length] + data[place:]
+
+
+def swap(random: Random, data: bytes) -> bytes:
+    """Two neighbouring blocks changed places."""
+    length = random.choice((8, 512, 4096))
+    place = random.randrange(len(data))
+    one, two = data[place : place + length], data[place + length : place + 2 * length]
+    return data[:place] + two + one + data[place + 2 * length :]
+
+
+BYTES: tuple[Bytes, ...] = (cut, flip, flip, overwrite, delete, duplicate, swap)
+
+
+def damaged(random: Random, data: bytes) -> tuple[bytes, str]:
+    """One to three kinds of damage to some bytes."""
+    done = []
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        if not data:
+            break
+        kind = random.choice(BYTES)
+        data = kind(random, data)
+        done.append(kind.__name__)
+    return data, ", ".join(done)
+
+
+# Event logs -------------------------------------------------------------------------------------------------------
+
+
+def excerpt(random: Random, lines: list[bytes]) -> list[bytes]:
+    """A log short enough to be read in a moment: its first lines, a stretch from the middle, its last ones."""
+    if len(lines) <= _WINDOW:
+        return lines
+    place = random.randrange(20, len(lines) - 10)
+    return lines[:20] + lines[place : place + _WINDOW] + lines[max(place + _WINDOW, len(lines) - 5) :]
+
+
+def change_fields(random: Random, lines: list[bytes]) -> list[bytes]:
+    """A field of some events is gone, null, of another type, or of a value that makes no sense."""
+    changed = list(lines)
+    kinds: dict[bytes, list[int]] = {}
+    for number, line in enumerate(lines):
+        kinds.setdefault(line[:60], []).append(number)  # a rare kind of event is as likely as a common one
+    for _ in range(random.choice((1, 3, 20))):
+        number = random.choice(kinds[random.choice(list(kinds))])
+        try:
+            event = json.loads(changed[number])
+        except (ValueError, RecursionError):
+            continue
+        holder, key = _place(random, event)
+        if holder is None:
+            continue
+        if random.random() < 0.2:
+            del holder[key]
+        else:
+            holder[key] = _other_value(random, holder[key])
+        changed[number] = _dumped(event)
+    return changed
+
+
+def _place(random: Random, value: Any) -> tuple[Any, Any]:
+    """A field anywhere within a value: what holds it, and its key there."""
+    found: list[tuple[Any, Any]] = []
+    waiting = [value]
+    while waiting and len(found) < 2000:
+        each = waiting.pop()
+        keys = list(each) if isinstance(each, dict) else list(range(len(each)))
+        for key in keys:
+            found.append((each, key))
+            if isinstance(each[key], dict | list):
+                waiting.append(each[key])
+    return random.choice(found) if found else (None, None)
+
+
+def _other_value(random: Random, value: Any) -> Any:
+    choices: tuple[Any, ...] = (
+        None,
+        True,
+        random.choice(_NUMBERS),
+        random.choice(_TEXTS),
+        str(value)[:1000],
+        [value],
+        {"Value": value},
+        [],
+        {},
+    )
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        choices += (-value, value + 0.5, value * 1000, value - 3_600_000, value + 3_600_000)
+    return random.choice(choices)
+
+
+def _dumped(event: Any) -> bytes:
+    return json.dumps(event, separators=(",", ":")).encode("utf-8", errors="replace")
+
+
+def drop_events(random: Random, lines: list[bytes]) -> list[bytes]:
+    """Events were lost: some of all, or every one of a kind."""
+    if random.random() < 0.3:
+        kind = random.choice(lines)[:60]
+        return [line for line in lines if line[:60] != kind]
+    share = random.choice((0.01, 0.1, 0.4, 0.9))
+    return [line for line in lines if random.random() > share]
+
+
+def repeat_events(random: Random, lines: list[bytes]) -> list[bytes]:
+    """Events stand there twice: some of them, or a whole stretch."""
+    if random.random() < 0.5:
+        place = random.randrange(len(lines))
+        return lines[: place + 50] + lines[place:]
+    return [each for line in lines for each in ([line, line] if random.random() < 0.1 else [line])]
+
+
+def reorder_events(random: Random, lines: list[bytes]) -> list[bytes]:
+    """Events in another order: a stretch of them, or all."""
+    if random.random() < 0.2:
+        return random.sample(lines, len(lines))
+    place = random.randrange(len(lines))
+    stretch = lines[place : place + 50]
+    return lines[:place] + random.sample(stretch, len(stretch)) + lines[place + 50 :]
+
+
+def shift_times(random: Random, lines: list[bytes]) -> list[bytes]:
+    """One executor's clock is off, or was set while it ran."""
+    by = random.choice((-3_600_000, 3_600_000, -1000, 10**13))
+    executor = b'"Executor ID":"%d"' % random.randrange(4)
+    changed = []
+    for line in lines:
+        if executor in line:
+            try:
+                event = json.loads(line)
+                info = event["Task Info"]
+                for key in random.choice((("Launch Time",), ("Finish Time",), ("Launch Time", "Finish Time"))):
+                    info[key] += by
+                line = _dumped(event)
+            except (ValueError, KeyError, TypeError, RecursionError):
+                pass
+        changed.append(line)
+    return changed
+
+
+def nest(random: Random, lines: list[bytes]) -> list[bytes]:
+    """An event is nested as deeply as plans that programs make are."""
+    depth = random.choice((100, 1100, 20_000))
+    place = random.randrange(len(lines))
+    tree = b'{"nodeName":"Project","children":[' * depth + b"]}" * depth
+    name = b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+    line = b'{"Event":"%s","executionId":%d,"sparkPlanInfo":%s}' % (name, random.randrange(3), tree)
+    return [*lines[:place], line, *lines[place:]]
+
+
+EVENTS: tuple[Callable[[Random, list[bytes]], list[bytes]], ...] = (
+    change_fields,
+    change_fields,
+    change_fields,
+    drop_events,
+    repeat_events,
+    reorder_events,
+    shift_times,
+    nest,
+)
+
+
+def damaged_log(random: Random, lines: list[bytes]) -> tuple[dict[str, bytes], str]:
+    """An event log with damage: names of its files and what they hold, and what was done."""
+    done = []
+    lines = excerpt(random, lines)
+    if random.random() < 0.75:
+        for _ in range(random.choice((1, 1, 2))):
+            kind = random.choice(EVENTS)
+            lines = kind(random, lines) or lines[:1]
+            done.append(kind.__name__)
+    if random.random() < 0.1 and len(lines) > 4:
+        return _rolled(random, lines, done)
+    text = b"\n".join(lines) + random.choice((b"\n", b"\n", b"", b"\r\n"))
+    name = random.choice(("log", "log", "application_1_0001", "x.jfr", "app-20260101000000-0000.inprogress"))
+    if random.random() < 0.4:
+        pack = random.choice((_zstd, _zstd_open, gzip.compress, _lz4, _snappy, _lzf))
+        text = pack(text)
+        done.append(pack.__name__.strip("_"))
+    if not done or random.random() < 0.3:
+        text, how = damaged(random, text)
+        done.append(how)
+    return {name: text}, ", ".join(done)
+
+
+def _rolled(random: Random, lines: list[bytes], done: list[str]) -> tuple[dict[str, bytes], str]:
+    """A rolled log: parts missing, out of order, repeated, or one of them compacted."""
+    count = random.randrange(2, 5)
+    size = len(lines) // count + 1
+    files = {
+        f"eventlog_v2_app-1/events_{number + 1}_app-1": b"\n".join(lines[number * size : (number + 1) * size]) + b"\n"
+        for number in range(count)
+    }
+    names = list(files)
+    chosen = random.choice(names)
+    how = random.choice(("part missing", "part repeated", "part compacted", "part damaged"))
+    if how == "part missing":
+        del files[chosen]
+    elif how == "part repeated":
+        files[f"{chosen}.zstd"] = _zstd(files[chosen])
+    elif how == "part compacted":
+        files[f"{chosen}.compact"] = files[chosen]
+    else:
+        files[chosen], _ = damaged(random, files[chosen])
+    return files, ", ".join([*done, how])
+
+
+def _zstd(text: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=1).compress(text)
+
+
+def _zstd_open(text: bytes) -> bytes:
+    """As a writer that was killed leaves it: the last frame has no end."""
+    packer = zstandard.ZstdCompressor(level=1).compressobj()
+    return packer.compress(text) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+
+def _lz4(text: bytes) -> bytes:
+    blocks = []
+    for place in range(0, len(text), 1 << 15):
+        block = text[place : place + (1 << 15)]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        header = b"LZ4Block\x25" + len(packed).to_bytes(4, "little") + len(block).to_bytes(4, "little")
+        blocks.append(header + zlib.crc32(block).to_bytes(4, "little") + packed)
+    return b"".join(blocks) + b"LZ4Block\x15" + bytes(12)
+
+
+def _snappy(text: bytes) -> bytes:
+    blocks = [b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2]
+    for place in range(0, len(text), 1 << 15):
+        packed = bytes(cramjam.snappy.compress_raw(text[place : place + (1 << 15)]))
+        blocks.append(len(packed).to_bytes(4, "big") + packed)
+    return b"".join(blocks)
+
+
+def _lzf(text: bytes) -> bytes:
+    """Chunks that the packer left as they were, as it does where packing gains nothing."""
+    pieces = (text[place : place + 0xFFFF] for place in range(0, len(text), 0xFFFF))
+    return b"".join(b"ZV\x00" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
+
+
+# Recordings -------------------------------------------------------------------------------------------------------
+
+
+def damaged_recording(random: Random, data: bytes, other: bytes) -> tuple[bytes, str]:
+    """A recording with damage: anywhere, in its header, where its types are described, or joined with another."""
+    kind = random.choice(("anywhere", "anywhere", "anywhere", "header", "types", "types", "joined", "gzip"))
+    if kind == "header":
+        changed = bytearray(data)
+        for _ in range(random.choice((1, 2, 4))):
+            place = random.randrange(4, min(68, len(data)))
+            changed[place] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
+        return bytes(changed), "header"
+    if kind == "types":
+        # The header says where the descriptions of types begin; pools of constants lie before them.
+        begin = min(max(int.from_bytes(data[24:32], "big"), 68), max(len(data) - 1, 68))
+        stretch = slice(max(begin - random.choice((0, 0, 20_000)), 68), begin + 20_000)
+        part = data[stretch]
+        if part:
+            part, how = damaged(random, part)
+            return data[: stretch.start] + part + data[stretch.stop :], f"types: {how}"
+    if kind == "joined":
+        data = data + other if random.random() < 0.5 else data + data
+        if random.random() < 0.5:
+            return data, kind
+    if kind == "gzip":
+        packed, how = damaged(random, gzip.compress(data, 1))
+        return packed, f"gzip: {how}"
+    data, how = damaged(random, data)
+    return data, f"{kind}: {how}"
