@@ -312,17 +312,18 @@ def _bottleneck_sentence(debug: Debug, unit: TimeUnit) -> str:
         known = max((each for each in debug.resource_ms if each != "other"), key=lambda each: debug.resource_ms[each])
         best = debug.resource_ms[known]
         driver = sum(item.end_ms - item.start_ms for item in debug.critical_path if item.id.startswith("driver:"))
+        rest = f"; next is {known} with {unit.text(best)}" if unit.number(best) != NOTHING else ""
+        cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", 0.0))
+        if cause != "unknown" and cause_ms >= best:
+            what = f"{cause[:1].upper()}{cause[1:]}"
+            spent = f"{unit.number(cause_ms)} of {unit.text(whole)} on the critical path ({percent(cause_ms, whole)})"
+            alone = f" In all, {unit.text(driver)} pass while no task runs." if driver > cause_ms else ""
+            return f"{what} holds this run up: {spent}{rest}.{alone}"
         if driver > max(best, whole / 2):
             alone = f"{unit.number(driver)} of {unit.text(whole)} ({percent(driver, whole)})"
             return (
                 f"The driver holds this run up: {alone} pass before, between and after the stages, when no task runs."
             )
-        rest = f"; next is {known} with {unit.text(best)}" if best > 0 else ""
-        cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", 0.0))
-        if cause != "unknown" and cause_ms >= best:
-            what = f"{cause[:1].upper()}{cause[1:]}"
-            spent = f"{unit.number(cause_ms)} of {unit.text(whole)} on the critical path ({percent(cause_ms, whole)})"
-            return f"{what} holds this run up: {spent}{rest}."
         return f"No resource holds this run up as far as can be seen: {of} went to waiting or to work unknown{rest}."
     sentence = f"{NAMES.get(debug.bottleneck, debug.bottleneck)} holds this run up: {of}."
     others = {key: ms for key, ms in debug.resource_ms.items() if key not in (debug.bottleneck, "other")}
