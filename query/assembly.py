@@ -24,7 +24,7 @@ import indexes as contract
 from indexes.errors import CrystalPerfError, InputError
 from indexes.exports import cache_folder, facts_by_name
 from indexes.schema import resources
-from query import jfr
+from query import collapsed, jfr
 from query.align import Seen, assign, clock_shift, task_at
 from query.critical import WallClock
 from query.dag import Floats, Ints
@@ -41,6 +41,7 @@ from query.split import Recorded as TaskTime
 from query.stacks import StackTable, decide
 from query.storage import view_task_samples
 from query.tables import insert, readable
+from query.untimed import fill_the_rest, mixed_rows
 
 Progress = Callable[[str], None]
 
@@ -77,7 +78,8 @@ def profile_inputs(
     for row in _rows(tables["import_stats"]):
         problems.add(row["name"], row["severity"], row["origin"], row["first_where"], row["meaning"], row["count"])
     recordings = _recordings(inputs.samples, problems, progress)
-    assemble(dict(tables), recordings, framework, indexes, problems, place, facts, progress)
+    untimed = _untimed(inputs.samples, problems)
+    assemble(dict(tables), recordings, framework, indexes, problems, place, facts, progress, untimed)
     return place
 
 
@@ -186,10 +188,6 @@ def _recordings(
 ) -> Iterator[tuple[str, jfr.Recording]]:
     for each in samples:
         if each.kind != "jfr":
-            problems.add(
-                "untimed stacks", "info", each.path, None,
-                "collapsed stacks tell neither thread nor time, so they cannot be tied to tasks; left out",
-            )  # fmt: skip
             continue
         progress(f"reading {Path(each.path).name}")
         try:
@@ -198,6 +196,16 @@ def _recordings(
             problems.add(
                 "unreadable recording", "data loss", each.path, None, f"a recording could not be read: {error}"
             )
+
+
+def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
+    for each in samples:
+        if each.kind == "collapsed":
+            try:
+                yield each.path, collapsed.read(each.path, problems)
+            except InputError as error:
+                meaning = f"stacks could not be read: {error}"
+                problems.add("unreadable recording", "data loss", each.path, None, meaning)
 
 
 def _rows(columns: Columns) -> Iterator[dict[str, Any]]:
@@ -215,11 +223,12 @@ def assemble(
     output: Path,
     metadata: dict[str, str],
     progress: Progress,
+    untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
 ) -> None:
     """Write the run file of one application.
 
-    `tables` are what the framework's log gave, `recordings` are (file name, recording), `indexes` names the indexes
-    to use, none for those that fit the run.
+    `tables` are what the framework's log gave, `recordings` are (file name, recording), `untimed` are stacks for
+    want of recordings, `indexes` names the indexes to use, none for those that fit the run.
     """
     table = StackTable(framework)
     placed: list[Recorded] = []
@@ -228,6 +237,8 @@ def assemble(
         one = _place(name, recording, tables, table, framework, problems)
         if one is not None:
             placed.append(one)
+    timed = {one.executor_id for one in placed}
+    mixtures = mixed_rows(untimed, tables, table, framework, timed, problems)
     with contract.create(output, "run", metadata) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
@@ -247,17 +258,20 @@ def assemble(
         for one in placed:
             insert(connection, "samples", one.rows)
             insert(connection, "loads", one.loads)
+        for rows in mixtures:
+            insert(connection, "samples", rows)
         for name, columns in tables.items():
             if name not in ("runs", "tasks", "stages", "import_stats"):
                 insert(connection, name, columns)
         _insert_run(connection, tables["runs"])
         _update_executors(connection, placed)
         progress("splitting task time by resource")
-        if placed:
+        sampled = bool(placed or mixtures)
+        if sampled:
             view_task_samples(connection, tables["tasks"], tables["stages"])
-        _insert_tasks(connection, tables["tasks"], bool(placed))
+        _insert_tasks(connection, tables["tasks"], sampled)
         _insert_stages(connection, tables["stages"])
-        insert(connection, "operator_times", operator_times(connection, framework, sampled=bool(placed)))
+        insert(connection, "operator_times", operator_times(connection, framework, sampled=sampled))
         _insert_dag(connection)
         _note_unknown_code(connection, table, problems)
         insert(connection, "import_stats", import_stats(problems))
@@ -440,7 +454,10 @@ def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled
 
     duration = column("finish_ms") - column("launch_ms")
     fields = [name for name in Measured.__dataclass_fields__ if name != "duration_ms"]
-    parts = split(Measured(duration, *(column(name) for name in fields)), stage, recorded)
+    measured = Measured(duration, *(column(name) for name in fields))
+    if recorded is not None:
+        recorded = fill_the_rest(connection, recorded, measured, tasks)
+    parts = split(measured, stage, recorded)
     filled: Columns = dict(tasks)
     if sample_ms is not None:
         filled["sample_ms"] = sample_ms

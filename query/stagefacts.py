@@ -184,7 +184,7 @@ def disagreements(
         f"""
         SELECT stage_id, stage_attempt, count(*), {sums}
         FROM samples JOIN stacks USING (stack_id) JOIN tasks USING (task_id)
-        WHERE deciding_depth IS NOT NULL AND time_ms BETWEEN ? AND ?
+        WHERE deciding_depth IS NOT NULL AND thread IS NOT NULL AND time_ms BETWEEN ? AND ?
         GROUP BY ALL
         """,
         [execution.scope.start_ms, execution.scope.end_ms],
