@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from indexes.exports import cache_folder, split_name
 
 SECONDS_FOR_A_FETCH = 1800
 _MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+_FETCHED = "fetched.json"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
@@ -95,7 +97,8 @@ def source_at_hand(index_name: str) -> Source | None:
     if package is None:
         return None
     if package.origin in ("maven", "pypi"):
-        fetched = sorted((cache_folder() / "sources" / index_name).glob("*"))
+        folder = cache_folder() / "sources" / index_name
+        fetched = sorted(each for each in folder.glob("*") if each.name != _FETCHED)
         if fetched:
             return filtered(open_source(index_name, fetched, version), package.keep, package.skip, package.languages)
         if package.origin == "maven":
@@ -120,6 +123,10 @@ def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> l
             f" or download the -sources.jar files and name them with --source"
         )
     target = cache_folder() / "sources" / f"{package.name}-{version}"
+    kept = _kept(target, package)
+    if kept is not None:
+        problems += [(each, _lacking(version)) for each in package.artifacts if each not in kept]
+        return [target / f"{each.partition(':')[2]}-{version}-sources.jar" for each in kept]
     target.mkdir(parents=True, exist_ok=True)
     wanted = list(package.artifacts)
     while wanted:
@@ -130,12 +137,29 @@ def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> l
         if missing is None:
             reason = next((line for line in output.split("\n") if line.startswith("[ERROR]")), "no reason given")
             raise BuildError(f"{package.name}-{version}: Maven failed: {reason.removeprefix('[ERROR] ')[:300]}")
-        problems.append((missing, f"no sources of version {version} in Maven's repositories; left out"))
+        problems.append((missing, _lacking(version)))
         wanted.remove(missing)
     found = [target / f"{each.partition(':')[2]}-{version}-sources.jar" for each in wanted]
     if not found:
         raise BuildError(f"{package.name}-{version}: Maven has no sources of this version; check the version")
+    (target / _FETCHED).write_text(json.dumps({"asked": package.artifacts, "found": wanted}), encoding="utf-8")
     return found
+
+
+def _kept(target: Path, package: Package) -> list[str] | None:
+    """The artifacts that an earlier fetch of the same ones found and that are still there; None to fetch again."""
+    try:
+        earlier = json.loads((target / _FETCHED).read_text(encoding="utf-8"))
+        jars = {each.name for each in target.glob("*-sources.jar")}
+        found = list(map(str, earlier["found"]))
+        whole = len(jars) == len(found) and earlier["asked"] == list(package.artifacts)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if whole else None
+
+
+def _lacking(version: str) -> str:
+    return f"no sources of version {version} in Maven's repositories; left out"
 
 
 def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path) -> str | None:

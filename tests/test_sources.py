@@ -223,3 +223,8 @@ def test_maven_names_what_a_version_lacks(tmp_path: Path, monkeypatch: pytest.Mo
     source = catalogue.known_source("kryo-9.9", problems)
     assert [each.file for each in source.files(problems)] == ["a/A.java"]
     assert problems == [("com.esotericsoftware:kryo", "no sources of version 9.9 in Maven's repositories; left out")]
+
+    maven.write_text("#!/bin/sh\nexit 1\n")
+    again: list[tuple[str, str]] = []
+    assert [each.file for each in catalogue.known_source("kryo-9.9", again).files(again)] == ["a/A.java"]
+    assert again == problems, "what was fetched is not asked for again"
