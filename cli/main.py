@@ -230,9 +230,9 @@ def sql(
 
     \b
     Tables of a run: runs jobs stages tasks executors nodes edges samples stacks
-    sql_executions operators import_stats. Tables of indexes, with index_name:
-    functions classes runtime_names calls build_warnings. SHOW TABLES and
-    DESCRIBE tell more.
+    loads sql_executions operators operator_metrics operator_times import_stats.
+    Tables of indexes, with index_name: functions classes runtime_names calls
+    build_warnings. SHOW TABLES and DESCRIBE tell more.
 
     \b
     Example:

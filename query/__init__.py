@@ -21,7 +21,7 @@ __all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile
 def profile(
     paths: Sequence[str | Path],
     *,
-    output: Path | None = None,
+    output: str | Path | None = None,
     app: str | None = None,
     indexes: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
@@ -36,7 +36,7 @@ def profile(
     from query.assembly import profile_inputs
     from query.run import Run
 
-    return Run(profile_inputs(paths, output, app, tuple(indexes), progress))
+    return Run(profile_inputs(paths, None if output is None else Path(output), app, tuple(indexes), progress))
 
 
 def open_run(path: str | Path) -> Run:
