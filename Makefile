@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench indexes labels check-machine
+.PHONY: help demo test test-all lint bench fuzz indexes labels check-machine
 
 PYTHON ?= python3
 VENV := .venv
@@ -33,6 +33,9 @@ lint: $(VENV)/ready-dev
 
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.bench
+
+fuzz: $(VENV)/ready
+	@$(BIN)/python -m lab.fuzz
 
 indexes: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.prebuilt
