@@ -120,6 +120,11 @@ class Pooling:
     """(k,): the shares of resources in nature, which no training set has."""
     doc_bias: tuple[float, ...]
 
+    @staticmethod
+    def even(count: int = 3) -> Pooling:
+        """The average of both heads, as in the paper."""
+        return Pooling(1.0, 0.5, 0.5, 1.0, (0.0,) * count, (0.0,) * count)
+
 
 @dataclass(frozen=True)
 class LinearClassifier:

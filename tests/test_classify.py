@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
 
-from indexer import classify, embed, train
+from indexer import classify, embed, evaluate, examples, train, wordvectors
 from indexer.labels.reserve import is_reserved
 from indexer.vectors import FunctionText
 from indexes.errors import BuildError, InputError
@@ -89,8 +89,8 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model trained on TOPICS, over an embedding learned from them."""
     folder = tmp_path_factory.mktemp("model")
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
-    lesson = train.Lesson(dimensions=16, epochs=2, batch=16)
-    words, table = train.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
+    lesson = wordvectors.Lesson(dimensions=16, epochs=2, batch=16, libraries=2)
+    words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
     blank = classify.Head(
         ("code",),
         (("code",),),
@@ -103,7 +103,7 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     encoder = embed.static_embedding("static", words, table)
     classifier = classify.LinearClassifier(resources(), {"name": "blank"}, words, encoder, blank, blank, pooling)
     classify.save(folder / "embedding", classifier, table, {})
-    train.train(texts, folder / "model", train.Origin(embedding=str(folder / "embedding")), 1, False, lambda _: None)
+    train.train(texts, folder / "model", train.Origin(embedding=str(folder / "embedding")), 1, lambda _: None)
     return folder / "model"
 
 
@@ -207,8 +207,8 @@ def test_what_belongs_together_comes_closer() -> None:
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
 
     def gap(epochs: int) -> float:
-        lesson = train.Lesson(dimensions=16, epochs=epochs, batch=32, kept=0.0, dropped=0.0)
-        words, table = train.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
+        lesson = wordvectors.Lesson(dimensions=16, libraries=2, epochs=epochs, batch=32, kept=0.0, dropped=0.0)
+        words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
         embedding = embed.static_embedding("static", words, table)
         code, doc = ([classify.FIELDS[field](function(each, 3)) for each in TOPICS] for field in ("code", "doc"))
         alike = embedding.encode(code, *words.encode(code)) @ embedding.encode(doc, *words.encode(doc)).T
@@ -239,7 +239,7 @@ def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
 
 
 def test_training_again_gives_the_same_model(model: Path, texts: Path, tmp_path: Path) -> None:
-    again = train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, False, lambda _: None)
+    again = train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, lambda _: None)
     assert again.identity["hash"] == classify.load(str(model)).identity["hash"]
 
 
@@ -301,9 +301,9 @@ def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
 
 
 def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
-    examples = train.read_examples(texts)
-    assert len(examples) == 3 * (16 + 8 + 8)
-    assert {each.set for each in examples} == {"train", "dev-a", "dev-b"}
+    found = examples.read_examples(texts)
+    assert len(found) == 3 * (16 + 8 + 8)
+    assert {each.set for each in found} == {"train", "dev-a", "dev-b"}
 
 
 @pytest.mark.parametrize(
@@ -322,19 +322,19 @@ def test_what_must_not_be_trained_on_is_refused(
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps({**json.loads(first), **change}) + "\n" + rest, encoding="utf-8")
     with pytest.raises(InputError, match=sentence):
-        train.read_examples(path)
+        examples.read_examples(path)
 
 
 def test_texts_without_a_class_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps(record("train", "cpu", 1, "fs2")) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="needs functions of every resource"):
-        train.read_examples(path)
+        examples.read_examples(path)
 
 
 def test_measures_on_a_case_done_by_hand() -> None:
     probabilities = np.array([[0.8, 0.1, 0.1], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], np.float32)
-    one = train.score(probabilities, np.array([0, 1, 1, 2]), np.array([2, 1, 1, 1], np.float32))
+    one = evaluate.score(probabilities, np.array([0, 1, 1, 2]), np.array([2, 1, 1, 1], np.float32))
     # cpu: precision 2/3, recall 1; disk: precision 1, recall 1/2; net: both 1.
     assert one.accuracy == pytest.approx(0.8)
     assert one.macro_f1 == pytest.approx((0.8 + 2 / 3 + 1) / 3)
@@ -344,8 +344,8 @@ def test_measures_on_a_case_done_by_hand() -> None:
 
 def test_folds_keep_files_together(texts: Path, model: Path) -> None:
     classifier = classify.load(str(model))
-    data = train.prepare(train.read_examples(texts), classifier.words, classifier.embedding, [train.CODE])
-    parts = train.folds(data, data.rows("train"), 3, seed=0)
+    data = examples.prepare(examples.read_examples(texts), classifier.words, classifier.embedding, [train.CODE])
+    parts = evaluate.folds(data, data.rows("train"), 3, seed=0)
     files = [{data.examples[row].file for row in part} for part in parts]
     assert sum(map(len, parts)) == 48
     assert not files[0] & files[1]
@@ -354,7 +354,7 @@ def test_folds_keep_files_together(texts: Path, model: Path) -> None:
 
 def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
     labels = np.zeros(10_000, np.int64)
-    flipped = train.flip(labels, np.arange(10_000), 0.2, seed=0)
+    flipped = evaluate.flip(labels, np.arange(10_000), 0.2, seed=0)
     assert (flipped != 0).mean() == pytest.approx(0.2, abs=0.02)
     assert (flipped == 1).sum() == pytest.approx((flipped == 2).sum(), rel=0.15)
 
@@ -366,15 +366,15 @@ def test_pooling_calibrates_heads_that_are_too_sure() -> None:
     ones = np.ones(600, np.float32)
     judged = train.Judged(np.arange(600), logits, np.full_like(logits, np.nan))
     pooling = train.fit_pooling(judged, labels)
-    before = train.score(classify.softmax(logits), labels, ones)
-    after = train.score(classify.pool(pooling, judged.code, judged.doc), labels, ones)
+    before = evaluate.score(classify.softmax(logits), labels, ones)
+    after = evaluate.score(classify.pool(pooling, judged.code, judged.doc), labels, ones)
     assert after.calibration_error < 0.03 < before.calibration_error
     assert after.accuracy == before.accuracy
 
 
 def test_selected_rows_keep_their_words() -> None:
     ids, starts = np.array([1, 2, 3, 4, 5]), np.array([0, 2, 2, 5])
-    chosen, new = train.select((ids, starts), np.array([2, 1, 0]), limit=2)
+    chosen, new = examples.select((ids, starts), np.array([2, 1, 0]), limit=2)
     assert chosen.tolist() == [3, 4, 1, 2]
     assert new.tolist() == [0, 2, 2, 4]
 

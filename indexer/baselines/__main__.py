@@ -1,4 +1,4 @@
-"""The paper's classifiers and simpler ones, on the splits and by the measures of indexer.train.
+"""The paper's classifiers and simpler ones, on the splits and by the measures of indexer.evaluate.
 
     python -m indexer.baselines --texts texts.jsonl --sources DIR
 
@@ -27,25 +27,11 @@ from indexer.baselines import autoencoder, documents
 from indexer.baselines.trees import binary_trees
 from indexer.classify import FIELDS
 from indexer.embed import Ids, Words, new_words
+from indexer.evaluate import SEEDS, Score, f1_by_class, folds, score, spread, tfidf, without_some_files
+from indexer.examples import TRAIN, Example, Prepared, read_examples
 from indexer.labels.reserve import FRAMEWORKS
-from indexer.train import (
-    MAX_WORD_CHARS,
-    SEEDS,
-    TRAIN,
-    Example,
-    Prepared,
-    Say,
-    Score,
-    f1_by_class,
-    folds,
-    read_examples,
-    score,
-    spread,
-    tfidf,
-    unlabelled,
-    without_some_files,
-)
 from indexer.vectors import Floats, FunctionText
+from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
 from indexes.errors import CrystalPerfError, InputError
 from indexes.schema import resources
 

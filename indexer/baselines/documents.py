@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from indexer.classify import DOC_CHARS
 from indexer.embed import Ids, Words
-from indexer.train import select
+from indexer.examples import select
 from indexer.vectors import Floats
 
 MAX_WORDS = 120

@@ -1,0 +1,443 @@
+"""How good the classifiers are: the tables of docs/classifiers.md.
+
+    python -m indexer.evaluate --texts texts.jsonl --table development
+
+Every table trains what it judges, over the embedding of `--model`, so that nothing is measured on what it learned
+from.  `pooled` probabilities of a development set use a pooling that was fitted on the other development sets.
+
+    development   the paper's Table 4: every arm on every development set, as drawn and weighted to the natural mix
+    folds         the paper's Table 1: folds over training functions by file, by library; `--measured` functions
+    languages     trained on Scala alone, on all languages but one (the paper's claim of generality)
+    words         the paper's Table 2
+    noise         wrong labels (Fig 9), fewer labels
+    lengths       length of the text, missing documentation (§7.4)
+    mistakes      confusion, and the mistakes the model is surest of
+    front         macro-F1 against functions/s
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from indexer.classify import Head, LinearClassifier, Pooling, load, pool, softmax
+from indexer.embed import Embedding, Ids, Words, load_embedding
+from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
+from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, judge, train_heads
+from indexer.vectors import Floats, FunctionText
+from indexer.wordvectors import Say, in_order
+from indexes.errors import CrystalPerfError, InputError
+from indexes.schema import resources
+
+SEEDS = 5
+PAPER_FOLDS = ("python-stdlib", "jdk-java.base")
+"""The libraries of the paper's Table 1."""
+
+COLUMNS = "accuracy % | macro-F1 % | ECE | Brier |"
+
+
+# 1. Measures --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good probabilities are: macro-F1 over all resources, calibration error of the largest probability."""
+
+    accuracy: float
+    macro_f1: float
+    calibration_error: float
+    brier: float
+
+
+def score(probabilities: Floats, labels: Labels, weights: Floats | None = None) -> Score:
+    """Measures of (n, k) probabilities, each function counted once or by its weight."""
+    weights = np.ones(len(labels), np.float32) if weights is None else weights
+    share = weights / weights.sum()
+    predicted = probabilities.argmax(axis=1)
+    largest = probabilities.max(axis=1)
+    right = predicted == labels
+    bins = np.minimum((largest * 10).astype(int), 9)
+    gaps = [abs((share * (right - largest))[bins == each].sum()) for each in range(10)]
+    one_hot = np.eye(probabilities.shape[1], dtype=np.float32)[labels]
+    brier = (share * ((probabilities - one_hot) ** 2).sum(axis=1)).sum()
+    f1 = np.mean(f1_by_class(predicted, labels, weights, probabilities.shape[1]))
+    return Score(float((share * right).sum()), float(f1), float(sum(gaps)), float(brier))
+
+
+def f1_by_class(predicted: Labels, labels: Labels, weights: Floats, count: int) -> list[float]:
+    """F1 of each resource; 0 for one that is neither there nor predicted."""
+    found = []
+    for each in range(count):
+        hit = weights[(predicted == each) & (labels == each)].sum()
+        found.append(float(2 * hit / max(weights[predicted == each].sum() + weights[labels == each].sum(), 1e-9)))
+    return found
+
+
+def spread(scores: Sequence[Score]) -> str:
+    """Accuracy and macro-F1 in per cent, mean ± deviation, then calibration error and Brier score."""
+    parts = []
+    for values in ([each.accuracy for each in scores], [each.macro_f1 for each in scores]):
+        parts.append(f"{100 * np.mean(values):5.1f} ± {100 * np.std(values):3.1f}")
+    parts.append(f"{np.mean([each.calibration_error for each in scores]):.3f}")
+    parts.append(f"{np.mean([each.brier for each in scores]):.3f}")
+    return " | ".join(parts)
+
+
+# 2. Splits ----------------------------------------------------------------------------------------------------------
+
+
+def without_some_files(data: Prepared, rows: Ids, seed: int, share: float = 0.1) -> Ids:
+    """Rows without those of a tenth of the files: what another draw of training functions might have been."""
+    files = sorted({(data.examples[row].library, data.examples[row].file) for row in rows})
+    dropped = np.random.default_rng(seed).random(len(files)) < share
+    gone = {file for file, is_dropped in zip(files, dropped, strict=True) if is_dropped}
+    return np.array(
+        [row for row in rows if (data.examples[row].library, data.examples[row].file) not in gone], np.int64
+    )
+
+
+def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = False) -> list[Ids]:
+    """Rows in `count` parts (fewer where there are fewer files), functions of one file, or of one library, together."""
+
+    def group(row: int) -> tuple[str, ...]:
+        example = data.examples[row]
+        return (example.library,) if by_library else (example.library, example.file)
+
+    groups = sorted({group(row) for row in rows})
+    fold = dict(zip(groups, np.random.default_rng(seed).permutation(len(groups)) % count, strict=True))
+    of_row = np.array([fold[group(row)] for row in rows])
+    return [rows[of_row == each] for each in sorted(set(of_row))]
+
+
+def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
+    """Labels of which a share of those in `rows` is another resource, each wrong one as often as the other (Fig 9)."""
+    chance = np.random.default_rng(seed)
+    flipped = labels.copy()
+    chosen = rows[chance.random(len(rows)) < share]
+    flipped[chosen] = (flipped[chosen] + chance.integers(1, len(resources()), len(chosen))) % len(resources())
+    return flipped
+
+
+# 3. Arms ------------------------------------------------------------------------------------------------------------
+
+TFIDF = "TF-IDF + logistic regression"
+CODE_ARM = "code head"
+DOC_ARM = "documentation head, where there is any"
+AVERAGE = "average of both (paper)"
+POOLED = "pooled (shipped)"
+
+
+def arms(data: Prepared, train: Ids, test: Ids, labels: Labels) -> dict[str, Floats]:
+    """(n, k) probabilities for the functions `test` by every arm, trained on `train`; NaN rows where it has none.
+
+    Development functions among `test` are pooled as the other development sets want it, all others as all of them do.
+    """
+    judged, pooled = judged_and_pooled(data, train, test, labels)
+    code, doc = softmax(judged.code), softmax(judged.doc)
+    return {
+        TFIDF: tfidf(data, train, test, labels),
+        CODE_ARM: code,
+        DOC_ARM: doc,
+        AVERAGE: np.where(np.isnan(doc), code, (code + doc) / 2),
+        POOLED: pooled,
+    }
+
+
+def judged_and_pooled(data: Prepared, train: Ids, test: Ids, labels: Labels) -> tuple[Judged, Floats]:
+    """The heads' logits for the functions `test`, and the pooled probabilities."""
+    heads = train_heads(data, train, labels)
+    judged = judge(heads, data, test)
+    tuning = judge(heads, data, data.rows(*data.development))
+    return judged, pooled_by_others(data, judged, tuning, data.labels)
+
+
+def pooled_by_others(data: Prepared, judged: Judged, tuning: Judged, labels: Labels) -> Floats:
+    """Pooled probabilities; of a development set's functions with the pooling that its other sets (`tuning`) want."""
+    of_test = np.array([data.examples[row].set for row in judged.rows])
+    of_tuning = np.array([data.examples[row].set for row in tuning.rows])
+    pooled = np.zeros_like(judged.code)
+    for name in sorted(set(of_test)):
+        inside, others = of_test == name, of_tuning != name
+        others = others if others.any() else ~others
+        chosen = Judged(tuning.rows[others], tuning.code[others], tuning.doc[others])
+        pooled[inside] = pool(fit_pooling(chosen, labels[chosen.rows]), judged.code[inside], judged.doc[inside])
+    return pooled
+
+
+def tfidf(data: Prepared, train: Ids, test: Ids, labels: Labels) -> Floats:
+    """Probabilities by the baseline, see `tfidf_model`."""
+    return tfidf_model(data, train, labels)([plain_text(data.examples[row].function) for row in test])
+
+
+def tfidf_model(data: Prepared, train: Ids, labels: Labels) -> Callable[[Sequence[str]], Floats]:
+    """The baseline: scikit-learn's TF-IDF over the words of code and documentation, and its logistic regression."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+
+    words = TfidfVectorizer(token_pattern=r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", sublinear_tf=True, min_df=2)
+    model = make_pipeline(words, LogisticRegression(C=10, max_iter=300))
+    model.fit([plain_text(data.examples[row].function) for row in train], labels[train])
+    return lambda texts: np.asarray(model.predict_proba(texts), dtype=np.float32)
+
+
+def plain_text(function: FunctionText) -> str:
+    """Code and documentation as one text."""
+    return f"{function.code}\n{function.doc}"
+
+
+# 4. Tables ----------------------------------------------------------------------------------------------------------
+
+
+def table_of_development_sets(data: Prepared, say: Say) -> None:
+    """Every arm on every development set, and both mixes."""
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    sets = np.array([data.examples[row].set for row in development])
+    found: dict[tuple[str, str, str], list[Score]] = defaultdict(list)
+    for seed in range(SEEDS):
+        some = without_some_files(data, train, seed)
+        shares = np.bincount(data.labels[some], minlength=len(resources())) / len(some)
+        majority = np.tile(shares.astype(np.float32), (len(development), 1))
+        for arm, probabilities in {"majority": majority, **arms(data, some, development, data.labels)}.items():
+            for name in (*data.development, "all"):
+                kept = ~np.isnan(probabilities[:, 0]) & ((sets == name) | (name == "all"))
+                rows = development[kept]
+                for mix, weights in (("natural", data.weights[rows]), ("as drawn", None)):
+                    found[name, mix, arm].append(score(probabilities[kept], data.labels[rows], weights))
+    say(f"\n| development set | mix | arm | {COLUMNS}\n|---|---|---|---|---|---|---|")
+    for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
+        say(f"| {name} | {mix} | {arm} | {spread(scores)} |")
+
+
+def table_of_folds(data: Prepared, say: Say, measured: str = "measured") -> None:
+    """Folds over the training functions, by file and by library, and the measured functions."""
+    train = data.rows(TRAIN)
+    paper = np.array([row for row in train if data.examples[row].library in PAPER_FOLDS], np.int64)
+    if len(paper) > 100:
+        say(f"\n10 folds by file over {', '.join(PAPER_FOLDS)}: {len(paper)} functions")
+        say_folds(data, [folds(data, paper, 10, seed) for seed in range(SEEDS)], say)
+    say(f"\n5 folds by file over all training libraries: {len(train)} functions")
+    say_folds(data, [folds(data, train, 5, seed) for seed in range(2)], say)
+    say(f"\n5 folds by library over all training libraries: {len(train)} functions")
+    say_folds(data, [folds(data, train, 5, seed, by_library=True) for seed in range(2)], say)
+    rows = data.rows(measured)
+    if len(rows):
+        say(f"\nTrained on all training functions, tested on measured ones: {len(rows)} functions")
+        found: dict[str, list[Floats]] = defaultdict(list)
+        for seed in range(SEEDS):
+            for arm, probabilities in arms(data, without_some_files(data, train, seed), rows, data.labels).items():
+                found[arm].append(probabilities)
+        say_arms(data, {arm: [(rows, each) for each in several] for arm, several in found.items()}, say)
+
+
+def say_folds(data: Prepared, splits: Sequence[Sequence[Ids]], say: Say) -> None:
+    """Every arm over splits into folds: each fold by what was trained on the others."""
+    found: dict[str, list[tuple[Ids, Floats]]] = defaultdict(list)
+    for parts in splits:
+        whole: dict[str, list[Floats]] = defaultdict(list)
+        everything = np.concatenate(parts)
+        for part in parts:
+            for arm, probabilities in arms(data, np.setdiff1d(everything, part), part, data.labels).items():
+                whole[arm].append(probabilities)
+        for arm, pieces in whole.items():
+            found[arm].append((everything, np.concatenate(pieces)))
+    say_arms(data, found, say)
+
+
+def say_arms(data: Prepared, found: dict[str, list[tuple[Ids, Floats]]], say: Say) -> None:
+    """A row for each arm, with F1 by class."""
+    say(f"| arm | {COLUMNS} F1 " + ", ".join(resources()) + " |\n|---|---|---|---|---|---|")
+    for arm, results in found.items():
+        scores, by_class = [], []
+        for rows, probabilities in results:
+            kept = ~np.isnan(probabilities[:, 0])
+            labels, predicted = data.labels[rows][kept], probabilities[kept].argmax(axis=1)
+            scores.append(score(probabilities[kept], labels))
+            by_class.append(f1_by_class(predicted, labels, np.ones(len(labels), np.float32), len(resources())))
+        f1 = ", ".join(f"{100 * value:.1f}" for value in np.mean(by_class, axis=0))
+        say(f"| {arm} | {spread(scores)} | {f1} |")
+
+
+def table_of_languages(data: Prepared, say: Say) -> None:
+    """Trained on Scala alone, and on every language but one, tested on functions in the others."""
+    train = data.rows(TRAIN)
+    languages = np.array([data.examples[row].function.language for row in train])
+    say(f"\n| trained on | functions | tested on | functions | {COLUMNS}\n|---|---|---|---|---|---|---|---|")
+    for name in sorted(set(languages)):
+        test = train[languages == name]
+        for title, rows in (("Scala", train[languages == "scala"]), (f"all but {name}", train[languages != name])):
+            if name != title.lower() and len(rows):
+                scores = []
+                for seed in range(SEEDS):
+                    _, pooled = judged_and_pooled(data, without_some_files(data, rows, seed), test, data.labels)
+                    scores.append(score(pooled, data.labels[test]))
+                say(f"| {title} | {len(rows)} | {name} | {len(test)} | {spread(scores)} |")
+    development = data.rows(*data.development)
+    for title, rows in (("Scala", train[languages == "scala"]), ("all languages", train)):
+        scores = []
+        for seed in range(SEEDS):
+            _, pooled = judged_and_pooled(data, without_some_files(data, rows, seed), development, data.labels)
+            scores.append(score(pooled, data.labels[development]))
+        say(f"| {title} | {len(rows)} | development sets | {len(development)} | {spread(scores)} |")
+
+
+def table_of_noise(data: Prepared, say: Say) -> None:
+    """What wrong labels cost, and fewer ones; development sets as drawn."""
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    say(f"\n| trained on | functions | {COLUMNS}\n|---|---|---|---|---|---|")
+    for title, share, wrong in (
+        ("all", 1.0, 0.0),
+        ("half", 0.5, 0.0),
+        ("a quarter", 0.25, 0.0),
+        ("10 % of labels flipped", 1.0, 0.1),
+        ("20 % of labels flipped", 1.0, 0.2),
+    ):
+        scores, sizes = [], []
+        for seed in range(SEEDS):
+            shuffled = np.random.default_rng(seed).permutation(train)
+            some = np.sort(shuffled[: round(share * len(train))])
+            some = some if share < 1 else without_some_files(data, some, seed)
+            labels = flip(data.labels, train, wrong, seed)
+            _, pooled = judged_and_pooled(data, some, development, labels)
+            scores.append(score(pooled, data.labels[development]))
+            sizes.append(len(some))
+        say(f"| {title} | {np.mean(sizes):.0f} | {spread(scores)} |")
+
+
+def table_of_lengths(data: Prepared, say: Say) -> None:
+    """How accuracy grows with the text, and what missing documentation costs (§7.4); development sets as drawn."""
+    development = data.rows(*data.development)
+    judged, combined = judged_and_pooled(data, data.rows(TRAIN), development, data.labels)
+    blank = Judged(judged.rows, judged.code, np.full_like(judged.doc, np.nan))
+    undocumented = pooled_by_others(data, blank, judged, data.labels)
+    labels = data.labels[development]
+    right = combined.argmax(axis=1) == labels
+    words = np.diff(data.cut["code"][1])[development] + np.diff(data.cut["doc"][1])[development]
+    say("\n| words of code and documentation | functions | accuracy % |\n|---|---|---|")
+    for low, high in ((0, 20), (20, 50), (50, 100), (100, 200), (200, 10**6)):
+        chosen = (words >= low) & (words < high)
+        if chosen.any():
+            say(f"| {low} to {high if high < 10**6 else 'any'} | {chosen.sum()} | {100 * right[chosen].mean():.1f} |")
+    having = ~np.isnan(judged.doc[:, 0])
+    say(f"\n| functions with documentation: {having.sum()} | {COLUMNS}\n|---|---|---|---|---|")
+    for name, probabilities in (("with it", combined), ("without it", undocumented)):
+        say(f"| {name} | {spread([score(probabilities[having], labels[having])])} |")
+
+
+def table_of_words(data: Prepared, say: Say, top: int = 15) -> None:
+    """The words with the largest weights, exact for a linear head; * marks those of code no documentation has."""
+    heads = train_heads(data, data.rows(TRAIN), data.labels)
+    names = in_order(data.words)
+    documented = heads[1].rarity[heads[1].fields.index("doc")] > 0
+    for title, head in (("code", heads[0]), ("documentation", heads[1])):
+        totals = word_weights(head, data.words)
+        for number, resource in enumerate(resources()):
+            best = np.argsort(-totals[:, number])[:top]
+            marked = [names[each] + ("" if documented[each] or title != "code" else "*") for each in best]
+            say(f"{title}, {resource}: {', '.join(marked)}")
+
+
+def word_weights(head: Head, words: Words) -> Floats:
+    """(V, k) what a word adds to each logit against the mean of all, summed over the fields."""
+    weights = head.words * head.rarity.reshape(-1, 1)
+    weights = weights - weights.mean(axis=1, keepdims=True)
+    return np.asarray(weights.reshape(len(head.fields), words.size, -1).sum(axis=0), dtype=np.float32)
+
+
+def table_of_mistakes(data: Prepared, say: Say, top: int = 30) -> None:
+    """Confusion on the development sets, and the mistakes that the model is surest of."""
+    order = resources()
+    development = data.rows(*data.development)
+    _, combined = judged_and_pooled(data, data.rows(TRAIN), development, data.labels)
+    labels = data.labels[development]
+    predicted = combined.argmax(axis=1)
+    say("\n| label \\ predicted | " + " | ".join(order) + " |\n|---|" + "---|" * len(order))
+    for each, name in enumerate(order):
+        counts = [((labels == each) & (predicted == other)).sum() for other in range(len(order))]
+        say(f"| {name} | " + " | ".join(map(str, counts)) + " |")
+    wrong = np.flatnonzero(predicted != labels)
+    for at in wrong[np.argsort(-combined[wrong].max(axis=1))][:top]:
+        example = data.examples[development[at]]
+        say(
+            f"{example.set} {example.function.qualified_name}: {order[labels[at]]}, predicted"
+            f" {order[predicted[at]]} {combined[at].max():.2f}"
+        )
+
+
+def table_of_the_front(
+    data: Prepared, embeddings: Sequence[tuple[str, Embedding]], say: Say, timed: int = 2000
+) -> None:
+    """Macro-F1 on the development sets as drawn against functions/s of the whole classifier, for each embedding."""
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    sample = [data.examples[row].function for row in np.random.default_rng(0).permutation(train)[:timed]]
+    say(f"\n| arm | functions/s | {COLUMNS}\n|---|---|---|---|---|---|")
+    baseline = tfidf_model(data, train, data.labels)
+    started = time.process_time()
+    baseline([plain_text(each) for each in sample])
+    rate = len(sample) / (time.process_time() - started)
+    found = baseline([plain_text(data.examples[row].function) for row in development])
+    say(f"| {TFIDF} | {rate:,.0f} | {spread([score(found, data.labels[development])])} |")
+    for title, embedding in embeddings:
+        tested = prepare(data.examples, data.words, embedding, (CODE, DOC))
+        heads = train_heads(tested, train, data.labels)
+        judged = judge(heads, tested, development)
+        pooled = pooled_by_others(tested, judged, judged, data.labels)
+        model = LinearClassifier(resources(), {"name": NAME}, data.words, embedding, *heads, Pooling.even())
+        model.classify(sample[:100])
+        started = time.process_time()
+        model.classify(sample)
+        rate = len(sample) / (time.process_time() - started)
+        say(f"| {title} | {rate:,.0f} | {spread([score(pooled, data.labels[development])])} |")
+
+
+# 5. All of it -------------------------------------------------------------------------------------------------------
+
+TABLES: dict[str, Callable[[Prepared, Say], None]] = {
+    "development": table_of_development_sets,
+    "folds": table_of_folds,
+    "languages": table_of_languages,
+    "words": table_of_words,
+    "noise": table_of_noise,
+    "lengths": table_of_lengths,
+    "mistakes": table_of_mistakes,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m indexer.evaluate", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
+    parser.add_argument("--measured", type=Path, help="measured ones, from indexer.labels.rebuild --measured")
+    parser.add_argument("--model", help="a folder of indexer.train whose embedding is used; the shipped one if absent")
+    parser.add_argument("--table", choices=[*TABLES, "front", "all"], default="all")
+    parser.add_argument("--against", action="append", default=[], help="other embeddings for the table `front`")
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+    try:
+        model = load(chosen.model)
+        examples = read_examples(chosen.texts)
+        measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []
+        data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
+        if not data.development:
+            raise InputError(f"{chosen.texts}: no development set, by which all tables judge")
+        for name, table in TABLES.items():
+            if chosen.table in (name, "all"):
+                table(data, print)
+        if chosen.table == "front":
+            others = [(name, load_embedding(name)) for name in chosen.against]
+            table_of_the_front(data, [("static, ours", model.embedding), *others], print)
+    except CrystalPerfError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""The labelled functions: read, cut into words, embedded once for all trainings.
+
+examples = read_examples(path)            texts.jsonl, what indexer.labels.rebuild writes
+data = prepare(examples, words, embedding, [CODE, DOC])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.classify import FIELDS, Cut, cut_words, embed_texts
+from indexer.embed import Embedding, Ids, Words
+from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexer.vectors import Floats, FunctionText
+from indexes.errors import InputError
+from indexes.schema import resources
+
+TRAIN = "train"
+DEVELOPMENT = "dev-"
+"""How the names of development sets start."""
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A labelled function.  `set` is `train` or a development set's name."""
+
+    function: FunctionText
+    label: int
+    set: str
+    library: str
+    file: str
+    """Functions of one file never fall on both sides of a split."""
+    weight: float
+    """Carries a development set back to the natural mix."""
+
+
+def read_examples(path: Path, has_training: bool = True) -> list[Example]:
+    """The lines of texts.jsonl whose label is a resource; `wait` is none.
+
+    Raises InputError where a line is damaged, or where a training set is wanted and lacks a resource.
+    """
+    order = resources()
+    examples = []
+    try:
+        with path.open("rb") as opened:
+            for number, line in enumerate(opened, start=1):
+                try:
+                    record = msgspec.json.decode(line, type=_Record)
+                except msgspec.DecodeError as error:
+                    raise InputError(f"{path}, line {number}: {error}; write it with indexer.labels.rebuild") from error
+                if record.set == TRAIN and record.library in FRAMEWORKS:
+                    raise InputError(f"{path}, line {number}: nothing of {record.library} may be trained on")
+                if record.library in FRAMEWORKS and is_reserved(record.file):
+                    raise InputError(f"{path}, line {number}: {record.file} is reserved for verification")
+                if record.label in order:
+                    examples.append(_example(record, order.index(record.label)))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; write it with `python -m indexer.labels.rebuild`") from error
+    if has_training and {each.label for each in examples if each.set == TRAIN} != set(range(len(order))):
+        raise InputError(f"{path}: the training set needs functions of every resource: {', '.join(order)}")
+    return examples
+
+
+class _Record(msgspec.Struct):
+    """A line of texts.jsonl."""
+
+    set: str
+    library: str
+    file: str
+    language: str
+    qualified_name: str
+    label: str
+    weight: float
+    code: str
+    doc: str
+    package: str
+    class_name: str | None
+    callees: tuple[str, ...]
+
+
+def _example(record: _Record, label: int) -> Example:
+    function = FunctionText(
+        record.code,
+        record.doc,
+        record.language,
+        record.qualified_name,
+        record.class_name,
+        record.package,
+        record.callees,
+    )
+    return Example(function, label, record.set, record.library, record.file, record.weight)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a head reads, and its L2 penalties: strong ones where there are many weights and few functions."""
+
+    fields: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+    words: float = 5e-5
+    embedding: float = 5e-4
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Examples cut into words and embedded once, for all the trainings on parts of them."""
+
+    examples: tuple[Example, ...]
+    labels: Labels
+    weights: Floats
+    documented: NDArray[np.bool_]
+    words: Words
+    cut: Cut
+    dense: dict[tuple[tuple[str, ...], ...], Floats]
+    """(n, D) vectors by the texts embedded."""
+
+    def rows(self, *sets: str) -> Ids:
+        """The examples of these sets."""
+        return np.array([at for at, each in enumerate(self.examples) if each.set in sets], np.int64)
+
+    @property
+    def development(self) -> tuple[str, ...]:
+        """The development sets among them."""
+        return tuple(sorted({each.set for each in self.examples if each.set.startswith(DEVELOPMENT)}))
+
+
+def prepare(examples: Sequence[Example], words: Words, embedding: Embedding, recipes: Iterable[Recipe]) -> Prepared:
+    """Cut and embed examples for heads of these recipes."""
+    functions = [each.function for each in examples]
+    cut = cut_words(functions, words, tuple(FIELDS))
+    dense = {each.texts: embed_texts(each.texts, functions, cut, embedding) for each in recipes}
+    return Prepared(
+        tuple(examples),
+        np.array([each.label for each in examples], np.int64),
+        np.array([each.weight for each in examples], np.float32),
+        np.array([bool(each.function.doc.strip()) for each in examples]),
+        words,
+        cut,
+        dense,
+    )
+
+
+def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[Ids, Ids]:
+    """The words of some rows' texts, of each the first `limit`."""
+    ids, starts = part
+    lengths = np.diff(starts)[rows]
+    if limit is not None:
+        lengths = np.minimum(lengths, limit)
+    new = np.concatenate([[0], np.cumsum(lengths)])
+    return ids[np.repeat(starts[rows] - new[:-1], lengths) + np.arange(new[-1])], new
