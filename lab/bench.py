@@ -18,22 +18,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexes.exports import locate
+from lab import made_log
 
 ROOT = Path(__file__).parent.parent
 DEMO = ROOT / "lab" / "recordings" / "demo-q9"
 PUBLIC = ROOT.parent / "shared" / "real-inputs" / "spark-eventlog" / "rapids-tools"
 RUNS = 5
 FRAMES = 1_000_000
+TASKS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command of crystalperf; `fresh` empties the cache before every run, `frames` come on stdin."""
+    """A command of crystalperf; `fresh` empties the cache before every run, `frames` come on stdin.
+
+    `tasks` is the size of the made log (lab/made_log.py) that it finds as made.log.
+    """
 
     name: str
     arguments: tuple[str, ...]
     fresh: bool = False
     frames: int = 0
+    tasks: int = 0
 
 
 def cases() -> list[Case]:
@@ -50,6 +56,8 @@ def cases() -> list[Case]:
     for name in ("tasks_executors_fail_compressed_eventlog.zstd", "nds_q88_photon_db_13_3.zstd"):
         if (PUBLIC / name).exists():
             found.append(Case(f"profile {name[:32]}", ("profile", str(PUBLIC / name), "-o", "run.duckdb"), fresh=True))
+    made = ("profile", "made.log", "-o", "run.duckdb")
+    found.append(Case(f"profile a made log, {TASKS:,} tasks", made, fresh=True, tasks=TASKS))
     return found
 
 
@@ -104,9 +112,13 @@ def main() -> None:
             stdin = Path(scratch) / "frames" if case.frames else None
             if stdin is not None:
                 write_frames(case.frames, stdin)
+            if case.tasks:
+                with open("made.log", "w", encoding="utf-8") as log:
+                    made_log.write(log, case.tasks)
             if not case.fresh:
                 run(case.arguments, home, stdin)  # unpacks the index and fills the page cache, once
             for number in range(RUNS):
+                Path("run.duckdb").unlink(missing_ok=True)
                 measured.append(run(case.arguments, Path(scratch) / f"home-{number}" if case.fresh else home, stdin))
             seconds, peak = (statistics.median(column) for column in zip(*measured, strict=True))
             print(f"{case.name:45s} {seconds:8.2f} {peak:6.0f}", flush=True)
