@@ -18,7 +18,7 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 import query
 from indexer.build import build
 from indexer.sources import open_source
-from indexes.exports import export_index, load_part, pinned_hashes
+from indexes.exports import export_index, load_part, pinned_hashes, prebuilt_folder
 from indexes.names import split_archive
 from query.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
 from tests.hash_classifier import HashClassifier
@@ -26,6 +26,18 @@ from tests.hash_classifier import HashClassifier
 DATA = Path(__file__).parent / "data"
 ACME = DATA / "acme"
 RAN = Ran("17.0.15 (Debian)", ["netty-all-4.1.118.Final", "netty-common-4.1.118.Final", "guava-33.4.0-jre"], "4.0.1")
+
+
+@pytest.fixture
+def spark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, and of the indexes that ship Spark's alone."""
+    shipped = prebuilt_folder()
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    (tmp_path / "shipped").mkdir()
+    for name in ("spark-4.0.1", "prebuilt.json"):
+        (tmp_path / "shipped" / name).symlink_to(shipped / name)
+    monkeypatch.setattr("indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
+    return tmp_path
 
 
 @pytest.fixture
@@ -161,10 +173,7 @@ def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
     assert unknown_code([]) is None
 
 
-def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Path) -> None:
     before = query.profile([ACME])
     noted = [each for each in before.debug().unseen if "com.acme" in each]
     assert len(noted) == 1
@@ -180,9 +189,8 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 
-def test_a_library_decides_only_for_want_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_decides_only_for_want_of_others(spark_alone: Path, tmp_path: Path) -> None:
     """The same job, with its own code indexed as if it were a library of the class path."""
-    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
     make("acme-1.2", artifacts=["acme-etl"], source=ACME / "src")
     beside = query.profile([ACME], output=tmp_path / "beside.duckdb")
