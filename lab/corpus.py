@@ -1,0 +1,266 @@
+"""What real logs and recorded runs give, as the tables of docs/profile.md.
+
+    python -m lab.corpus logs ../shared/real-inputs [--write docs/profile.md]
+    python -m lab.corpus runs RUN… [--write docs/profile.md]
+    python -m lab.corpus compare RUN RUN [--write docs/profile.md]
+
+`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.spark made, `compare` two recordings of
+one query by different profilers.  `--write` puts the table between its marks in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+import crystalperf as cp
+import indexes as contract
+from indexes import resources
+from indexes.errors import CrystalPerfError
+from query.execution import Execution, load
+from query.frameworks import get
+from query.inputs import discover
+from query.parallelism import sequential_limits
+from query.replay import Replayed, replay
+from query.run import Run
+
+CONSERVED = 1e-3
+"""The share of a task's, stage's or run's time that its parts may be off by."""
+
+SMALL = 0.02
+"""Stages with less of the run's task time are left out of comparisons."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One run file and its answers; `replayed` is the run unchanged."""
+
+    run: Run
+    execution: Execution
+    answer: cp.Debug
+    replayed: Replayed
+    seconds: float
+
+    @property
+    def replay_error(self) -> float:
+        """(replayed − runtime) / runtime."""
+        runtime = self.execution.runtime_ms
+        return (self.replayed.makespan_ms - runtime) / runtime if runtime else 0.0
+
+
+def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
+    """Profile, explain and replay.  Raises CrystalPerfError, one sentence."""
+    begin = time.perf_counter()
+    run = cp.profile(paths, output=folder / "run.duckdb", app=app)
+    answer = run.debug()
+    seconds = time.perf_counter() - begin
+    connection = contract.open_read_only(run.path, "run")
+    execution = load(connection)
+    connection.close()
+    schedule = get("spark").schedule(execution.scheduler)
+    limits = sequential_limits(execution)
+    tasks = execution.tasks
+    replayed = replay(execution.dag, tasks, tasks.duration_ms, execution.slots, schedule, limits)
+    return Profiled(run, execution, answer, replayed, seconds)
+
+
+def check(found: Profiled) -> str:
+    """`ok`, or what does not add up: parts of tasks, stages and the run, the graph, tasks before their time."""
+    wrong = []
+    connection = contract.open_read_only(found.run.path, "run")
+    sums = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
+    off = f"abs({sums} - (finish_ms - launch_ms)) > {CONSERVED} * (finish_ms - launch_ms) + 1e-6"
+    if connection.execute(f"SELECT count(*) FROM tasks WHERE {off}").fetchall()[0][0]:
+        wrong.append("tasks' parts")
+    off = f"abs({sums} - (end_ms - start_ms)) > {CONSERVED} * (end_ms - start_ms) + 1e-6"
+    if connection.execute(f"SELECT count(*) FROM nodes WHERE {off}").fetchall()[0][0]:
+        wrong.append("nodes' parts")
+    connection.close()
+    runtime = found.answer.runtime_ms
+    if abs(sum(found.answer.resource_ms.values()) - runtime) > CONSERVED * runtime + 1e-6:
+        wrong.append("the run's parts")
+    try:
+        found.execution.dag.check()
+    except AssertionError as error:
+        wrong.append(str(error))
+    return ", ".join(wrong) or "ok"
+
+
+def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """(stages, 2) in ms: how far a replayed stage's first launch and last end are from the recorded ones."""
+    rows = []
+    tasks = found.execution.tasks
+    offset = found.execution.scope.start_ms - found.replayed.start_ms
+    for number in range(len(found.execution.dag.stages)):
+        mine = tasks.stage == number
+        start = found.replayed.launch_ms[mine].min() + offset - tasks.launch_ms[mine].min()
+        end = found.replayed.finish_ms[mine].max() + offset - tasks.finish_ms[mine].max()
+        rows.append((abs(start), abs(end)))
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def logs_table(folder: Path, scratch: Path) -> list[str]:
+    """A row for every application in the event logs of a manifest."""
+    lines = [
+        "| log | result | tasks | stages | replay error | check | seconds |",
+        "|---|---|---:|---:|---:|---|---:|",
+    ]
+    done: set[Path] = set()
+    with (folder / "MANIFEST.tsv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream, delimiter="\t") if row["kind"] == "spark-eventlog"]
+    for row in rows:
+        path, source = folder / row["path"], row["source_path"]
+        if path.parent.name.startswith("eventlog_v2_"):
+            path, source = path.parent, str(Path(source).parent)
+        if path in done:
+            continue
+        done.add(path)
+        name = f"{row['source_repo']} `{_cell(source)}`"
+        try:
+            several = [_id(each.app_id, each.attempt) for each in discover([path]).applications]
+        except CrystalPerfError as error:
+            lines.append(f"| {name} | {_sentence(error, path)} | | | | | |")
+            continue
+        if not several:
+            lines.append(f"| {name} | no event log in it | | | | | |")
+        for app in several:
+            which = f"{name}, {app}" if len(several) > 1 else name
+            lines.append(f"| {which} | {_log_cells(path, app, scratch)} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def _log_cells(path: Path, app: str, scratch: Path) -> str:
+    try:
+        found = profiled([path], app, scratch)
+    except CrystalPerfError as error:
+        return f"{_sentence(error, path)} | | | | | "
+    lost = [meaning for severity, meaning in found.run.header().problems if severity != "info"]
+    result = "profile" + (f"; {len(lost)} kinds of data loss or repair" if lost else "")
+    tasks, stages = len(found.execution.tasks.launch_ms), len(found.execution.dag.stages)
+    off = f"{100 * found.replay_error:+.1f} %"
+    return f"{result} | {tasks} | {stages} | {off} | {check(found)} | {found.seconds:.1f}"
+
+
+def _id(app_id: str, attempt: str | None) -> str:
+    return app_id if attempt is None else f"{app_id}/{attempt}"
+
+
+def _sentence(error: CrystalPerfError, path: Path) -> str:
+    return _cell(str(error).replace(str(path), path.name).replace(str(path.parent), "…"))
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+
+
+def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
+    """A row for every recorded run: how well the replay and the samples do."""
+    lines = [
+        "| run | runtime s | tasks | replay error | stage start off by, median / p95 ms"
+        " | stage end off by, median / p95 ms | samples on tasks | decided | run time accounted for | check |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for folder in folders:
+        try:
+            found = profiled([folder], None, scratch)
+        except CrystalPerfError as error:
+            lines.append(f"| {folder.name} | {_sentence(error, folder)} | | | | | | | | |")
+            continue
+        start, end = (f"{np.median(column):.0f} / {np.percentile(column, 95):.0f}" for column in stage_errors(found).T)
+        samples = found.answer.samples
+        decided = f"{100 * samples.resolved / samples.on_tasks:.1f} %" if samples.on_tasks else "no samples"
+        runtime = found.answer.runtime_ms
+        unknown = found.answer.other_ms.get("unknown", 0.0)
+        lines.append(
+            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.tasks.launch_ms)} |"
+            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_tasks} | {decided} |"
+            f" {100 * (1 - unknown / runtime):.1f} % | {check(found)} |"
+        )
+        print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def compare_table(one: Path, two: Path, scratch: Path) -> list[str]:
+    """The vectors of the same stages by two profilers, in percent of task time."""
+    names = (*resources(), "other")
+    vectors = [_vectors(each, scratch) for each in (one, two)]
+    total = sum(row[0] for row in vectors[0].values())
+    lines = [
+        f"| stage | task time s | {one.name}: {' / '.join(names)} % | {two.name}: {' / '.join(names)} % | most apart |",
+        "|---|---:|---|---|---:|",
+    ]
+    for key in sorted(vectors[0].keys() & vectors[1].keys()):
+        (time_ms, first), (_, second) = vectors[0][key], vectors[1][key]
+        if time_ms < SMALL * total:
+            continue
+        apart = float(np.abs(first - second).max())
+        texts = [" / ".join(f"{each:.0f}" for each in vector) for vector in (first, second)]
+        lines.append(f"| {key} | {time_ms / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f} |")
+    whole = [sum(t * v for t, v in each.values()) / sum(t for t, _ in each.values()) for each in vectors]
+    texts = [" / ".join(f"{each:.0f}" for each in np.atleast_1d(vector)) for vector in whole]
+    apart = float(np.abs(whole[0] - whole[1]).max())
+    lines.append(f"| all | {total / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f} |")
+    return lines
+
+
+def _vectors(folder: Path, scratch: Path) -> dict[int, tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]]:
+    """Per stage that ran: its task time in ms, and the shares of it in percent."""
+    run = cp.profile([folder], output=scratch / "run.duckdb")
+    sums = ", ".join(f"100 * sum({name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        rows = connection.execute(
+            f"SELECT stage_id, sum(finish_ms - launch_ms), {sums} FROM tasks GROUP BY stage_id"
+            " HAVING sum(finish_ms - launch_ms) > 0"
+        ).fetchall()
+    return {row[0]: (row[1], np.array(row[2:], dtype=np.float64)) for row in rows}
+
+
+def put(page: Path, mark: str, lines: Sequence[str]) -> None:
+    """Replace what stands between `<!-- MARK -->` and `<!-- end of MARK -->`.  Raises ValueError without the marks."""
+    text = page.read_text(encoding="utf-8")
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"{page} has no <!-- {mark} --> … <!-- end of {mark} -->")
+    table = "\n".join(lines) + "\n"
+    page.write_text(pattern.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m lab.corpus", description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("logs", "runs", "compare"))
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")
+        if given.what == "logs":
+            lines = logs_table(given.paths[0], Path(folder))
+        elif given.what == "runs":
+            lines = runs_table(given.paths, Path(folder))
+        else:
+            lines = compare_table(given.paths[0], given.paths[1], Path(folder))
+    if given.write is None:
+        print("\n".join(lines))
+    else:
+        put(given.write, given.what, lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
