@@ -35,6 +35,8 @@ from query.parallelism import sequential_limits
 from query.replay import Replayed, replay
 from query.run import Run
 
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+
 CONSERVED = 1e-3
 """The share of a task's, stage's or run's time that its parts may be off by."""
 
@@ -196,38 +198,68 @@ def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
 
 
 def compare_table(one: Path, two: Path, scratch: Path) -> list[str]:
-    """The vectors of the same stages by two profilers, in percent of task time."""
+    """The vectors of the same stages by two profilers, in percent of task time.
+
+    Stages are the same that do the same part of the plan: two runs may number those that run at once differently.
+    """
     names = (*resources(), "other")
-    vectors = [_vectors(each, scratch) for each in (one, two)]
-    total = sum(row[0] for row in vectors[0].values())
+    first, second = _vectors(one, scratch), _vectors(two, scratch)
+    total = sum(time_ms for time_ms, _, _ in first.values())
     lines = [
-        f"| stage | task time s | {one.name}: {' / '.join(names)} % | {two.name}: {' / '.join(names)} % | most apart |",
-        "|---|---:|---|---|---:|",
+        f"| stages | task time s | {one.name}: {' / '.join(names)} % | {two.name}: the same | most apart |",
+        "|---|---|---|---|---:|",
     ]
-    for key in sorted(vectors[0].keys() & vectors[1].keys()):
-        (time_ms, first), (_, second) = vectors[0][key], vectors[1][key]
+    pairs = [(first[key], second[key]) for key in first if key in second]
+    for (time_ms, ids, vector), (other_ms, other_ids, other) in sorted(pairs, key=lambda pair: pair[0][1]):
         if time_ms < SMALL * total:
             continue
-        apart = float(np.abs(first - second).max())
-        texts = [" / ".join(f"{each:.0f}" for each in vector) for vector in (first, second)]
-        lines.append(f"| {key} | {time_ms / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f} |")
-    whole = [sum(t * v for t, v in each.values()) / sum(t for t, _ in each.values()) for each in vectors]
-    texts = [" / ".join(f"{each:.0f}" for each in np.atleast_1d(vector)) for vector in whole]
-    apart = float(np.abs(whole[0] - whole[1]).max())
-    lines.append(f"| all | {total / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f} |")
+        named = _joined(ids) if ids == other_ids else f"{_joined(ids)} and {_joined(other_ids)}"
+        lines.append(f"| {named} | {_compared(time_ms, other_ms, vector, other)} |")
+    times, vectors = zip(*(_whole(each.values()) for each in (first, second)), strict=True)
+    lines.append(f"| all | {_compared(*times, *vectors)} |")
     return lines
 
 
-def _vectors(folder: Path, scratch: Path) -> dict[int, tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]]:
-    """Per stage that ran: its task time in ms, and the shares of it in percent."""
+def _whole(rows: Iterable[tuple[float, list[int], Vector]]) -> tuple[float, Vector]:
+    """The task time of all rows and the shares of it."""
+    times, vectors = zip(*((time_ms, vector) for time_ms, _, vector in rows), strict=True)
+    return sum(times), np.average(np.array(vectors), axis=0, weights=times)
+
+
+def _joined(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids))
+
+
+def _compared(time_ms: float, other_ms: float, vector: Vector, other: Vector) -> str:
+    texts = [" / ".join(f"{each:.0f}" for each in vector.tolist()) for vector in (vector, other)]
+    apart = float(np.abs(vector - other).max())
+    return f"{time_ms / 1e3:.1f} and {other_ms / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f}"
+
+
+def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], Vector]]:
+    """By the part of the plan that stages do: their task time in ms, their ids, and the shares of it in percent."""
     run = cp.profile([folder], output=scratch / "run.duckdb")
     sums = ", ".join(f"100 * sum({name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         rows = connection.execute(
-            f"SELECT stage_id, sum(finish_ms - launch_ms), {sums} FROM tasks GROUP BY stage_id"
-            " HAVING sum(finish_ms - launch_ms) > 0"
+            f"""
+            WITH parts AS (
+                SELECT
+                    stages.stage_id,
+                    list_sort(list(DISTINCT concat(operators.name, operators.location)))::VARCHAR AS part
+                FROM stages JOIN operators
+                    ON operators.sql_id = stages.sql_id AND list_has_any(operators.accumulators, stages.accumulators)
+                GROUP BY stages.stage_id
+            )
+            SELECT concat(coalesce(sql_executions.name, ''), part) AS part, sum(finish_ms - launch_ms),
+                list_sort(list(DISTINCT tasks.stage_id)), {sums}
+            FROM tasks LEFT JOIN parts USING (stage_id)
+            LEFT JOIN (SELECT DISTINCT stage_id, sql_id FROM stages) USING (stage_id)
+            LEFT JOIN sql_executions USING (sql_id)
+            GROUP BY ALL HAVING sum(finish_ms - launch_ms) > 0
+            """
         ).fetchall()
-    return {row[0]: (row[1], np.array(row[2:], dtype=np.float64)) for row in rows}
+    return {row[0]: (row[1], row[2], np.array(row[3:], dtype=np.float64)) for row in rows}
 
 
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:

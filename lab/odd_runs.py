@@ -20,12 +20,13 @@ from pathlib import Path
 
 from indexes.errors import CrystalPerfError
 from lab.cluster import daemon_command, find_java, find_spark, stop_processes
-from lab.host import LabError, machine_lock
+from lab.host import LabError, MachineBusyError, machine_lock
 from lab.samplers import jfr_flag
 from lab.spark import properties_text
 
 PORT = 17_077
 TIMEOUT_S = 240.0
+WAIT_S = 900.0
 _SINGLE = {"spark.eventLog.rolling.enabled": "false"}
 _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
@@ -163,7 +164,7 @@ def make(run: OddRun, out: Path) -> Path:
         "PYSPARK_PYTHON": str(out / "env" / "bin" / "python"),
         "PYTHONPATH": "",
     }
-    with machine_lock(), _cluster(run, out, java, environment) as master:
+    with _cluster(run, out, java, environment) as master:
         command = [str(out / "spark" / "bin" / "spark-submit"), "--master", master, "--properties-file"]
         command += [str(properties), str(program), run.program, str(work)]
         _finish(command, environment, out, f"{run.name}-driver")
@@ -171,6 +172,22 @@ def make(run: OddRun, out: Path) -> Path:
         _compact(log, folder / "compacted", out, java, environment)
     shutil.rmtree(work, ignore_errors=True)
     return folder
+
+
+@contextlib.contextmanager
+def _machine() -> Iterator[None]:
+    """The machine, once no other lab run has it: a sweep gives it back after each of its runs."""
+    deadline = time.monotonic() + WAIT_S
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(machine_lock())
+                break
+            except MachineBusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        yield
 
 
 def _settings(run: OddRun, folder: Path) -> dict[str, str]:
@@ -291,17 +308,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the runs are kept")
     given = parser.parse_args(arguments)
     names = list(RUNS) if "all" in given.names else list(dict.fromkeys(given.names))
-    for name in names:
-        try:
+    failed = 0
+    with _machine():
+        for name in names:
             begin = time.monotonic()
-            folder = make(RUNS[name], given.out.absolute())
+            try:
+                folder = make(RUNS[name], given.out.absolute())
+            except CrystalPerfError as error:
+                print(f"error: {name}: {error}", file=sys.stderr, flush=True)
+                failed = 1
+                continue
             files = [each for each in folder.rglob("*") if each.is_file()]
             size = sum(each.stat().st_size for each in files) >> 10
             print(f"{name}: {time.monotonic() - begin:.0f} s, {len(files)} files, {size} KiB", flush=True)
-        except CrystalPerfError as error:
-            print(f"error: {name}: {error}", file=sys.stderr)
-            return 1
-    return 0
+    return failed
 
 
 if __name__ == "__main__":
