@@ -43,8 +43,8 @@ from indexes.schema import resources
 
 NAME = "crystalperf-static"
 TEACHER = "sentence-transformers/all-MiniLM-L6-v2"
-DOCUMENTED = 0.6
-"""The weight of each head where there are two: they err together more often than apart, so not 1; 0.5 to 0.7 do."""
+CODE_WEIGHT, DOC_WEIGHT = 0.8, 0.3
+"""Of the heads' logits where there are both: what predicts functions of libraries left out of the training best."""
 
 
 # 1. Heads -----------------------------------------------------------------------------------------------------------
@@ -142,15 +142,15 @@ def judge(heads: tuple[Head, Head], data: Prepared, rows: Ids) -> Judged:
 def fit_pooling(judged: Judged, labels: Labels) -> Pooling:
     """One scale and the bias of each resource under which the labels are likeliest, for both heads added up.
 
-    Temperature scaling (Guo et al. 2017) with a bias.  Heads count alike, as in the paper: a few hundred functions
-    are too few to learn more from (docs/classifiers.md).  Functions count as they were drawn, not as frequent as they
+    Temperature scaling (Guo et al. 2017) with a bias.  How much each head counts is given: a few hundred functions
+    are too few to learn that from (docs/classifiers.md).  Functions count as they were drawn, not as frequent as they
     are in nature: a profile's samples meet input and output more often than a list of functions does.
     """
     having = ~np.isnan(judged.doc[:, 0])
-    both = np.where(having[:, None], DOCUMENTED * (judged.code + judged.doc), judged.code)
+    both = np.where(having[:, None], CODE_WEIGHT * judged.code + DOC_WEIGHT * judged.doc, judged.code)
     scale, bias = _fit_scale(np.asarray(both, dtype=np.float32), labels)
     doc_scale, doc_bias = _fit_scale(judged.doc[having], labels[having]) if having.any() else (1.0, (0.0,) * len(bias))
-    return Pooling(scale, DOCUMENTED * scale, DOCUMENTED * scale, doc_scale, bias, doc_bias)
+    return Pooling(scale, CODE_WEIGHT * scale, DOC_WEIGHT * scale, doc_scale, bias, doc_bias)
 
 
 def _fit_scale(scores: Floats, labels: Labels) -> tuple[float, tuple[float, ...]]:
