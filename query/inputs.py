@@ -357,10 +357,10 @@ def _application(group: list[_Found], problems: Problems) -> Application:
     rolled = all(_ROLLED.fullmatch(each.name) for each in group)
     if rolled:
         parts = _rolled_parts(group, found)
-        origin = group[0].folder
+        origin = group[0].folder.rstrip("!")
     elif len(group) > 1 or group[0].context is not None:
         parts = _databricks_parts(group, found)
-        origin = group[0].folder
+        origin = group[0].folder.rstrip("!")
     else:
         parts, origin = group, group[0].part.name
     named = next((each for each in parts if each.app_id), parts[0])

@@ -185,7 +185,8 @@ def collect(log: LogFile) -> Run:
 def _why_empty(run: Run) -> str:
     for problem in run.problems:
         if problem.severity != "info":
-            return f"no Spark event could be read from it: {problem.meaning} ({problem.first_where})"
+            where = f" ({problem.first_where})" if problem.first_where else ""
+            return f"no Spark event could be read from it: {problem.meaning}{where}"
     return "holds no event of a Spark application; give the event log that Spark wrote (spark.eventLog.dir)"
 
 
