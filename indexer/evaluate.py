@@ -223,7 +223,10 @@ def table_of_folds(data: Prepared, say: Say, measured: str = "measured") -> None
     paper = np.array([row for row in train if data.examples[row].library in PAPER_FOLDS], np.int64)
     if len(paper) > 100:
         say(f"\n10 folds by file over {', '.join(PAPER_FOLDS)}: {len(paper)} functions")
-        say_folds(data, [folds(data, paper, 10, seed) for seed in range(SEEDS)], say)
+        splits = [folds(data, paper, 10, seed) for seed in range(SEEDS)]
+        say_folds(data, splits, say)
+        say("\nThe same folds, the functions of all other training libraries learned from too")
+        say_folds(data, splits[:2], say, np.setdiff1d(train, paper))
     say(f"\n5 folds by file over all training libraries: {len(train)} functions")
     say_folds(data, [folds(data, train, 5, seed) for seed in range(2)], say)
     say(f"\n5 folds by library over all training libraries: {len(train)} functions")
@@ -238,14 +241,16 @@ def table_of_folds(data: Prepared, say: Say, measured: str = "measured") -> None
         say_arms(data, {arm: [(rows, each) for each in several] for arm, several in found.items()}, say)
 
 
-def say_folds(data: Prepared, splits: Sequence[Sequence[Ids]], say: Say) -> None:
-    """Every arm over splits into folds: each fold by what was trained on the others."""
+def say_folds(data: Prepared, splits: Sequence[Sequence[Ids]], say: Say, always: Ids | None = None) -> None:
+    """Every arm over splits into folds: each fold by what was trained on the others, and on what is `always` there."""
+    always = np.zeros(0, np.int64) if always is None else always
     found: dict[str, list[tuple[Ids, Floats]]] = defaultdict(list)
     for parts in splits:
         whole: dict[str, list[Floats]] = defaultdict(list)
         everything = np.concatenate(parts)
         for part in parts:
-            for arm, probabilities in arms(data, np.setdiff1d(everything, part), part, data.labels).items():
+            rows = np.union1d(always, np.setdiff1d(everything, part))
+            for arm, probabilities in arms(data, rows, part, data.labels).items():
                 whole[arm].append(probabilities)
         for arm, pieces in whole.items():
             found[arm].append((everything, np.concatenate(pieces)))
