@@ -297,7 +297,9 @@ def _sampled(connection: duckdb.DuckDBPyConnection) -> dict[Key, list[Sampled]]:
             SELECT
                 stage_id, stage_attempt, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
                 {sampled_sums()}
-            FROM task_samples GROUP BY ALL
+            FROM task_samples
+            WHERE thread IS NOT NULL -- a mixture that all tasks got alike tells no stage's operators
+            GROUP BY ALL
         )
         SELECT stage_id, stage_attempt, operator, pipeline, sum(samples), {both}
         FROM summed GROUP BY ALL ORDER BY ALL

@@ -171,3 +171,9 @@ def test_the_converters_output_has_the_recordings_stacks(demo: Path, tmp_path: P
     assert sum(found.values()) == sum(expected.values())
     # The converter writes hidden classes in its own way; the rest agrees stack by stack.
     assert sum((found & expected).values()) > 0.6 * sum(expected.values())
+
+
+def test_a_mixture_names_no_operators_and_no_disagreements(tmp_path: Path) -> None:
+    run = cp.profile([LOG, STACKS], output=tmp_path / "run.duckdb")
+    assert rows(run, "SELECT count(*) FROM operator_times WHERE basis = 'samples'") == [(0,)]
+    assert run.debug().disagreements == ()

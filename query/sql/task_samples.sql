@@ -23,6 +23,7 @@ SELECT
     moved.task_id,
     moved.stack_id,
     moved.kind,
+    moved.thread,
     moved.weight_ms,
     stacks.deciding_depth,
     stacks.skipped,
