@@ -1,16 +1,19 @@
 # demo   everything from nothing: sets itself up, then explains a recorded Spark run
 # test   sets itself up, then runs every test that needs only Python packages
 # test-all   also installs the indexer (torch) and runs the rest
+# texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
+# table-NAME a table of docs/classifiers.md: development folds languages words noise lengths mistakes front baselines
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench fuzz indexes labels check-machine
+.PHONY: help demo test test-all lint bench fuzz indexes labels texts check-machine
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
+LIBRARIES ?= libraries
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -42,6 +45,17 @@ indexes: $(VENV)/ready-all
 
 labels: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.statistics --write docs/dataset.md
+
+texts: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.labels.fetch $(LIBRARIES)
+	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) -o $(LIBRARIES)/texts.jsonl
+	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) --measured -o $(LIBRARIES)/measured.jsonl
+
+table-baselines: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
+
+table-%: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=…" >&2; exit 1; }
