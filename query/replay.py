@@ -109,6 +109,7 @@ class _FreeSlots:
     def __init__(self, slots: Slots) -> None:
         self.executor = slots.executor.tolist()
         self.until = slots.until_ms.tolist()
+        self.last_until = max(self.until, default=0.0)
         count = int(slots.executor.max(initial=-1)) + 1
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
@@ -131,12 +132,25 @@ class _FreeSlots:
             heapq.heappop(self.heap)
         return False
 
-    def take(self, now: float, wanted: int) -> int:
-        """A slot of the wanted executor, or of the least loaded one; only after any_alive()."""
+    def take(self, now: float, wanted: int, length: float) -> int | None:
+        """A slot of the wanted executor, or of the least loaded one; only after any_alive().
+
+        A task that the recorded run had elsewhere does not go to an executor that is lost before it would end: there
+        it would have failed.  None where such executors are all there are now, and others are yet to come.
+        """
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
         if not free or now >= self.until[free[-1]]:
             self.any_alive(now)
             wanted = self.heap[0][1]
+            if self.until[self.free[wanted][-1]] < now + length <= self.last_until:
+                staying = [
+                    (self.running[executor], executor)
+                    for executor, slots in enumerate(self.free)
+                    if slots and self.until[slots[-1]] >= now + length
+                ]
+                if not staying:
+                    return None
+                _, wanted = min(staying)
             free = self.free[wanted]
         slot = free.pop()
         self.running[wanted] += 1
@@ -259,10 +273,13 @@ class _Replay:
             if len(able) > 1:
                 offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
                 stage = able[self.schedule(offers)]
-            task = self.queues[stage].pop()
+            task = self.queues[stage][-1]
+            slot = self.free.take(now, self.executor_of[task], self.durations[task])
+            if slot is None:
+                return
+            self.queues[stage].pop()
             if not self.queues[stage]:
                 self.ready.remove(stage)
-            slot = self.free.take(now, self.executor_of[task])
             self.running[stage] += 1
             self.slot[task] = slot
             self.launch[task] = now
