@@ -1,0 +1,144 @@
+"""Real runs of what public logs lack, made by lab/odd_runs.py: each gives a whole profile that says what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import indexes
+from lab.corpus import Profiled, check, profiled
+from lab.odd_runs import RUNS
+from query.inputs import discover
+
+FOLDER = Path(__file__).parent / "data" / "runs"
+NAMES = sorted(each.name for each in FOLDER.iterdir())
+
+# Runtime of the run replayed unchanged against the recorded one.  Tasks of a few ms overlap in the driver's view (it
+# learns of their ends late), which makes `rolled` longer; threads of one driver submit independently of each other.
+REPLAYS_WITHIN = {"rolled": 0.12, "several-queries": 0.04}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Profiled]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+        yield {name: profiled([FOLDER / name], None, tmp_path_factory.mktemp(name)) for name in NAMES}
+
+
+def rows(one: Profiled, query: str) -> list[tuple[object, ...]]:
+    connection = indexes.open_read_only(one.run.path, "run")
+    answer = connection.execute(query).fetchall()
+    connection.close()
+    return answer
+
+
+def counted(one: Profiled, column: str, table: str) -> dict[object, int]:
+    return dict(rows(one, f"SELECT {column}, count(*) FROM {table} GROUP BY ALL"))  # type: ignore[arg-type]
+
+
+def lost(one: Profiled) -> list[object]:
+    return [name for (name,) in rows(one, "SELECT name FROM import_stats WHERE severity <> 'info' ORDER BY name")]
+
+
+def test_every_kind_of_run_is_there() -> None:
+    assert {*RUNS, "compacted"} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_sum_and_the_replay_gives_the_run_back(name: str, found: dict[str, Profiled]) -> None:
+    one = found[name]
+    assert check(one) == "ok"
+    assert one.run.header().complete
+    assert abs(one.replay_error) < REPLAYS_WITHIN.get(name, 0.02), f"replay error {one.replay_error:+.2%}"
+    assert one.answer.critical_path
+
+
+def test_a_rolled_log_is_read_in_the_order_of_its_parts(found: dict[str, Profiled]) -> None:
+    (application,) = discover([FOLDER / "rolled"]).applications
+    assert len(application.log.parts) == 4
+    assert counted(found["rolled"], "status", "tasks") == {"succeeded": 14_411}
+    assert lost(found["rolled"]) == []
+
+
+def test_what_a_compaction_dropped_is_data_loss(found: dict[str, Profiled]) -> None:
+    one = found["compacted"]
+    assert lost(one) == ["compacted_log"]
+    assert counted(one, "status", "tasks")["succeeded"] < 14_411
+    assert one.answer.runtime_ms == pytest.approx(found["rolled"].answer.runtime_ms)
+    assert any("compacted" in meaning for _, meaning in one.run.header().problems)
+
+
+@pytest.mark.parametrize("name", ["lz4", "snappy", "lzf"])
+def test_every_codec_gives_all_events(name: str, found: dict[str, Profiled]) -> None:
+    assert lost(found[name]) == []
+    assert counted(found[name], "status", "tasks") == {"succeeded": 22}
+    assert counted(found[name], "status", "jobs") == {"succeeded": 8}
+
+
+def test_a_speculative_copy_that_won(found: dict[str, Profiled]) -> None:
+    one = found["speculation"]
+    copies = rows(one, "SELECT partition, status FROM tasks WHERE speculative")
+    assert copies == [(3, "succeeded")]
+    assert rows(one, "SELECT status FROM tasks WHERE partition = 3 AND NOT speculative") == [("unfinished",)]
+
+
+def test_a_failed_fetch_makes_a_stage_run_again(found: dict[str, Profiled]) -> None:
+    one = found["fetch-failure"]
+    stages = rows(
+        one, "SELECT stage_id, attempt, status FROM stages WHERE attempt > 0 OR status = 'failed' ORDER BY ALL"
+    )
+    assert stages == [(2, 1, "succeeded"), (3, 0, "failed"), (3, 1, "succeeded")]
+    reasons = rows(one, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM tasks WHERE status = 'failed'")
+    assert reasons == [(True,)]
+
+
+def test_a_killed_executor_costs_its_tasks_and_is_replaced(found: dict[str, Profiled]) -> None:
+    one = found["killed-executor"]
+    (killed,) = rows(one, "SELECT executor_id, removed_reason FROM executors WHERE removed_ms IS NOT NULL")
+    assert killed == ("0", "Command exited with code 137")
+    failed = rows(
+        one, "SELECT DISTINCT executor_id, reason LIKE 'ExecutorLostFailure%' FROM tasks WHERE status = 'failed'"
+    )
+    assert failed == [("0", True)]
+    assert rows(one, "SELECT count(*) FROM executors WHERE slots > 0") == [(3,)]
+    partitions = "SELECT count(DISTINCT (stage_id, partition)) FROM tasks WHERE status = 'succeeded'"
+    assert rows(one, partitions) == [(44,)]
+
+
+def test_executors_come_and_go_with_the_work(found: dict[str, Profiled]) -> None:
+    one = found["dynamic-allocation"]
+    assert rows(one, "SELECT count(*), count(removed_ms) FROM executors WHERE slots > 0") == [(7, 5)]
+    assert one.execution.recorded.executors == 4
+
+
+def test_a_cancelled_job_failed_and_its_running_tasks_were_killed(found: dict[str, Profiled]) -> None:
+    one = found["cancelled-job"]
+    assert counted(one, "status", "jobs") == {"failed": 1, "succeeded": 4}
+    assert counted(one, "status", "tasks") == {"succeeded": 15, "killed": 2}
+    assert rows(one, "SELECT job_group FROM jobs WHERE status = 'failed'") == [("to-cancel",)]
+
+
+def test_queries_at_once_keep_their_pools(found: dict[str, Profiled]) -> None:
+    one = found["several-queries"]
+    assert rows(one, "SELECT scheduler FROM runs") == [("FAIR",)]
+    assert set(counted(one, "pool", "stages")) == {"user-0", "user-1", "user-2", None}
+    at_once = rows(
+        one,
+        "SELECT count(*) FROM sql_executions AS a JOIN sql_executions AS b"
+        " ON a.sql_id < b.sql_id AND a.start_ms < b.end_ms AND b.start_ms < a.end_ms",
+    )
+    assert at_once[0][0] >= 6  # type: ignore[operator]
+
+
+def test_micro_batches_are_queries_of_one_run(found: dict[str, Profiled]) -> None:
+    one = found["streaming"]
+    assert counted(one, "status", "jobs") == {"succeeded": 4, "failed": 1}
+    assert rows(one, "SELECT count(*) FROM sql_executions")[0][0] >= 5  # type: ignore[operator]
+
+
+def test_a_clock_that_is_ahead_is_found_out(found: dict[str, Profiled]) -> None:
+    offsets = dict(rows(found["clock-off"], "SELECT executor_id, clock_offset_ms FROM executors WHERE slots > 0"))
+    assert offsets["0"] == 0
+    assert offsets["1"] == pytest.approx(-3000, abs=50)
