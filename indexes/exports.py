@@ -57,14 +57,18 @@ _CALLED_AS = (  # a constructor by its class
     "CASE split_part(qualified_name, '.', -1) WHEN '<init>' THEN split_part(class_name, '.', -1)"
     " ELSE split_part(qualified_name, '.', -1) END"
 )
+# What the classifiers say has a file of its own, so that another model leaves the larger one as it is.
+_SHARES = [f"{part}{each}" for part in ("code_", "doc_", "") for each in _FIRST_SHARES]
 _PACKED = {
-    "functions": f"SELECT * EXCLUDE ({', '.join(_LAST_SHARES)}) REPLACE ("
+    "functions": f"SELECT * EXCLUDE ({', '.join((*_SHARES, *_LAST_SHARES, 'confidence'))}) REPLACE ("
     f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name,"
     f" CASE WHEN class_name IS DISTINCT FROM {_CLASS_IN_SYMBOL} THEN coalesce(class_name, '') END AS class_name,"
-    " last_line - first_line AS last_line, function_id - enclosing_id AS enclosing_id,"
-    + "".join(f" nullif({each}, code_{each}) AS {each}," for each in _FIRST_SHARES)
-    + f" nullif(confidence, {_LARGEST_SHARE}) AS confidence)"
+    " last_line - first_line AS last_line, function_id - enclosing_id AS enclosing_id)"
     " FROM {alias}.functions ORDER BY function_id",
+    "vectors": f"SELECT function_id, {', '.join(_SHARES)}, confidence FROM (SELECT * REPLACE ("
+    + ", ".join(f"nullif({each}, code_{each}) AS {each}" for each in _FIRST_SHARES)
+    + f", nullif(confidence, {_LARGEST_SHARE}) AS confidence)"
+    " FROM {alias}.functions) ORDER BY function_id",
     "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
     "runtime_names": f"SELECT function_id, nullif(method, {_METHOD_OF_FUNCTION}) AS method,"
     f" nullif(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{alias}}.runtime_names r"
@@ -290,12 +294,10 @@ def export_index(path: Path, folder: Path) -> Path:
         shutil.rmtree(beside, ignore_errors=True)
         try:
             beside.mkdir(parents=True)
-            for table in tables("index"):
-                if table.name == "metadata":
-                    continue
-                target = str(beside / f"{table.name}.parquet").replace("'", "''")
+            for name, packed in _PACKED.items():
+                target = str(beside / f"{name}.parquet").replace("'", "''")
                 connection.execute(
-                    f"COPY ({_PACKED[table.name].format(alias='source')}) TO '{target}' (FORMAT parquet,"
+                    f"COPY ({packed.format(alias='source')}) TO '{target}' (FORMAT parquet,"
                     " COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000, PARQUET_VERSION v2)"
                 )
             text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
@@ -355,6 +357,9 @@ def _unpacking(table: str, source: Path, functions: str, chosen: str = "true") -
     """The query that turns the chosen rows of an export's file into the table; `functions` names that table."""
     quoted = str(source).replace("'", "''")
     rows = f"(SELECT * FROM read_parquet('{quoted}') WHERE {chosen})"
+    if table == "functions":
+        vectors = str(source.with_name("vectors.parquet")).replace("'", "''")
+        rows = f"(SELECT * FROM {rows} JOIN read_parquet('{vectors}') USING (function_id))"
     return _UNPACKED.get(table, "SELECT * FROM {file}").format(file=rows, functions=functions)
 
 

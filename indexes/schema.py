@@ -13,7 +13,7 @@ from typing import Literal
 
 Kind = Literal["index", "run"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Changed whenever an older reader would misread a file; there are no migrations, files are rebuilt."""
 
 _PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
