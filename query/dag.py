@@ -190,8 +190,10 @@ class _Builder:
         stage = self.stages[index]
         start_ms = _clip(stage.start_ms, self.start_ms, self.end_ms)
         end_ms = _clip(stage.end_ms, start_ms, self.end_ms)
-        gate, gate_end = self._driver_until(sources, _clip(released_ms, self.start_ms, start_ms), stage)
-        node = Node(stage.node_id, stage.name, max(start_ms, gate_end), end_ms, index, stage.sql_id)
+        released_ms = _clip(released_ms, self.start_ms, start_ms)
+        gate, gate_end = self._driver_until(sources, released_ms, start_ms, stage)
+        start_ms = max(start_ms, gate_end)
+        node = Node(stage.node_id, stage.name, start_ms, max(end_ms, start_ms), index, stage.sql_id)
         self.nodes[node.node_id] = node
         self.edges[gate, node.node_id] = "driver"
         self.waited_for[node.node_id] = frozenset(sources)
@@ -200,10 +202,14 @@ class _Builder:
             self.by_sql_id.setdefault(stage.sql_id, []).append(stage)
         heapq.heappush(self.still_open, (stage.end_ms, node.node_id))
 
-    def _driver_until(self, sources: dict[str, str], released_ms: float, stage: Stage) -> tuple[str, float]:
+    def _driver_until(
+        self, sources: dict[str, str], released_ms: float, start_ms: float, stage: Stage
+    ) -> tuple[str, float]:
         """The driver node that releases a stage; stages released by the same ends share the driver's time."""
         key = tuple(sorted(sources))
         previous = self.latest_driver.get(key)
+        if previous is not None and self.nodes[previous].end_ms > start_ms + EPSILON_MS:
+            previous = None  # submitted later, it started before the one that the driver released then
         if previous is not None:
             begin = self.nodes[previous].end_ms
             if released_ms <= begin + EPSILON_MS:

@@ -181,3 +181,23 @@ def test_a_slot_is_used_only_while_its_executor_lives() -> None:
     pool = Slots(np.array([0, 1]), np.array([0, 1]), np.array([0.0, 5.0]), np.array([10.0, np.inf]), np.full(2, np.inf))
     played = replay(dag, tasks, tasks.duration_ms, pool)
     assert sorted(zip(played.slot.tolist(), played.launch_ms.tolist(), strict=True)) == [(0, 0.0), (1, 5.0), (1, 15.0)]
+
+
+def test_a_stage_that_started_before_an_earlier_submitted_one_does_not_wait_for_its_driver() -> None:
+    """Found by `make fuzz`: times of one executor shifted by an hour gave a stage that ended before it started."""
+    stages = [stage(0, 5000, 5100, submit=1), stage(1, 20, 40, submit=2)]
+    tasks = tasks_of((0, 5000, 5100), (1, 20, 40))
+    dag = build(stages, tasks, 0, 5200, slots=1)
+    dag.check()
+    assert (dag.nodes["stage:1.0"].start_ms, dag.nodes["stage:1.0"].end_ms) == (20, 40)
+
+
+def test_a_task_does_not_go_where_its_executor_is_lost_before_it_would_end() -> None:
+    stages = [stage(0, 0, 60)]
+    tasks = replace(tasks_of((0, 0, 10), (0, 30, 60)), executor=np.array([0, 1]))
+    executor = np.array([0, 1])
+    until = np.array([20.0, np.inf])
+    given = Slots(executor, executor, np.array([0.0, 30.0]), until, np.full(2, np.inf))
+    again = replay(build(stages, tasks, 0, 60, slots=2), tasks, tasks.duration_ms, given)
+    assert again.launch_ms.tolist() == [0, 30]
+    assert again.slot.tolist() == [0, 1]
