@@ -143,7 +143,18 @@ def logs_table(folder: Path, scratch: Path) -> list[str]:
             which = f"{name}, {app}" if len(several) > 1 else name
             lines.append(f"| {which} | {_log_cells(path, app, scratch)} |")
         print(lines[-1], file=sys.stderr, flush=True)
-    return lines
+    return [*lines, _summary(lines[2:])]
+
+
+def _summary(lines: Sequence[str]) -> str:
+    """A row for the whole table of logs."""
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    good = [row for row in rows if row[2]]
+    near = sum(abs(float(row[4].removesuffix(" %"))) <= 2 for row in good)
+    tasks, stages = (sum(int(row[place]) for row in good) for place in (2, 3))
+    fine, seconds = sum(row[5] == "ok" for row in good), sum(float(row[6]) for row in good)
+    what = f"{len(good)} profiles, {len(rows) - len(good)} sentences"
+    return f"| all | {what} | {tasks} | {stages} | {near} within 2 % | {fine} ok | {seconds:.0f} |"
 
 
 def _log_cells(path: Path, app: str, scratch: Path) -> str:
@@ -278,6 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("what", choices=("logs", "runs", "compare"))
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
+    parser.add_argument("--mark", help="the marks it goes between (default: the name of the table)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")
@@ -290,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.write is None:
         print("\n".join(lines))
     else:
-        put(given.write, given.what, lines)
+        put(given.write, given.mark or given.what, lines)
     return 0
 
 

@@ -6,7 +6,7 @@
 
 Each case is a real input with damage that its number and the seed decide (lab/mutations.py).  It must end as tables
 or as one sentence: a traceback, contradicting tables, more than 20 s of CPU time or 1.5 GB of memory is a failure,
-printed with what repeats it.  One log in forty goes the whole way: profile, debug and a prediction.
+printed with what repeats it.  One log in twenty goes the whole way: profile, debug and a prediction.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_S = 120.0
 """Wall-clock for a case on a machine that does other things too; CPU time is what is judged."""
 MOST_MEMORY_BYTES = 1500 << 20
 _HARD_LIMIT_BYTES = 8 << 30  # of addresses: what keeps a runaway from taking the machine along
-_WHOLE_EVERY = 40
+_WHOLE_EVERY = 20
 _CASES_PER_WORKER = 400  # a fresh process once in a while, so that its peak memory is of few cases
 _LOG_BYTES = 3 << 20
 _RECORDING_BYTES = 1 << 20
