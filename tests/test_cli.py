@@ -128,10 +128,13 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     sweep = json.loads(out)["sweep"]
     assert code == 0
     assert [each["set"] for each in sweep] == ["cores=2", "cores=4", "cores=8"]
-    code, out, _ = crystalperf(*arguments)
+    code, out, _ = crystalperf(*arguments, "--no-replan")
     assert code == 0
     assert out.count("cores=4") >= 1
     assert "Beyond cores=2, doubling brings less than 10 %." in out
+    code, out, _ = crystalperf(*arguments)
+    assert "Spark would cut 5 stages into other tasks" in " ".join(out.split())
+    assert "Beyond" not in out
 
 
 def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
