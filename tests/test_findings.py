@@ -294,7 +294,8 @@ def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> 
     shutil.copyfile(run.path, wrong)
     with duckdb.connect(str(wrong)) as connection:
         connection.execute(
-            "UPDATE stacks SET cpu = 0, disk = 1, net = 0 WHERE contains(frames::VARCHAR, 'ShuffleBlockFetcherIterator')"
+            "UPDATE stacks SET cpu = 0, disk = 1, net = 0"
+            " WHERE contains(frames::VARCHAR, 'ShuffleBlockFetcherIterator')"
         )
     found = {(each.stage, each.resource): each for each in Run(wrong).debug().disagreements}
     net, disk = found["stage:14.0", "net"], found["stage:14.0", "disk"]
