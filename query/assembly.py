@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -35,7 +35,7 @@ from query.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.operators import operator_times
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.resolve import load_indexes
-from query.samples import ThreadTime, thread_time
+from query.samples import ThreadTime, sees_all, thread_time
 from query.split import Measured, split
 from query.split import Recorded as TaskTime
 from query.stacks import StackTable, decide
@@ -55,6 +55,7 @@ class Recorded:
     pid: int | None
     rows: Columns
     loads: Columns
+    sees_all: bool
 
 
 def profile_inputs(
@@ -269,7 +270,8 @@ def assemble(
         sampled = bool(placed or mixtures)
         if sampled:
             view_task_samples(connection, tables["tasks"], tables["stages"])
-        _insert_tasks(connection, tables["tasks"], sampled)
+        seeing = {one.executor_id for one in placed if one.sees_all}
+        _insert_tasks(connection, tables["tasks"], sampled, seeing)
         _insert_stages(connection, tables["stages"])
         insert(connection, "operator_times", operator_times(connection, framework, sampled=sampled))
         _insert_dag(connection)
@@ -349,7 +351,7 @@ def _place(
         "task_id": task_id,
     }
     loads = _loads(recording, executor_id, shift - float(run["started_at_ms"][0]))
-    return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows, loads)
+    return Recorded(executor_id, shift, recording.jvm.pid if recording.jvm else None, rows, loads, sees_all(recording))
 
 
 def _loads(recording: jfr.Recording, executor_id: str, shift_ms: float) -> Columns:
@@ -441,13 +443,15 @@ def _update_executors(connection: duckdb.DuckDBPyConnection, placed: Sequence[Re
         )
 
 
-def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled: bool) -> None:
-    """The tasks with their time split by resource."""
+def _insert_tasks(
+    connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled: bool, seeing: Collection[str | None]
+) -> None:
+    """The tasks with their time split by resource; `seeing` are executors whose recorder sees every state."""
     names = resources()
     keys = list(zip(tasks["stage_id"].tolist(), tasks["stage_attempt"].tolist(), strict=True))
     number = {key: position for position, key in enumerate(dict.fromkeys(keys))}
     stage = np.array([number[key] for key in keys], dtype=np.int64)
-    recorded, sample_ms = _recorded(connection, tasks) if sampled else (None, None)
+    recorded, sample_ms = _recorded(connection, tasks, seeing) if sampled else (None, None)
 
     def column(name: str) -> Floats:
         return np.ma.filled(np.ma.asarray(tasks[name], dtype=np.float64), np.nan)
@@ -466,7 +470,9 @@ def _insert_tasks(connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled
     insert(connection, "tasks", filled)
 
 
-def _recorded(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[TaskTime, Floats]:
+def _recorded(
+    connection: duckdb.DuckDBPyConnection, tasks: Columns, seeing: Collection[str | None]
+) -> tuple[TaskTime, Floats]:
     """Per task the recorded time on each resource, and in all, (tasks,) in ms."""
     rows = connection.execute(
         f"""
@@ -482,7 +488,8 @@ def _recorded(connection: duckdb.DuckDBPyConnection, tasks: Columns) -> tuple[Ta
     intervals, samples = np.zeros((2, len(position), values.shape[1]))
     intervals[where[measured]] = values[measured]
     samples[where[~measured]] = values[~measured]
-    return TaskTime(intervals, samples), intervals.sum(axis=1) + samples.sum(axis=1)
+    whole = np.array([each in seeing for each in tasks["executor_id"].tolist()], dtype=bool)
+    return TaskTime(intervals, samples, whole), intervals.sum(axis=1) + samples.sum(axis=1)
 
 
 def _insert_stages(connection: duckdb.DuckDBPyConnection, read_stages: Columns) -> None:

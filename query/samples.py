@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from query import jfr
 from query.dag import Floats, Ints
+from query.jfr.merge import parse_period_ns
 
 DEFAULT_PERIOD_MS = 20.0
 """HotSpot's sampling period in its `profile` settings; used where a recording does not state its own."""
@@ -37,6 +38,12 @@ TIMED_KINDS = {
     "MONITOR_ENTER": "enter",
 }
 """Intervals that belong to a thread, and their names in the run file."""
+
+BLOCKING_EVENTS = ("jdk.ThreadPark", "jdk.JavaMonitorWait", "jdk.SocketRead", "jdk.FileRead")
+"""Events of blocked threads, which HotSpot's sampler does not see."""
+
+SHORT_WAIT_MS = 5.0
+"""Waits kept from this length on leave little blocked time unseen."""
 
 RUNNING = "running"
 """Kind of a wall-clock sample of a thread that ran or could have run, beside `wall` of one that was blocked."""
@@ -100,6 +107,14 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
         bytes=joined(np.zeros(int(keep.sum()), dtype=np.int64), intervals.bytes[timed]),
         kinds=kinds,
     )
+
+
+def sees_all(recording: jfr.Recording) -> bool:
+    """Whether a recording shows threads in every state: a wall clock does, HotSpot's if it also keeps short waits."""
+    if (recording.samples.kind == jfr.SAMPLE_KINDS.index("WALL")).any():
+        return True
+    thresholds = [recording.settings.get((event, "threshold")) for event in BLOCKING_EVENTS]
+    return all(text is not None and parse_period_ns(text) <= SHORT_WAIT_MS * 1e6 for text in thresholds)
 
 
 def _weights(recording: jfr.Recording) -> Floats:

@@ -9,7 +9,8 @@ the times that Spark measured then act as lower bounds.  Without recordings the 
 blocked in writing shuffle files is disk.
 
 A thread that could run but was given no CPU (a container's quota, a crowded host) waits for the CPU: with more CPU
-that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running Java code show it.
+that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running Java code show it; and so does time
+without any sample, where the recorder sees threads in every state: then the sampler's own thread was held back.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexes import resources
 from query.dag import Floats, Ints
@@ -51,6 +53,9 @@ class Recorded:
 
     intervals_ms: Floats
     samples_ms: Floats
+    sees_all: NDArray[np.bool_] | None = None
+    """(tasks,): whether the recorder sees threads in every state, so that time in which it saw nothing is time in which
+    the process, and its sampler with it, got no CPU; None for none."""
 
 
 def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
@@ -104,8 +109,27 @@ def _to_fill(recorded: Recorded, stage: Ints, run_ms: Floats) -> Floats:
     total = pooled.sum(axis=1, keepdims=True)
     share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
     share[total[:, 0] <= 0, -1] = 1.0
-    filled: Floats = exact + share * np.maximum(run_ms - exact.sum(axis=1), 0.0)[:, None]
+    rest = np.maximum(run_ms - exact.sum(axis=1), 0.0)
+    held_back = _unseen(recorded, stage, rest) * rest
+    filled: Floats = exact + share * (rest - held_back)[:, None]
+    filled[:, resources().index("cpu")] += held_back
     return filled
+
+
+def _unseen(recorded: Recorded, stage: Ints, rest_ms: Floats) -> Floats:
+    """The share of each task's time, (tasks,), that its stage's samples do not cover though nothing hides from them.
+
+    Of the stage, since a short task has few samples by chance.  0 where there are none: they tell nothing then.
+    """
+    if recorded.sees_all is None:
+        return np.zeros(len(rest_ms))
+    count = int(stage.max(initial=-1)) + 1
+    counted = np.where(recorded.sees_all, 1.0, 0.0)
+    seen = np.bincount(stage, weights=counted * recorded.samples_ms.sum(axis=1), minlength=count)
+    whole = np.bincount(stage, weights=counted * rest_ms, minlength=count)
+    missing = np.divide(whole - seen, whole, out=np.zeros(count), where=(whole > 0) & (seen > 0))
+    unseen: Floats = np.maximum(missing, 0.0)[stage] * counted
+    return unseen
 
 
 def _pooled(sampled_ms: Floats, stage: Ints) -> Floats:

@@ -180,4 +180,4 @@ def fill_the_rest(
     left[sums[:, 0] <= 0, -1] = 1.0
     samples = recorded.samples_ms.copy()
     samples[mixed] = known + left[process] * (run - on_cpu - fetch)[:, None]
-    return Recorded(recorded.intervals_ms, samples)
+    return Recorded(recorded.intervals_ms, samples, recorded.sees_all)

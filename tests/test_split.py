@@ -92,3 +92,19 @@ def test_the_parts_always_sum_to_the_duration(fields: list[float], sampled: list
         parts = split(task, one_stage(), recorded)
         assert parts.sum() == pytest.approx(duration, rel=1e-9, abs=1e-6)
         assert (parts >= -1e-6).all()
+
+
+def test_time_that_a_recorder_of_all_states_did_not_see_was_waiting_for_the_cpu() -> None:
+    """Two tasks of a second, half of it seen, on the network; nothing else was measured."""
+    task = measured(2, duration_ms=1000, run_ms=1000)
+    seen = np.array([[0.0, 0.0, 600.0, 0.0], [0.0, 0.0, 400.0, 0.0]])
+    stage = one_stage(2)
+    partly = split(task, stage, Recorded(np.zeros_like(seen), seen))
+    assert partly[:, NET].tolist() == pytest.approx([1000.0] * 2)
+    wholly = split(task, stage, Recorded(np.zeros_like(seen), seen, np.ones(2, dtype=bool)))
+    assert wholly[:, CPU].tolist() == pytest.approx([500.0] * 2)
+    assert wholly[:, NET].tolist() == pytest.approx([500.0] * 2)
+    # A stage of which no sample was taken stays as unknown as it was.
+    intervals = np.array([[0.0, 0.0, 1.0, 0.0]] * 2)
+    nothing = split(task, stage, Recorded(intervals, 0 * seen, np.ones(2, dtype=bool)))
+    assert nothing[:, CPU].tolist() == [0.0, 0.0]
