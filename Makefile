@@ -45,6 +45,7 @@ indexes: $(VENV)/ready-all
 
 labels: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.statistics --write docs/dataset.md
+	$(BIN)/python -m lab.measure_score report --write docs/dataset.md
 
 texts: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.fetch $(LIBRARIES)
