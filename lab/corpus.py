@@ -31,8 +31,8 @@ from indexes.errors import CrystalPerfError
 from query.execution import Execution, load
 from query.frameworks import get
 from query.inputs import discover
-from query.parallelism import sequential_limits
-from query.replay import Replayed, replay
+from query.predict import replay_unchanged
+from query.replay import Replayed
 from query.run import Run
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -70,11 +70,7 @@ def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
     connection = contract.open_read_only(run.path, "run")
     execution = load(connection)
     connection.close()
-    schedule = get("spark").schedule(execution.scheduler)
-    limits = sequential_limits(execution)
-    tasks = execution.tasks
-    replayed = replay(execution.dag, tasks, tasks.duration_ms, execution.slots, schedule, limits)
-    return Profiled(run, execution, answer, replayed, seconds)
+    return Profiled(run, execution, answer, replay_unchanged(execution, get("spark")).replayed, seconds)
 
 
 def check(found: Profiled) -> str:

@@ -42,14 +42,38 @@ KEY_OF_RESOURCE = {"cpu": "cpu_speed", "disk": "disk", "net": "network"}
 """The key that changes the speed of a resource."""
 
 
-def predict(execution: Execution, world: World, framework: Framework, *, replans: bool = True) -> Prediction:
+@dataclass(frozen=True)
+class Unchanged:
+    """The recorded tasks replayed on the recorded slots: where every question about a scope starts."""
+
+    replayed: Replayed
+    limits: list[int | None]
+    """Per stage the tasks it may run at a time, see sequential_limits()."""
+
+
+def replay_unchanged(execution: Execution, framework: Framework) -> Unchanged:
+    """Replay a scope as it was recorded; how far it is off is the model's own error."""
+    tasks, limits = execution.tasks, sequential_limits(execution)
+    schedule = framework.schedule(execution.scheduler)
+    return Unchanged(replay(execution.dag, tasks, tasks.duration_ms, execution.slots, schedule, limits), limits)
+
+
+def predict(
+    execution: Execution,
+    world: World,
+    framework: Framework,
+    *,
+    unchanged: Unchanged | None = None,
+    replans: bool = True,
+) -> Prediction:
     """The runtime of a scope in a changed world; a question that cannot be answered says why in `refused`.
 
-    `replans` is whether the framework may cut its tasks anew for other slots; without, tasks stay as recorded, as in
-    the paper.
+    `unchanged` is replay_unchanged() of the scope, where several questions share it.  `replans` is whether the
+    framework may cut its tasks anew for other slots; without, tasks stay as recorded, as in the paper.
     """
+    unchanged = unchanged or replay_unchanged(execution, framework)
+    base = unchanged.replayed
     execution = replace(execution, recorded=world.recorded)  # what the user states included
-    base = _base_replay(execution, framework)
     known = Prediction(
         scope=execution.scope.text,
         setting=world.describe(),
@@ -58,10 +82,12 @@ def predict(execution: Execution, world: World, framework: Framework, *, replans
         predicted_ms=None,
     )
     try:
-        outcome = _changed_replay(execution, world, framework, base, replans)
+        outcome = _changed_replay(execution, world, framework, unchanged, replans)
     except NoExecutorLeftError:
-        kept = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
-        outcome = _changed_replay(replace(execution, slots=kept), world, framework, base, replans)
+        staying = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
+        kept = replace(execution, slots=staying)
+        again = replace(unchanged, limits=sequential_limits(kept))
+        outcome = _changed_replay(kept, world, framework, again, replans)
         stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
     except BoundedError as error:
@@ -93,17 +119,13 @@ class _Outcome:
     assumptions: tuple[str, ...]
 
 
-def _base_replay(execution: Execution, framework: Framework) -> Replayed:
-    schedule = framework.schedule(execution.scheduler)
-    tasks = execution.tasks
-    return replay(execution.dag, tasks, tasks.duration_ms, execution.slots, schedule, sequential_limits(execution))
-
-
-def _changed_replay(recorded: Execution, world: World, framework: Framework, base: Replayed, replans: bool) -> _Outcome:
+def _changed_replay(
+    recorded: Execution, world: World, framework: Framework, unchanged: Unchanged, replans: bool
+) -> _Outcome:
     names = resources()
     cpu = names.index("cpu")
     schedule = framework.schedule(recorded.scheduler)
-    limits = sequential_limits(recorded)
+    base, limits = unchanged.replayed, unchanged.limits
     slots = changed_slots(recorded, world)
     planned = framework.replan(recorded, world, replans)
     execution = planned.execution
@@ -122,7 +144,7 @@ def _changed_replay(recorded: Execution, world: World, framework: Framework, bas
         parts[:, names.index(name)] = io_scaled(
             execution, parts[:, names.index(name)], name, KEY_OF_RESOURCE[name], world
         )
-    pressure_before = _pressure(execution, recorded.slots, before, None)
+    pressure_before = _pressure(execution, recorded.slots, before, World({}, world.recorded, {}))
     wave_before, warm_up = first_wave(dag_stage=tasks.stage, replayed=before), warm_up_factors(recorded, base)
     driver_dag = _driver_scaled(recorded, world)
 
@@ -182,20 +204,19 @@ def _assumed(execution: Execution, world: World, slots: Slots) -> list[str]:
     return said
 
 
-def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World | None) -> Floats:
-    """What is wanted of the fullest device while a task runs, over what it can do; never below 1.
+def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World) -> Floats:
+    """What is wanted of the fullest device while a task runs, over what it can do in a world; never below 1.
 
     An executor's CPU has the work of all its threads, a node's disk and network the bytes that its tasks logged, as
-    far as the run tells how much they can do.  `world` is None for the recorded one.
+    far as the run tells how much they can do.
     """
     executor = slots.executor[replayed.slot]
-    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * (world.ratio("cpu_speed") if world else 1.0)
+    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed")
     wanted = _wanted(executor, replayed, execution.cpu_use.work_ms) / cores[executor]
     for name, key in KEY_OF_RESOURCE.items():
         bandwidth = getattr(execution.recorded, key) if name != "cpu" else None
         if bandwidth is not None:
-            bandwidth *= world.ratio(key) if world else 1.0
-            its = moved_bytes(execution.volumes, name) / bandwidth * 1e3
+            its = moved_bytes(execution.volumes, name) / (bandwidth * world.ratio(key)) * 1e3
             wanted = np.maximum(wanted, _wanted(slots.host[replayed.slot], replayed, its))
     pressure: Floats = np.maximum(wanted, 1.0)
     return pressure

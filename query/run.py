@@ -17,7 +17,7 @@ from query.answers import Debug, Header, Prediction, Sweep
 from query.diagnosis import diagnose
 from query.execution import Execution, load
 from query.frameworks import Framework, get
-from query.predict import predict
+from query.predict import Unchanged, predict, replay_unchanged
 from query.world import Resources, Value, World, changed_world, combinations, parse_settings, recorded_resources
 
 
@@ -29,6 +29,7 @@ class Run:
         with self._opened():
             pass  # refuses a file that is no run file now rather than at the first question
         self._load = lru_cache(maxsize=2)(self._load_scope)
+        self._replay = lru_cache(maxsize=2)(self._replay_scope)
 
     def header(self) -> Header:
         """What the run is, in a few words."""
@@ -91,17 +92,18 @@ class Run:
         wanted = parse_settings(texts, lists=True)
         execution = self._load(scope)
         known = recorded_resources(execution.recorded, parse_settings(recorded, lists=False))
-        framework = self._framework()
+        framework, base = self._framework(), self._replay(scope)
         points: list[Prediction] = []
         several = combinations(wanted)
         for chosen in several:
             try:
-                points.append(predict(execution, changed_world(chosen, known), framework, replans=replan))
+                world = changed_world(chosen, known)
+                points.append(predict(execution, world, framework, unchanged=base, replans=replan))
             except NoAnswerError as error:
                 if len(several) == 1:
                     raise
                 # One question of a list that cannot be asked leaves the others their answers.
-                unchanged = predict(execution, changed_world({}, known), framework)
+                unchanged = predict(execution, changed_world({}, known), framework, unchanged=base)
                 points.append(_refused(unchanged, chosen, error))
         return points[0] if len(points) == 1 else Sweep(tuple(points))
 
@@ -112,6 +114,9 @@ class Run:
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             return load(connection, scope)
+
+    def _replay_scope(self, scope: str) -> Unchanged:
+        return replay_unchanged(self._load(scope), self._framework())
 
     @contextmanager
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -68,10 +68,7 @@ def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
     count = len(measured.duration_ms)
     parts = np.zeros((count, len(names) + 1))
     unmeasured = np.isnan(measured.run_ms)
-    run = np.nan_to_num(measured.run_ms)
-    # CPU time is of the task's own thread; a collection stops that thread, so the two do not overlap.
-    on_cpu = np.minimum(np.nan_to_num(measured.run_cpu_ms) + np.nan_to_num(measured.gc_ms), run)
-    fetch = np.minimum(np.nan_to_num(measured.fetch_wait_ms), run - on_cpu)
+    run, on_cpu, fetch = explained(measured)
     rest = run - on_cpu - fetch
 
     if recorded is None or not (recorded.intervals_ms.any() or recorded.samples_ms.any()):
@@ -98,6 +95,14 @@ def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
     parts[:, other] += deserialize - deserialize_cpu + np.nan_to_num(measured.scheduler_delay_ms)
     parts[unmeasured] = 0.0
     return _to_length(parts, measured.duration_ms)
+
+
+def explained(measured: Measured) -> tuple[Floats, Floats, Floats]:
+    """Running time, and of it what the framework measured to be on the CPU and waiting for shuffle blocks, ms."""
+    run = np.nan_to_num(measured.run_ms)
+    # CPU time is of the task's own thread; a collection stops that thread, so the two do not overlap.
+    on_cpu = np.minimum(np.nan_to_num(measured.run_cpu_ms) + np.nan_to_num(measured.gc_ms), run)
+    return run, on_cpu, np.minimum(np.nan_to_num(measured.fetch_wait_ms), run - on_cpu)
 
 
 def _to_fill(recorded: Recorded, stage: Ints, run_ms: Floats) -> Floats:

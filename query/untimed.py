@@ -8,6 +8,7 @@ waiting cpu.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -20,7 +21,7 @@ from query.dag import Floats, Ints
 from query.frameworks import Framework
 from query.records import Columns, Problems, RunTables, objects
 from query.samples import RUNNING
-from query.split import Measured, Recorded
+from query.split import Measured, Recorded, explained
 from query.stacks import StackTable
 
 KIND = "untimed"
@@ -159,9 +160,7 @@ def fill_the_rest(
     mixed = np.flatnonzero(np.isin(tasks["task_id"], rows["task_id"]))
     if not len(mixed):
         return recorded
-    run = np.nan_to_num(measured.run_ms)[mixed]
-    on_cpu = np.minimum((np.nan_to_num(measured.run_cpu_ms) + np.nan_to_num(measured.gc_ms))[mixed], run)
-    fetch = np.minimum(np.nan_to_num(measured.fetch_wait_ms)[mixed], run - on_cpu)
+    run, on_cpu, fetch = (each[mixed] for each in explained(measured))
     cpu, net = resources().index("cpu"), resources().index("net")
     known = np.zeros((len(mixed), recorded.samples_ms.shape[1]))
     known[:, cpu], known[:, net] = on_cpu, fetch
@@ -180,4 +179,4 @@ def fill_the_rest(
     left[sums[:, 0] <= 0, -1] = 1.0
     samples = recorded.samples_ms.copy()
     samples[mixed] = known + left[process] * (run - on_cpu - fetch)[:, None]
-    return Recorded(recorded.intervals_ms, samples, recorded.sees_all)
+    return replace(recorded, samples_ms=samples)
