@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,6 +195,27 @@ def _wait_for_line(log: Path, pattern: str, count: int, process: subprocess.Pope
         time.sleep(0.1)
 
 
+def spawn(
+    command: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    *,
+    appends: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own; what it prints goes to `log`, behind what is there if it `appends`."""
+    with log.open("ab" if appends else "wb") as stream:
+        return subprocess.Popen(
+            command,
+            stdout=stream,
+            stderr=stream,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
 def stop_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """Ask processes to end, then make them; bounded by ``STOP_TIMEOUT_S``."""
     deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -258,15 +279,7 @@ def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequen
                 "SPARK_LOCAL_IP": node.address,
                 "SPARK_LOCAL_DIRS": str(work / node.name / "local"),
             }
-            with log.open("wb") as stream:
-                process = subprocess.Popen(
-                    whole,
-                    stdout=stream,
-                    stderr=stream,
-                    stdin=subprocess.DEVNULL,
-                    env=environment,
-                    start_new_session=True,
-                )
+            process = spawn(whole, log, environment)
             processes.append(process)
             return log, process
 

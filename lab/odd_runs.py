@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexes.errors import CrystalPerfError
-from lab.cluster import daemon_command, find_java, find_spark, stop_processes
+from lab.cluster import daemon_command, find_java, find_spark, spawn, stop_processes
 from lab.host import LabError, MachineBusyError, machine_lock
 from lab.samplers import jfr_flag
 from lab.spark import properties_text
@@ -233,36 +233,18 @@ def _cluster(run: OddRun, out: Path, java: Path, environment: dict[str, str]) ->
 
 
 def _started(command: Sequence[str], environment: dict[str, str], out: Path) -> subprocess.Popen[bytes]:
-    with (out / "logs" / "daemons.log").open("ab") as stream:
-        return subprocess.Popen(
-            command,
-            stdout=stream,
-            stderr=stream,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            cwd=out,
-            start_new_session=True,
-        )
+    return spawn(command, out / "logs" / "daemons.log", environment, out, appends=True)
 
 
 def _finish(command: Sequence[str], environment: dict[str, str], out: Path, name: str) -> None:
     log = out / "logs" / f"{name}.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command,
-            stdout=stream,
-            stderr=stream,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            cwd=out,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise LabError(f"The driver did not end within {TIMEOUT_S:.0f} s; see {log}.") from None
-        finally:
-            stop_processes([process])
+    process = spawn(command, log, environment, out)
+    try:
+        status = process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise LabError(f"The driver did not end within {TIMEOUT_S:.0f} s; see {log}.") from None
+    finally:
+        stop_processes([process])
     if status:
         raise LabError(f"The driver failed with exit status {status}; see {log}.")
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from indexes.errors import CrystalPerfError
-from lab.cluster import STORAGES, Cluster, ClusterConfig, find_java, find_spark, start_cluster, stop_processes
+from lab.cluster import STORAGES, Cluster, ClusterConfig, find_java, find_spark, spawn, start_cluster, stop_processes
 from lab.datasets import make_data
 from lab.host import LabError, command_on, parse_bit_rate, parse_byte_rate, parse_size
 from lab.samplers import SAMPLERS, async_flag, async_profiler_library, is_complete_recording, jfr_flag
@@ -160,18 +160,15 @@ def _run_driver(cluster: Cluster, config: RunConfig, out: Path, java: Path, spar
         "PYTHONPATH": str(REPOSITORY),
     }
     log = cluster.logs / "driver.log"
-    with log.open("wb") as stream:
-        driver = subprocess.Popen(
-            command, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
-        )
-        deadline = time.monotonic() + config.timeout_s
-        try:
-            _begin_when_ready(cluster, result, driver, deadline)
-            status = driver.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise LabError(f"The run did not end within {config.timeout_s:.0f} s (--timeout); see {log}.") from None
-        finally:
-            stop_processes([driver])
+    driver = spawn(command, log, environment)
+    deadline = time.monotonic() + config.timeout_s
+    try:
+        _begin_when_ready(cluster, result, driver, deadline)
+        status = driver.wait(max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise LabError(f"The run did not end within {config.timeout_s:.0f} s (--timeout); see {log}.") from None
+    finally:
+        stop_processes([driver])
     if status != 0 or not result.exists():
         raise LabError(f"Spark's driver failed with exit status {status}; see {log}.")
     record: dict[str, Any] = json.loads(result.read_text())
@@ -186,10 +183,7 @@ def _watched(cluster: Cluster, out: Path) -> Iterator[None]:
     of the CPU."""
     command = [sys.executable, "-m", "lab.truth", "--driver", cluster.driver_node.address, "--out", str(out / "truth")]
     whole = command_on(cluster.driver_node, command, in_namespace=False, cgroups=cluster.driver_cgroups)
-    with (cluster.logs / "truth.log").open("wb") as log:
-        process = subprocess.Popen(
-            whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=REPOSITORY, start_new_session=True
-        )
+    process = spawn(whole, cluster.logs / "truth.log", os.environ, REPOSITORY)
     try:
         yield
     finally:
