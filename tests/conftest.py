@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cli.main import run
 
 ROOT = Path(__file__).parent.parent
 REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
@@ -55,3 +57,15 @@ def demo() -> Path:
     if not folder.is_dir():
         pytest.skip("the demo's recording is not in this checkout")
     return folder
+
+
+@pytest.fixture
+def crystalperf(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line: (exit code, stdout, stderr)."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = run([str(each) for each in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

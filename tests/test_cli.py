@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import indexes
-from cli.main import run
 from cli.runs import profile_run
 
 ROOT = Path(__file__).parent.parent
@@ -29,18 +28,6 @@ Answer = Callable[..., tuple[int, str, str]]
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real Spark log, profiled without recordings."""
     return profile_run([str(LOG)], str(tmp_path_factory.mktemp("run") / "q9.duckdb")).path
-
-
-@pytest.fixture
-def crystalperf(capsys: pytest.CaptureFixture[str]) -> Answer:
-    """Run a command line: (exit code, stdout, stderr)."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = run([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

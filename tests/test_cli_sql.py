@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import indexes
-from cli.main import run
 from cli.runs import profile_run
 from indexes.content import content_hash
 from indexes.exports import built_path
@@ -48,16 +47,6 @@ def tiny(own_cache: None) -> Iterator[tuple[str, str]]:
     yield names
     for name in names:
         built_path(name).unlink()
-
-
-@pytest.fixture
-def crystalperf(capsys: pytest.CaptureFixture[str]) -> Answer:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = run([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 # Answers ------------------------------------------------------------------------------------------------------------

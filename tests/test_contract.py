@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from cli.main import run
 from cli.runs import profile_run
 
 ROOT = Path(__file__).parent.parent
@@ -27,18 +26,6 @@ Answer = Callable[..., tuple[int, str, str]]
 def run_file(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's log alone: quick, and enough for what does not depend on samples."""
     return profile_run([str(demo / LOG)], str(tmp_path_factory.mktemp("contract") / "q9.duckdb")).path
-
-
-@pytest.fixture
-def crystalperf(capsys: pytest.CaptureFixture[str]) -> Answer:
-    """Run a command line: (exit code, stdout, stderr)."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = run([str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 def refused(answer: tuple[int, str, str], words: str) -> bool:
