@@ -181,8 +181,8 @@ def _refusal(run: Run, settings: Sequence[str], scope: str, error: NoAnswerError
     assert isinstance(unchanged, Prediction)
     stages = tuple(replace(each, predicted_ms=None) for each in unchanged.stages)
     return replace(
-        unchanged, setting=", ".join(settings), predicted_ms=None, interval_ms=None, stages=stages, assumptions=(),
-        refused=(str(error),),
+        unchanged, setting=", ".join(settings), predicted_ms=None, interval_ms=None, interval_shares={},
+        stages=stages, assumptions=(), refused=(str(error),),
     )  # fmt: skip
 
 

@@ -268,7 +268,8 @@ class Prediction:
     """What a changed world would make of a scope.
 
     `predicted_ms` is None where the question is refused; then `refused` has the reasons, and `bound_ms` what can be
-    proved all the same.  `replay_error_ratio` is (replayed − runtime) / runtime of the unchanged run.
+    proved all the same.  `interval_ms` holds 90 % of actual runtimes, and `interval_shares` says what makes it wide
+    (query.interval).  `replay_error_ratio` is (replayed − runtime) / runtime of the unchanged run.
     """
 
     scope: str
@@ -277,6 +278,7 @@ class Prediction:
     replayed_ms: float
     predicted_ms: float | None
     interval_ms: tuple[float, float] | None = None
+    interval_shares: Mapping[str, float] = field(default_factory=dict)
     bound_ms: tuple[float | None, float | None] | None = None
     stages: tuple[StagePrediction, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -295,6 +297,7 @@ class Prediction:
             "replay_error_ratio": round(self.replay_error_ratio, 6),
             "predicted_ms": _ms(self.predicted_ms),
             "interval_ms": None if self.interval_ms is None else [_ms(each) for each in self.interval_ms],
+            "interval_shares": {name: round(share, 4) for name, share in self.interval_shares.items()},
             "stages": [
                 {"id": each.id, "recorded_ms": _ms(each.recorded_ms), "predicted_ms": _ms(each.predicted_ms)}
                 for each in self.stages

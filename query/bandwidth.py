@@ -33,9 +33,6 @@ BUFFERING = {
     "net": Buffering(128 * 1024, 0.0067, 125e6),
 }
 
-KEY_OF_RESOURCE = {"cpu": "cpu_speed", "disk": "disk", "net": "network"}
-"""The key that changes the speed of a resource."""
-
 
 def scale_io(time_ms: Floats, ratio: float, data_bytes: Floats, buffering: Buffering) -> Floats:
     """Algorithm 2 for one device: `time_ms` of input and output under `ratio` times the bandwidth.

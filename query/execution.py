@@ -15,6 +15,7 @@ from indexes.errors import SettingError
 from query import dag
 from query.critical import fill
 from query.dag import Dag, Floats, Ints, Stage, Tasks
+from query.interval import Evidence
 from query.replay import Slots
 from query.samples import ON_CPU, TIMED_KINDS
 from query.sharing import CpuUse, Loads, cpu_use
@@ -91,6 +92,7 @@ class Execution:
     scheduler: str | None
     properties: Mapping[str, str]
     has_samples: bool
+    evidence: Evidence
 
     @property
     def runtime_ms(self) -> float:
@@ -120,6 +122,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         scheduler=run[0],
         properties=dict(run[1] or {}),
         has_samples=connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None,
+        evidence=_evidence(connection, stretch, tasks),
     )
 
 
@@ -323,17 +326,66 @@ def _cpu_use(
     return cpu_use(loads, tasks.executor, tasks.launch_ms, tasks.finish_ms, volumes.on_cpu_ms, cpu, len(executors))
 
 
+def _evidence(connection: duckdb.DuckDBPyConnection, scope: Scope, tasks: Tasks) -> Evidence:
+    """How far samples and labels of a scope determine its resource shares.
+
+    Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
+    thread state decides: the function is of one class or another, drawn once for all of its samples.  Of such time,
+    what Spark measured to be waiting for shuffle blocks rests on no label.
+    """
+    names = resources()
+    per_function = ", ".join(
+        f"sum(weight_ms * weight_ms * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
+        f"pow(sum(weight_ms) FILTER (NOT {_computes()}), 2) * coalesce(any_value({name}) * (1 - any_value({name})), 0)"
+        f" AS labels_{name}"
+        for name, share in zip(names, _shares(), strict=True)
+    )
+    sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
+    row = connection.execute(
+        f"""
+        WITH functions AS (
+            SELECT
+                sum(weight_ms) AS total_ms, sum(weight_ms) FILTER (NOT {_computes()}) AS labelled_ms,
+                {per_function}
+            FROM samples JOIN stacks USING (stack_id)
+            WHERE task_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            GROUP BY symbol
+        )
+        SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions
+        """,
+        [scope.start_ms, scope.end_ms],
+    ).fetchall()[0]
+    total_ms, labelled_ms, *variances = row
+    waited_ms = connection.execute(
+        "SELECT coalesce(sum(fetch_wait_ms), 0) FROM tasks WHERE finish_ms > ? AND launch_ms < ?",
+        [scope.start_ms, scope.end_ms],
+    ).fetchall()[0][0]
+    busy = float(tasks.duration_ms.sum()) or 1.0
+    labelled = labelled_ms / total_ms if total_ms else 0.0
+    open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
+    deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
+    return Evidence(deviations[0], deviations[1] * open_share, float(tasks.parts_ms[:, -1].sum()) / busy)
+
+
 def sampled_sums() -> str:
     """SQL: the sampled time on each resource and `other`, over rows of samples joined with stacks.
 
     A thread that runs code, or could, is on the CPU or waits for one, whatever device its function is made for; so is
     one in native code that only computes.  Of any other, the function says what it waits for.
     """
-    computes = f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
-    decided = [f"CASE WHEN {computes} THEN {float(name == 'cpu')} ELSE coalesce({name}, 0) END" for name in resources()]
-    undecided = f"CASE WHEN {computes} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
-    columns = zip((*resources(), "other"), (*decided, undecided), strict=True)
+    undecided = f"CASE WHEN {_computes()} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
+    columns = zip((*resources(), "other"), (*_shares(), undecided), strict=True)
     return ", ".join(f"sum(weight_ms * {share}) AS {name}" for name, share in columns)
+
+
+def _computes() -> str:
+    """SQL: whether the state of a sampled thread says that it is on the CPU or waits for one."""
+    return f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
+
+
+def _shares() -> list[str]:
+    """SQL: the share of a sample on each resource."""
+    return [f"CASE WHEN {_computes()} THEN {float(name == 'cpu')} ELSE coalesce({name}, 0) END" for name in resources()]
 
 
 def is_interval() -> str:

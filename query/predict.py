@@ -26,20 +26,19 @@ from query.bandwidth import io_scaled, moved_bytes
 from query.dag import Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
+from query.interval import interval
+from query.limits import beyond, unseen
 from query.memory import BoundedError, with_memory
 from query.parallelism import changed_slots, first_wave, sequential_limits, warm_up_factors
 from query.replay import NoExecutorLeftError, Replayed, Slots, replay
 from query.sharing import company, mean_level
-from query.world import KEYS, World
+from query.world import KEY_OF_RESOURCE, KEYS, World
 
 ROUNDS = 12
 """Most replays until sharing and schedule agree."""
 
 SETTLED = 0.002
 """Change of the makespan, relative, below which they do."""
-
-KEY_OF_RESOURCE = {"cpu": "cpu_speed", "disk": "disk", "net": "network"}
-"""The key that changes the speed of a resource."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,41 @@ def predict(
         replayed_ms=base.makespan_ms,
         predicted_ms=None,
     )
+    stages = _stages(execution, base, None)
+    try:
+        predicted, outcome = _predicted(execution, world, framework, unchanged, replans)
+        if reason := beyond(execution, world):
+            kept, _ = _predicted(execution, world, framework, unchanged, replans=False)
+            predicted = min(predicted, kept)  # cut anew, tasks may get too small to gain from so many slots
+            return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), stages=stages)
+        if device := unseen(execution, world):
+            whole, _ = _predicted(_all_on(execution, device), world, framework, unchanged, replans)
+            why = (
+                f"{device}: the run left no samples, and {execution.evidence.unseen:.0%} of task time is of unknown"
+                f" cause; the bounds take all of it or none for time on the {device}"
+            )
+            low, high = sorted((predicted, whole))
+            return replace(known, refused=(why,), bound_ms=(low, high), stages=stages)
+    except BoundedError as error:
+        least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
+        return replace(known, refused=(str(error),), bound_ms=(least, most), stages=stages)
+    except NoAnswerError as error:
+        return replace(known, refused=(str(error),), stages=stages)
+    likely, shares = interval(execution.runtime_ms, base.makespan_ms, predicted, world, execution.evidence)
+    return replace(
+        known,
+        predicted_ms=predicted,
+        interval_ms=likely,
+        interval_shares=shares,
+        stages=_stages(execution, base, outcome),
+        assumptions=outcome.assumptions,
+    )
+
+
+def _predicted(
+    execution: Execution, world: World, framework: Framework, unchanged: Unchanged, replans: bool
+) -> tuple[float, _Outcome]:
+    """The runtime that the model gives, ms, and the replay behind it."""
     try:
         outcome = _changed_replay(execution, world, framework, unchanged, replans)
     except NoExecutorLeftError:
@@ -90,25 +124,38 @@ def predict(
         outcome = _changed_replay(kept, world, framework, again, replans)
         stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
-    except BoundedError as error:
-        low, high = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
-        return replace(known, refused=(str(error),), bound_ms=(low, high), stages=_stages(execution, base, None))
-    except NoAnswerError as error:
-        return replace(known, refused=(str(error),), stages=_stages(execution, base, None))
-    correction = execution.runtime_ms / base.makespan_ms if base.makespan_ms > 0 else 1.0
-    predicted = outcome.replayed.makespan_ms * correction
+    base_ms = unchanged.replayed.makespan_ms
+    predicted = outcome.replayed.makespan_ms * (execution.runtime_ms / base_ms if base_ms > 0 else 1.0)
     if all(world.ratio(key) == 1 for key in ("cores", "executors")):
         # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
         # (Graham's anomaly); that is luck, not an answer.
-        ratios = [world.ratio(key) for key in KEYS]
-        predicted = min(predicted, execution.runtime_ms) if min(ratios) >= 1 else predicted
-        predicted = max(predicted, execution.runtime_ms) if max(ratios) <= 1 else predicted
-    return replace(
-        known,
-        predicted_ms=predicted,
-        stages=_stages(execution, base, outcome),
-        assumptions=outcome.assumptions,
-    )
+        better, worse = _direction(world)
+        predicted = min(predicted, execution.runtime_ms) if better else predicted
+        predicted = max(predicted, execution.runtime_ms) if worse else predicted
+    return predicted, outcome
+
+
+def _direction(world: World) -> tuple[bool, bool]:
+    """Whether no resource is less than recorded, and whether none is more."""
+    ratios = [world.ratio(key) for key in KEYS]
+    return min(ratios) >= 1, max(ratios) <= 1
+
+
+def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[float | None, float | None]:
+    """What holds beyond the model's range: more slots gain no more than the replay says, fewer gain nothing."""
+    better, worse = _direction(world)
+    if better:
+        return min(predicted_ms, execution.runtime_ms), execution.runtime_ms
+    return (execution.runtime_ms, None) if worse else (None, None)
+
+
+def _all_on(execution: Execution, device: str) -> Execution:
+    """The execution, all of its unexplained task time being time on a device."""
+    parts = execution.tasks.parts_ms.copy()
+    (column,) = (resources().index(name) for name, key in KEY_OF_RESOURCE.items() if key == device)
+    parts[:, column] += parts[:, -1]
+    parts[:, -1] = 0.0
+    return replace(execution, tasks=replace(execution.tasks, parts_ms=parts))
 
 
 @dataclass(frozen=True)

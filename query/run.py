@@ -134,6 +134,7 @@ def _refused(unchanged: Prediction, changes: dict[str, Value], error: NoAnswerEr
         setting=World(changes, Resources(), {}).describe(),
         predicted_ms=None,
         interval_ms=None,
+        interval_shares={},
         stages=tuple(replace(each, predicted_ms=None) for each in unchanged.stages),
         assumptions=(),
         refused=(str(error),),

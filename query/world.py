@@ -28,6 +28,9 @@ KEYS: Mapping[str, tuple[Unit, str]] = {
 }
 """The keys, their unit and their meaning."""
 
+KEY_OF_RESOURCE: Mapping[str, str] = {"cpu": "cpu_speed", "disk": "disk", "net": "network"}
+"""The key that changes the speed of a resource."""
+
 ALIASES: Mapping[str, str] = {
     "spark.executor.instances": "executors",
     "spark.executor.cores": "cores",

@@ -14,6 +14,7 @@ from query.execution import DriverTime, Execution, Scope, Volumes
 from query.frameworks.spark import SPARK
 from query.memory import with_memory
 from query.parallelism import sequential_limits
+from query.interval import Evidence
 from query.predict import predict
 from query.replay import Slots
 from query.sharing import CpuUse
@@ -51,7 +52,8 @@ def execution(
         recorded=Resources(executors=executors, cores=cores, memory=memory),
         scheduler="FIFO",
         properties={},
-        has_samples=False,
+        has_samples=True,
+        evidence=Evidence(np.zeros(3), np.zeros(3), 0.0),
     )
 
 

@@ -1,0 +1,75 @@
+"""How far a prediction may be off: a 90 % interval around it, and what makes it wide.
+
+Relative errors multiply, so each source of error is a variance of log(actual / predicted), and they add up:
+
+    replay       how far the unchanged replay is off the recorded runtime
+    repetition   two runs of one job differ, and the prediction compares two
+    samples      shares of time counted from few samples, and time in which nothing was seen
+    labels       each function's class is drawn from its own probabilities
+    model        the model's own error; it grows with the distance that it bridges
+
+The first, third and fourth are worked out from the run.  `REPETITION`, `MODEL` and `MODEL_SLOPE` were measured on even
+configurations of the lab's suites, and `WIDTH` is what makes the interval cover 90 % of them (`python -m lab
+calibrate` prints all four; odd configurations are never looked at for it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexes import resources
+from query.dag import Floats
+from query.world import KEY_OF_RESOURCE, World
+
+REPETITION = 0.03
+"""Standard deviation of log runtime between runs of one job."""
+
+MODEL = 0.05
+"""Standard deviation of the model's error where nothing changes much."""
+
+MODEL_SLOPE = 0.2
+"""What each unit of |log(predicted / recorded)| adds to it."""
+
+WIDTH = 1.645
+"""Standard deviations to either side; a normal distribution's 90 % would be 1.645."""
+
+SOURCES = ("replay", "repetition", "samples", "labels", "model")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well a run tells the shares of its task time.
+
+    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's task time,
+    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`.
+    """
+
+    sampling: Floats
+    labels: Floats
+    unseen: float
+
+
+def interval(
+    runtime_ms: float, replayed_ms: float, predicted_ms: float, world: World, evidence: Evidence
+) -> tuple[tuple[float, float], Mapping[str, float]]:
+    """The 90 % interval, ms, and the share of each source in its variance (`SOURCES`; they sum to 1)."""
+    # A share s of the recorded time under a ratio r makes s·(1/r − 1) of it more; so an error of s moves the log.
+    effect = np.array([abs(1 / world.ratio(KEY_OF_RESOURCE[name]) - 1) for name in resources()])
+    effect *= runtime_ms / predicted_ms
+    distance = abs(math.log(predicted_ms / runtime_ms))
+    variance = {
+        "replay": math.log(replayed_ms / runtime_ms) ** 2 if replayed_ms > 0 else 0.0,
+        "repetition": 2 * REPETITION**2,
+        # Time that nobody saw may be on any device or none: uniform between no share and all of it.
+        "samples": float(((evidence.sampling * effect) ** 2).sum()) + (evidence.unseen * effect.max()) ** 2 / 12,
+        "labels": float(((evidence.labels * effect) ** 2).sum()),
+        "model": MODEL**2 + (MODEL_SLOPE * distance) ** 2,
+    }
+    total = sum(variance.values())
+    half = WIDTH * math.sqrt(total)
+    shares = {name: variance[name] / total for name in SOURCES}
+    return (predicted_ms * math.exp(-half), predicted_ms * math.exp(half)), shares

@@ -1,0 +1,91 @@
+"""Intervals around predictions, and questions beyond the model's range."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.test_predict import execution, world
+
+from query.frameworks.spark import SPARK
+from query.interval import SOURCES, Evidence, interval
+from query.predict import predict
+
+SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
+
+
+def around(evidence: Evidence, *settings: str, predicted_ms: float = 900.0, replayed_ms: float = 1000.0) -> float:
+    """Half of the interval's width on the log scale."""
+    run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
+    (low, high), shares = interval(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence)
+    assert list(shares) == list(SOURCES)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert low * high == pytest.approx(predicted_ms**2)
+    return float(np.log(high / low) / 2)
+
+
+def test_each_source_of_error_widens_the_interval() -> None:
+    plain = around(SURE, "network=2x")
+    assert around(SURE, "network=2x", predicted_ms=500.0) > plain  # a longer way
+    assert around(SURE, "network=2x", replayed_ms=1100.0) > plain  # a worse replay
+    assert around(Evidence(np.array([0, 0, 0.2]), np.zeros(3), 0.0), "network=2x") > plain
+    assert around(Evidence(np.zeros(3), np.array([0, 0, 0.2]), 0.0), "network=2x") > plain
+    assert around(Evidence(np.zeros(3), np.zeros(3), 0.5), "network=2x") > plain
+
+
+def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
+    of_disk = Evidence(np.array([0, 0.2, 0]), np.array([0, 0.2, 0]), 0.5)
+    assert around(of_disk, "cores=2x") == pytest.approx(around(SURE, "cores=2x"))
+    assert around(of_disk, "disk=2x") > around(SURE, "disk=2x")
+
+
+def test_an_answer_carries_its_interval() -> None:
+    run = execution([(0, 100), (0, 100)], (1, 0, 0, 0))
+    answer = predict(run, world(run, "cores=2x"), SPARK)
+    assert answer.predicted_ms is not None
+    assert answer.interval_ms is not None
+    assert answer.interval_ms[0] < answer.predicted_ms < answer.interval_ms[1]
+    assert answer.as_json()["interval_shares"].keys() == set(SOURCES)
+
+
+def test_far_more_slots_get_a_bound() -> None:
+    run = execution([(0, 100), (0, 100), (100, 200), (100, 200)], (1, 0, 0, 0), cores=2)
+    answer = predict(run, world(run, "cores=20x"), SPARK, replans=False)
+    assert answer.predicted_ms is None
+    assert answer.interval_ms is None
+    assert answer.bound_ms == (100, 200)
+    assert "20 times the task slots" in answer.refused[0]
+    assert predict(run, world(run, "cores=16x"), SPARK).predicted_ms is not None
+
+
+def test_far_fewer_slots_get_a_bound() -> None:
+    run = execution([(0, 100)] * 20, (1, 0, 0, 0), cores=20)
+    answer = predict(run, world(run, "cores=1"), SPARK)
+    assert answer.bound_ms == (100, None)
+    assert "1/20 of the task slots" in answer.refused[0]
+
+
+def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
+    run = execution([(0, 100), (100, 200)], (1, 0, 0, 0))
+    local = replace(run, volumes=replace(run.volumes, local=np.array([10, 10])))
+    answer = predict(local, world(local, "executors=2x"), SPARK)
+    assert "all shuffled data were local" in answer.refused[0]
+    assert answer.bound_ms == (100, 200)
+    assert predict(run, world(run, "executors=2x"), SPARK).predicted_ms is not None  # nothing is shuffled
+    remote = replace(run, volumes=replace(run.volumes, remote=np.array([10, 10])))
+    assert predict(remote, world(remote, "executors=2x"), SPARK).predicted_ms is not None
+    assert "as many senders" in predict(remote, world(remote, "executors=9x"), SPARK).refused[0]
+
+
+def test_a_device_that_nothing_shows_gets_bounds() -> None:
+    """Without samples, time of unknown cause may be the disk's or not: 1000 ms, 400 of them unknown, disk twice as
+    fast."""
+    run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
+    blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4))
+    answer = predict(blind, world(blind, "disk=2x"), SPARK)
+    assert answer.predicted_ms is None
+    assert answer.bound_ms == pytest.approx((800, 1000), abs=5)
+    assert predict(blind, world(blind, "cores=2x"), SPARK).predicted_ms is not None
+    little = replace(blind, evidence=replace(run.evidence, unseen=0.1))
+    assert predict(little, world(little, "disk=2x"), SPARK).predicted_ms is not None
