@@ -6,6 +6,7 @@ The comments are written once, beside the columns they define, and carried into 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -34,9 +35,15 @@ class Table:
     comment: str
     columns: tuple[Column, ...]
 
-    def statements(self, prefix: str = "") -> list[str]:
-        """The CREATE TABLE and COMMENT ON statements; `prefix` is a database alias with its dot."""
-        body = ", ".join(f"{column.name} {column.type}" for column in self.columns)
+    def statements(self, prefix: str = "", zstd: Sequence[str] = ()) -> list[str]:
+        """The CREATE TABLE and COMMENT ON statements; `prefix` is a database alias with its dot.
+
+        `zstd` are columns whose compression DuckDB is not left to choose.
+        """
+        body = ", ".join(
+            f"{column.name} {column.type}{' USING COMPRESSION zstd' if column.name in zstd else ''}"
+            for column in self.columns
+        )
         comments = [f"COMMENT ON TABLE {prefix}{self.name} IS {_quoted(self.comment)}"]
         comments += [
             f"COMMENT ON COLUMN {prefix}{self.name}.{column.name} IS {_quoted(column.comment)}"
