@@ -23,8 +23,8 @@ def beyond(execution: Execution, world: World) -> str | None:
     slots = world.ratio("cores") * world.ratio("executors")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return (
-            f"{_times(slots)} the task slots: so far from what was recorded ({MOST_SLOTS_RATIO} times either way), nothing"
-            " tells how scheduling and the driver would do"
+            f"{_times(slots)} the task slots: so far from what was recorded ({MOST_SLOTS_RATIO} times either way),"
+            " nothing tells how scheduling and the driver would do"
         )
     executors, shuffles = world.ratio("executors"), execution.volumes.remote.any() or execution.volumes.local.any()
     if executors > 1 and shuffles and not execution.volumes.remote.any():

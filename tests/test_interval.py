@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.test_predict import execution, world
 
 from query.frameworks.spark import SPARK
 from query.interval import SOURCES, Evidence, interval
 from query.predict import predict
+from tests.test_predict import execution, world
 
 SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
 

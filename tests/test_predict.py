@@ -12,9 +12,9 @@ from query.bandwidth import Buffering, scale_io
 from query.dag import Stage, Tasks, build
 from query.execution import DriverTime, Execution, Scope, Volumes
 from query.frameworks.spark import SPARK
+from query.interval import Evidence
 from query.memory import with_memory
 from query.parallelism import sequential_limits
-from query.interval import Evidence
 from query.predict import predict
 from query.replay import Slots
 from query.sharing import CpuUse
