@@ -5,7 +5,6 @@ All of it is made on this machine, the same for everyone: nothing is fetched.
 
 from __future__ import annotations
 
-import gzip
 import random
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import duckdb
 
 from lab.host import LabError, cache_dir
+from lab.orders import PART_BYTES, write_orders
 
 GENERATE_TIMEOUT_S = 1800
 PARTS = 8
@@ -33,8 +33,8 @@ def data_folder(kind: str, scale_factor: float) -> Path:
 def make_data(kind: str, scale_factor: float, folder: Path | None = None) -> Path:
     """The folder of a data set, made where it is not there yet.
 
-    Scale factor 1 is about 350 MB of Parquet (``tpch``), 430 MB of CSV and pages (``bdb``), and 8 files of 64 MB of
-    text each, compressed (``gzip-text``).
+    Scale factor 1 is about 350 MB of Parquet (``tpch``), 430 MB of CSV and pages (``bdb``), and 16 files of 64 MB
+    of text each, compressed (``gzip-text``).
     """
     if not 0.001 <= scale_factor <= 1000:
         raise LabError(f"A scale factor of {scale_factor:g} makes no sense here; ask for 0.001 to 1000.")
@@ -125,20 +125,9 @@ def _vocabulary(chance: random.Random) -> list[str]:
 
 
 def _gzip_text(scale_factor: float, folder: Path) -> None:
-    """Log-like text in ``PARTS`` files, each compressed whole, so that a file is a task."""
-    chance = random.Random(42)
-    words = _vocabulary(chance)
-    phrases = [" ".join(chance.choices(words, k=10)) for _ in range(5000)]
+    """A dump of orders in ``orders.PARTS`` files, each compressed whole, so that a file is a task."""
     (folder / "text").mkdir()
-    for part in range(PARTS):
-        with gzip.open(folder / "text" / f"part-{part:05d}.gz", "wt", compresslevel=6) as archive:
-            size, wanted = 0, 64_000_000 * scale_factor
-            while size < wanted:
-                level = "ERROR" if chance.random() < 0.01 else "INFO"
-                stamp = f"2021-07-14T{chance.randrange(24):02d}:{chance.randrange(60):02d}"
-                line = f"{stamp} {level} {' '.join(chance.choices(phrases, k=3))}\n"
-                archive.write(line)
-                size += len(line)
+    write_orders(folder / "text", max(1000, round(PART_BYTES * scale_factor)))
 
 
 _MAKERS: dict[str, Callable[[float, Path], None]] = {"tpch": _tpch, "bdb": _bdb, "gzip-text": _gzip_text}

@@ -1,0 +1,110 @@
+"""A shop's orders as text, the way a database is dumped for Hadoop: one gzip file a part, one line an order.
+
+Customers live all over Europe and write in their own alphabets. That matters to what is measured: Java decodes pure
+ASCII on a short cut, and text with other letters byte by byte.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+PARTS = 16
+PART_BYTES = 64_000_000
+_BLOCK_ROWS = 10_000
+_SEED = 42
+
+_FIRST = (
+    "Anna Björn Chloé Дмитрий Ελένη François Grażyna Håkon İbrahim João Jürgen Катерина Łukasz Μαρία Núria Øyvind "
+    "Ольга Père Sören Zoë José Maria Peter Susan"
+)
+_LAST = (
+    "Ångström Bączek Çelik Dvořák Ерёмин Fernández Γεωργίου Håland Иванова Jiménez Kowalski Lindqvist Müller Nguyễn "
+    "O'Brien Παππάς Říha Şahin Schäfer Smith Тарасов Vögeli Wiśniewski Žižka"
+)
+_STREETS = (
+    "Hauptstraße",
+    "Avenida de la Constitución",
+    "улица Гагарина",
+    "Rue de l'Église",
+    "Λεωφόρος Αλεξάνδρας",
+    "ulica Świętokrzyska",
+    "Main Street",
+    "Kungsträdgårdsgatan",
+    "Şehit Muhtar Caddesi",
+    "Näsilinnankatu",
+)
+_TOWNS = "Zürich Besançon Санкт-Петербург Αθήνα Kraków Göteborg İstanbul Málaga London Liège Košice Jyväskylä"
+_ITEMS = (
+    "bicycle",
+    "кофеварка",
+    "chaise pliante",
+    "Gießkanne",
+    "ποδήλατο",
+    "czajnik elektryczny",
+    "saç kurutma makinesi",
+    "lámpara de pie",
+    "kuchyňská váha",
+    "książka kucharska",
+)
+_STATES = "SHIPPED PENDING RETURNED CANCELLED DELIVERED"
+_NOTES = (
+    "deliver to the neighbour if nobody is at home",
+    "пожалуйста, позвоните за час до доставки",
+    "bitte bei der Pförtnerloge abgeben",
+    "παρακαλώ αφήστε το δέμα στη ρεσεψιόν",
+    "merci de livrer après dix-huit heures",
+    "proszę zostawić paczkę u sąsiada",
+    "por favor, llamar antes de la entrega",
+    "",
+)
+
+
+def write_orders(folder: Path, part_bytes: int = PART_BYTES, parts: int = PARTS) -> None:
+    """Write part-m-00000.gz and so on, each of `part_bytes` of UTF-8 text, or a few more to end its last line.
+
+    Text and compressed bytes are the same whenever they are written (by the same zlib).
+    """
+    blocks = order_blocks()
+    for part in range(parts):
+        # Neither the hour nor the file's name goes into the header.
+        with (
+            (folder / f"part-m-{part:05d}.gz").open("wb") as stream,
+            gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as archive,
+        ):
+            missing = part_bytes
+            while missing > 0:
+                block = next(blocks)
+                if len(block) > missing:
+                    block = block[: block.index(b"\n", missing - 1) + 1]
+                archive.write(block)
+                missing -= len(block)
+
+
+def order_blocks() -> Iterator[bytes]:
+    """Orders without end, as UTF-8 lines, ``_BLOCK_ROWS`` at a time; always the same ones."""
+    chance = random.Random(_SEED)
+    first, last, towns, states = (words.split() for words in (_FIRST, _LAST, _TOWNS, _STATES))
+    customers = [
+        f"{chance.choice(first)} {chance.choice(last)},{chance.choice(_STREETS)} {chance.randrange(1, 200)},"
+        f"{chance.choice(towns)}"
+        for _ in range(20_000)
+    ]
+    times = [
+        f"2017-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d} "
+        f"{chance.randrange(24):02d}:{chance.randrange(60):02d}:{chance.randrange(60):02d}"
+        for _ in range(20_000)
+    ]
+    sales = [
+        f"{chance.choice(_ITEMS)},{chance.randrange(1, 9)},{chance.randrange(100, 100_000) / 100:.2f},"
+        f"{chance.choice(states)},{chance.choice(_NOTES)}"
+        for _ in range(20_000)
+    ]
+    order = 0
+    while True:
+        columns = (chance.choices(column, k=_BLOCK_ROWS) for column in (times, customers, sales))
+        rows = enumerate(zip(*columns, strict=True), order)
+        yield "".join(f"{number},{time},{customer},{sale}\n" for number, (time, customer, sale) in rows).encode()
+        order += _BLOCK_ROWS
