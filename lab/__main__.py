@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from indexes.errors import CrystalPerfError
-from lab.suites import SUITES, find_suite
-from lab.sweep import run_suite
+from lab.suites import ROLES, SUITES, find_suite
+from lab.sweep import read_rows, run_suite
 
 
 def _end_in_order(number: int, _frame: object) -> None:
@@ -33,15 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    scored.add_argument("--sampler", choices=("jfr", "async"), default="jfr", help="recorder of the base (default jfr)")
     scored.add_argument("--details", action="store_true", help="also every configuration")
+    scored.add_argument(
+        "--only", choices=ROLES, help="configurations to show (default both)"
+    )
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
         if given.command == "score":
-            return _score(given.suite or list(SUITES), given.out, given.sampler, has_details=given.details)
+            return _score(given.suite or list(SUITES), given.out, (given.only,) if given.only else ROLES, given.details)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -53,15 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _score(names: Sequence[str], out: Path, sampler: str, *, has_details: bool) -> int:
-    from lab.score import details, score, table
+def _score(names: Sequence[str], out: Path, roles: Sequence[str], has_details: bool) -> int:
+    from lab import report
+    from lab.score import measured
 
-    for name in names:
-        scored, noise = score(find_suite(name), out, out / name / "profiles", sampler)
-        if scored:
-            print(f"\n### {name}\n\n{table(scored, noise)}")
-            if has_details:
-                print(f"\n{details(scored)}")
+    known = [measured(find_suite(name), out, out / "profiles") for name in names]
+    known = [each for each in known if each.scored]
+    for each in known:
+        print("\n".join((f"\n### {each.suite.name}\n", *report.deviations([each], roles))))
+        if has_details:
+            print("\n".join(("", *report.every_configuration(each, roles))))
+    if known:
+        rows = [row for each in known for row in read_rows(out, each.suite)]
+        print("\n".join(("\n### all\n", *report.deviations(known, roles), "", *report.coverage(known, roles))))
+        print("\n".join(("", *report.overhead(rows))))
     return 0
 
 

@@ -18,6 +18,9 @@ from lab.host import LabError, parse_bit_rate, parse_byte_rate, parse_size
 
 Knobs = Mapping[str, Any]
 
+ROLES = ("even", "odd")
+"""Configurations that what is fitted may look at, and those that are for scoring only."""
+
 # Plans stay the same under other resources: joins are shuffled, whatever the size of their inputs.
 _SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 # The share of the heap (less 300 MB) that sorts may use, so that a heap which the JVM can live in can be too small.
@@ -85,7 +88,7 @@ class Configuration:
     @property
     def role(self) -> str:
         """``base``, ``even`` (may be fitted on) or ``odd`` (scored only)."""
-        return "base" if self.is_base else ("even", "odd")[self.number % 2]
+        return "base" if self.is_base else ROLES[self.number % 2]
 
 
 def axis(knob: str, *values: Any, base: int) -> Axis:

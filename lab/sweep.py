@@ -149,6 +149,17 @@ def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> l
     return sorted(rows, key=lambda row: (row["number"], row["repetition"]))
 
 
+def read_rows(out: Path, suite: Suite) -> list[dict[str, Any]]:
+    """The flat rows that ``out``/<suite>/rows.parquet keeps, in the order of the configurations; empty without it."""
+    file = out / suite.name / "rows.parquet"
+    if not file.exists():
+        return []
+    with duckdb.connect() as connection:
+        cursor = connection.execute("SELECT * FROM read_parquet(?) ORDER BY number, repetition", [str(file)])
+        names = [each[0] for each in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def write_rows(rows: Sequence[dict[str, Any]], file: Path) -> None:
     """Write flat rows as Parquet; a file that is there is replaced."""
     if not rows:

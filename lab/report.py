@@ -1,0 +1,134 @@
+"""What the lab measured, as Markdown tables for docs/accuracy.md."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy.stats import binomtest
+
+from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs, recorder
+from lab.suites import ROLES, Configuration
+
+
+def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
+    """|predicted − actual| / actual of every arm, over all the suites given."""
+    lines = [
+        "| who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused |",
+        "|---|---|---|---|---|---|",
+    ]
+    for title, arm in ARMS:
+        found = [pair for each in known for pair in pairs(each, arm)]
+        for role in roles:
+            lines += _deviation_row(title, role, [pair for pair in found if pair.configuration.role == role])
+    apart = [abs(each) for one in known for each in noise(one)]
+    if apart:
+        lines.append(
+            f"| noise: base runs against their median | {len(apart)} runs | {_spread(apart)} | {100 * max(apart):.0f} |"
+            " | |"
+        )
+    return lines
+
+
+def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
+    off = [each.deviation for each in found if each.deviation is not None]
+    if not found:
+        return []
+    configurations = len({_key(each.configuration) for each in found})
+    count = f"{role}: {configurations}" + (
+        f" × {len(found) / configurations:.3g}" if len(found) > configurations else ""
+    )
+    if not off:
+        return [f"| {title} | {count} | | | | {len(found)} |"]
+    return [
+        f"| {title} | {count} | {_spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
+        f" {100 * statistics.mean(off):+.1f} | {len(found) - len(off)} |"
+    ]
+
+
+def _key(one: Configuration) -> tuple[str, int, int]:
+    return one.workload, one.sweep, one.number
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{100 * statistics.mean(values):.1f} ± {100 * statistics.pstdev(values):.1f}"
+
+
+def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm = SHIPPED) -> list[str]:
+    """How often the 90 % intervals hold what happened, and how wide they are.
+
+    The binomial interval (Wilson, 95 %) counts configurations, since predictions of one configuration from several
+    base runs are no independent trials.
+    """
+    lines = [
+        "| intervals | configurations | predictions | inside % | binomial interval % | median half width % |",
+        "|---|---|---|---|---|---|",
+    ]
+    found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
+    for role in roles:
+        mine = [pair for pair in found if pair.configuration.role == role]
+        if not mine:
+            continue
+        inside = [_is_inside(pair) for pair in mine]
+        count = len({_key(pair.configuration) for pair in mine})
+        low, high = binomtest(round(statistics.mean(inside) * count), count).proportion_ci(0.95, "wilson")
+        widths = [math.sqrt(pair.interval_ms[1] / pair.interval_ms[0]) - 1 for pair in mine if pair.interval_ms]
+        lines.append(
+            f"| {role} | {count} | {len(mine)} | {100 * statistics.mean(inside):.0f} |"
+            f" {100 * low:.0f} to {100 * high:.0f} | ± {100 * statistics.median(widths):.0f} |"
+        )
+    return lines
+
+
+def _is_inside(pair: Pair) -> bool:
+    assert pair.interval_ms is not None
+    return pair.interval_ms[0] <= pair.actual_ms <= pair.interval_ms[1]
+
+
+def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[str]:
+    """Every configuration: measured, and predicted from each recorded base by what is shipped."""
+    lines = ["| number | workload | changed | actual s | predicted s | off % |", "|---|---|---|---|---|---|"]
+    found = pairs(known, SHIPPED)
+    for one in known.scored:
+        mine = [pair for pair in found if pair.configuration.number == one.number]
+        if one.role not in roles or not mine:
+            continue
+        changed = " ".join(f"{name}={value}" for name, value in one.changed.items())
+        predicted = ", ".join(_predicted(pair) for pair in mine)
+        off = ", ".join("" if pair.deviation is None else f"{100 * pair.deviation:+.0f}" for pair in mine)
+        actual = f"{mine[0].actual_ms / 1e3:.1f}"
+        lines.append(f"| {one.number} ({one.role}) | {one.workload} | {changed} | {actual} | {predicted} | {off} |")
+    return lines
+
+
+def _predicted(pair: Pair) -> str:
+    if pair.predicted_ms is None:
+        return "refused"
+    assert pair.interval_ms is not None
+    low, high = pair.interval_ms
+    return f"{pair.predicted_ms / 1e3:.1f} ({low / 1e3:.1f} to {high / 1e3:.1f})"
+
+
+def overhead(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """CPU time of the executors, and runtime, in each recorded base run over the unrecorded base run after it."""
+    bases = sorted(
+        (row for row in rows if row["role"] == "base"), key=lambda row: (row["suite"], row["sweep"], row["repetition"])
+    )
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for recorded, plain in itertools.pairwise(bases):
+        same = (recorded["suite"], recorded["sweep"]) == (plain["suite"], plain["sweep"])
+        if same and recorded["sampler"] != "none" and plain["sampler"] == "none":
+            ratios.setdefault(recorder(recorded), []).append(
+                (recorded["executors_cpu_ms"] / plain["executors_cpu_ms"], recorded["wall_ms"] / plain["wall_ms"])
+            )
+    lines = ["| recorder | pairs | CPU time of executors, median (range) | runtime, median |", "|---|---|---|---|"]
+    for who, found in sorted(ratios.items()):
+        cpu, wall = ([100 * (each[side] - 1) for each in found] for side in (0, 1))
+        lines.append(
+            f"| {who} | {len(found)} | {statistics.median(cpu):+.1f} % ({min(cpu):+.1f} to {max(cpu):+.1f}) |"
+            f" {statistics.median(wall):+.1f} % |"
+        )
+    return lines
