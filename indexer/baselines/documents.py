@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix, diags  # type: ignore[import-untyped]
+from scipy.sparse import coo_matrix, diags
 from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
 from torch.nn.utils.rnn import pack_padded_sequence
 
