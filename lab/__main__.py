@@ -7,10 +7,15 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError
+from lab.host import LabError
 from lab.suites import ROLES, SUITES, find_suite
 from lab.sweep import read_rows, run_suite
+
+if TYPE_CHECKING:
+    from lab.score import Measured
 
 
 def _end_in_order(number: int, _frame: object) -> None:
@@ -34,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     scored.add_argument("--details", action="store_true", help="also every configuration")
-    scored.add_argument(
-        "--only", choices=ROLES, help="configurations to show (default both)"
-    )
+    scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
+    fitted = commands.add_parser("calibrate", help="the constants of query.interval, from even configurations")
+    fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
+    fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
@@ -44,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "score":
             return _score(given.suite or list(SUITES), given.out, (given.only,) if given.only else ROLES, given.details)
+        if given.command == "calibrate":
+            return _calibrate(given.suite or list(SUITES), given.out)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -57,19 +65,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _score(names: Sequence[str], out: Path, roles: Sequence[str], has_details: bool) -> int:
     from lab import report
-    from lab.score import measured
 
-    known = [measured(find_suite(name), out, out / "profiles") for name in names]
-    known = [each for each in known if each.scored]
+    known = _measured(names, out)
     for each in known:
         print("\n".join((f"\n### {each.suite.name}\n", *report.deviations([each], roles))))
         if has_details:
             print("\n".join(("", *report.every_configuration(each, roles))))
-    if known:
-        rows = [row for each in known for row in read_rows(out, each.suite)]
-        print("\n".join(("\n### all\n", *report.deviations(known, roles), "", *report.coverage(known, roles))))
-        print("\n".join(("", *report.overhead(rows))))
+    rows = [row for each in known for row in read_rows(out, each.suite)]
+    print("\n".join(("\n### all\n", *report.deviations(known, roles), "", *report.coverage(known, roles))))
+    print("\n".join(("", *report.overhead(rows))))
     return 0
+
+
+def _calibrate(names: Sequence[str], out: Path) -> int:
+    from lab.calibrate import calibrate
+
+    calibration, count = calibrate(_measured(names, out))
+    print(f"from {count} predictions of even configurations: {calibration}")
+    return 0
+
+
+def _measured(names: Sequence[str], out: Path) -> list[Measured]:
+    """The suites of that name that have runs to score."""
+    from lab.score import measured
+
+    known = [measured(find_suite(name), out, out / "profiles") for name in names]
+    if not any(each.scored for each in known):
+        raise LabError(f"{out} has no runs of {', '.join(names)}; make some with python -m lab run SUITE --out {out}.")
+    return [each for each in known if each.scored]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from query.answers import Prediction
 from query.execution import Execution, load
 from query.frameworks import get
 from query.predict import predict
-from query.world import changed_world, combinations, parse_settings, recorded_resources
+from query.world import World, changed_world, combinations, parse_settings, recorded_resources
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,17 @@ def slots_alone(base: Base, configuration: Configuration) -> float | None:
 def _answer(
     run: Execution, base: Base, configuration: Configuration, *, replans: bool, states: bool = True
 ) -> Prediction:
-    stated = recorded_of(base.configuration)
-    known = recorded_resources(run.recorded, parse_settings(stated, lists=False))
-    (changes,) = combinations(parse_settings(settings_of(configuration), lists=False))
-    world = changed_world(changes, known)
+    world = world_of(base, configuration)
     if not states:
         world = replace(world, recorded=run.recorded)
     return predict(run, world, get("spark"), replans=replans)
+
+
+def world_of(base: Base, configuration: Configuration) -> World:
+    """The changed world that a configuration is for a user who knows the base's cable and disk."""
+    known = recorded_resources(execution(base).recorded, parse_settings(recorded_of(base.configuration), lists=False))
+    (changes,) = combinations(parse_settings(settings_of(configuration), lists=False))
+    return changed_world(changes, known)
 
 
 def execution(base: Base) -> Execution:

@@ -3,14 +3,13 @@
 Relative errors multiply, so each source of error is a variance of log(actual / predicted), and they add up:
 
     replay       how far the unchanged replay is off the recorded runtime
-    repetition   two runs of one job differ, and the prediction compares two
+    repetition   two runs of one job differ, and a prediction compares two
     samples      shares of time counted from few samples, and time in which nothing was seen
     labels       each function's class is drawn from its own probabilities
-    model        the model's own error; it grows with the distance that it bridges
+    model        the model's own error, which grows with the distance that it bridges
 
-The first, third and fourth are worked out from the run.  `REPETITION`, `MODEL` and `MODEL_SLOPE` were measured on even
-configurations of the lab's suites, and `WIDTH` is what makes the interval cover 90 % of them (`python -m lab
-calibrate` prints all four; odd configurations are never looked at for it).
+The first, third and fourth are worked out from the run.  `CALIBRATED` has the rest: measured on the even configurations
+of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.
 """
 
 from __future__ import annotations
@@ -24,18 +23,6 @@ import numpy as np
 from indexes import resources
 from query.dag import Floats
 from query.world import KEY_OF_RESOURCE, World
-
-REPETITION = 0.03
-"""Standard deviation of log runtime between runs of one job."""
-
-MODEL = 0.05
-"""Standard deviation of the model's error where nothing changes much."""
-
-MODEL_SLOPE = 0.2
-"""What each unit of |log(predicted / recorded)| adds to it."""
-
-WIDTH = 1.645
-"""Standard deviations to either side; a normal distribution's 90 % would be 1.645."""
 
 SOURCES = ("replay", "repetition", "samples", "labels", "model")
 
@@ -53,23 +40,58 @@ class Evidence:
     unseen: float
 
 
-def interval(
-    runtime_ms: float, replayed_ms: float, predicted_ms: float, world: World, evidence: Evidence
-) -> tuple[tuple[float, float], Mapping[str, float]]:
-    """The 90 % interval, ms, and the share of each source in its variance (`SOURCES`; they sum to 1)."""
+@dataclass(frozen=True)
+class Calibration:
+    """What one run cannot tell of itself; standard deviations of log runtimes.
+
+    `repetition` is between runs of one job, `model` is of the model's error where nothing changes much, and `slope`
+    is what each unit of |log(predicted / recorded)| adds to it.  `width` is the standard deviations to either side
+    that hold 90 %; a normal distribution's would be 1.645.
+    """
+
+    repetition: float
+    model: float
+    slope: float
+    width: float
+
+
+CALIBRATED = Calibration(repetition=0.03, model=0.05, slope=0.2, width=1.645)
+
+
+def variances(
+    runtime_ms: float,
+    replayed_ms: float,
+    predicted_ms: float,
+    world: World,
+    evidence: Evidence,
+    calibration: Calibration = CALIBRATED,
+) -> dict[str, float]:
+    """The variance of log(actual / predicted) that each of `SOURCES` brings."""
     # A share s of the recorded time under a ratio r makes s·(1/r − 1) of it more; so an error of s moves the log.
     effect = np.array([abs(1 / world.ratio(KEY_OF_RESOURCE[name]) - 1) for name in resources()])
     effect *= runtime_ms / predicted_ms
     distance = abs(math.log(predicted_ms / runtime_ms))
-    variance = {
+    return {
         "replay": math.log(replayed_ms / runtime_ms) ** 2 if replayed_ms > 0 else 0.0,
-        "repetition": 2 * REPETITION**2,
+        "repetition": 2 * calibration.repetition**2,
         # Time that nobody saw may be on any device or none: uniform between no share and all of it.
         "samples": float(((evidence.sampling * effect) ** 2).sum()) + (evidence.unseen * effect.max()) ** 2 / 12,
         "labels": float(((evidence.labels * effect) ** 2).sum()),
-        "model": MODEL**2 + (MODEL_SLOPE * distance) ** 2,
+        "model": calibration.model**2 + (calibration.slope * distance) ** 2,
     }
+
+
+def interval(
+    runtime_ms: float,
+    replayed_ms: float,
+    predicted_ms: float,
+    world: World,
+    evidence: Evidence,
+    calibration: Calibration = CALIBRATED,
+) -> tuple[tuple[float, float], Mapping[str, float]]:
+    """The 90 % interval, ms, and the share of each source in its variance (`SOURCES`; they sum to 1)."""
+    variance = variances(runtime_ms, replayed_ms, predicted_ms, world, evidence, calibration)
     total = sum(variance.values())
-    half = WIDTH * math.sqrt(total)
+    half = calibration.width * math.sqrt(total)
     shares = {name: variance[name] / total for name in SOURCES}
     return (predicted_ms * math.exp(-half), predicted_ms * math.exp(half)), shares
