@@ -89,9 +89,11 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
         busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
         idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
         score[:, column] = (busy - idle) / length
-    # The longest task first: it is the one that the fewest threads fit.
+    # In the order of launches, since where all threads are busy alike, only who had become free tells them apart.  Of
+    # those launched at once the longest first: it is the one that the fewest threads fit.
+    at_once = np.cumsum(np.diff(launch_ms, prepend=launch_ms[0]) > TOLERANCE_MS)
     taken: list[list[tuple[float, float]]] = [[] for _ in threads]
-    for task in np.argsort(-length, kind="stable").tolist():
+    for task in np.lexsort((-length, at_once)).tolist():
         for column in np.argsort(-score[task], kind="stable").tolist():
             if score[task, column] <= 0:
                 break

@@ -2,11 +2,11 @@
 
     duration = scheduler delay + deserialise + run + serialise + fetch the result
 
-Within `run`, CPU time and garbage collection are measured to be cpu, and waiting for shuffle blocks to be net.  The
-rest is off the CPU for reasons that the log does not name.  Recordings name them.  Intervals that they measured
-(parked, waiting for a lock, reading, writing) count with their length, samples share out what is left of `run`, and
-the times that Spark measured then act as lower bounds.  Without recordings the rest stays `other`, except that time
-blocked in writing shuffle files is disk.
+While the task has its thread (deserialise + run + serialise), CPU time and garbage collection are measured to be cpu,
+and waiting for shuffle blocks to be net.  The rest is off the CPU for reasons that the log does not name.  Recordings
+name them.  Intervals that they measured (parked, waiting for a lock, reading, writing) count with their length,
+samples share out what is left of the thread's time, and the times that Spark measured then act as lower bounds.
+Without recordings the rest stays `other`, except that time blocked in writing shuffle files is disk.
 
 A thread that could run but was given no CPU (a container's quota, a crowded host) waits for the CPU: with more CPU
 that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running Java code show it; and so does time
@@ -68,18 +68,18 @@ def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
     count = len(measured.duration_ms)
     parts = np.zeros((count, len(names) + 1))
     unmeasured = np.isnan(measured.run_ms)
-    run, on_cpu, fetch = explained(measured)
-    rest = run - on_cpu - fetch
+    held, on_cpu, fetch = explained(measured)
+    rest = held - on_cpu - fetch
 
     if recorded is None or not (recorded.intervals_ms.any() or recorded.samples_ms.any()):
         writing = np.minimum(np.nan_to_num(measured.shuffle_write_ms), rest)
         parts[:, cpu], parts[:, net], parts[:, disk] = on_cpu, fetch, writing
         parts[:, other] = rest - writing
     else:
-        wanted = _to_fill(recorded, stage, run)
+        wanted = _to_fill(recorded, stage, held)
         parts[:, cpu] = np.maximum(wanted[:, cpu], on_cpu)
-        parts[:, cpu] = np.minimum(parts[:, cpu], run - fetch)
-        remaining = run - parts[:, cpu]
+        parts[:, cpu] = np.minimum(parts[:, cpu], held - fetch)
+        remaining = held - parts[:, cpu]
         wanted[:, cpu] = 0.0
         wanted[:, net] = np.maximum(wanted[:, net] - fetch, 0.0)
         claims = wanted.sum(axis=1)
@@ -88,33 +88,35 @@ def split(measured: Measured, stage: Ints, recorded: Recorded | None) -> Floats:
         parts += wanted * ((remaining - fetch) / claims)[:, None]
         parts[:, net] += fetch
 
-    deserialize = np.nan_to_num(measured.deserialize_ms)
-    deserialize_cpu = np.minimum(np.nan_to_num(measured.deserialize_cpu_ms), deserialize)
-    parts[:, cpu] += deserialize_cpu + np.nan_to_num(measured.result_serialize_ms)
     parts[:, net] += np.nan_to_num(measured.getting_result_ms)
-    parts[:, other] += deserialize - deserialize_cpu + np.nan_to_num(measured.scheduler_delay_ms)
+    parts[:, other] += np.nan_to_num(measured.scheduler_delay_ms)
     parts[unmeasured] = 0.0
     return _to_length(parts, measured.duration_ms)
 
 
 def explained(measured: Measured) -> tuple[Floats, Floats, Floats]:
-    """Running time, and of it what the framework measured to be on the CPU and waiting for shuffle blocks, ms."""
-    run = np.nan_to_num(measured.run_ms)
+    """Time that the task had its thread, and of it what the framework measured to be on the CPU and waiting for shuffle
+    blocks, ms."""
+    run, deserialize, serialize = (
+        np.nan_to_num(each) for each in (measured.run_ms, measured.deserialize_ms, measured.result_serialize_ms)
+    )
     # CPU time is of the task's own thread; a collection stops that thread, so the two do not overlap.
-    on_cpu = np.minimum(np.nan_to_num(measured.run_cpu_ms) + np.nan_to_num(measured.gc_ms), run)
-    return run, on_cpu, np.minimum(np.nan_to_num(measured.fetch_wait_ms), run - on_cpu)
+    running = np.minimum(np.nan_to_num(measured.run_cpu_ms) + np.nan_to_num(measured.gc_ms), run)
+    fetch = np.minimum(np.nan_to_num(measured.fetch_wait_ms), run - running)
+    on_cpu = running + np.minimum(np.nan_to_num(measured.deserialize_cpu_ms), deserialize) + serialize
+    return run + deserialize + serialize, on_cpu, fetch
 
 
-def _to_fill(recorded: Recorded, stage: Ints, run_ms: Floats) -> Floats:
-    """Rows that sum to the run times: intervals as they are, samples stretched over what they leave."""
+def _to_fill(recorded: Recorded, stage: Ints, held_ms: Floats) -> Floats:
+    """Rows that sum to the threads' times: intervals as they are, samples stretched over what they leave."""
     exact = recorded.intervals_ms
     sums = exact.sum(axis=1)
-    exact = exact * np.divide(run_ms, sums, out=np.ones_like(sums), where=sums > run_ms)[:, None]
+    exact = exact * np.divide(held_ms, sums, out=np.ones_like(sums), where=sums > held_ms)[:, None]
     pooled = _pooled(recorded.samples_ms, stage)
     total = pooled.sum(axis=1, keepdims=True)
     share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
     share[total[:, 0] <= 0, -1] = 1.0
-    rest = np.maximum(run_ms - exact.sum(axis=1), 0.0)
+    rest = np.maximum(held_ms - exact.sum(axis=1), 0.0)
     held_back = _unseen(recorded, stage, rest) * rest
     filled: Floats = exact + share * (rest - held_back)[:, None]
     filled[:, resources().index("cpu")] += held_back

@@ -108,8 +108,12 @@ def _rows(
     weight = np.concatenate([each[1] for each in mixtures])
     launch = np.asarray(tasks["launch_ms"], dtype=np.float64)[mine]
     duration = np.asarray(tasks["finish_ms"], dtype=np.float64)[mine] - launch
-    run = np.ma.filled(np.ma.asarray(tasks["run_ms"], dtype=np.float64), np.nan)[mine]
-    task, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(run), np.minimum(run, duration), duration))
+    run, *around = (
+        np.ma.filled(np.ma.asarray(tasks[name], dtype=np.float64), np.nan)[mine]
+        for name in ("run_ms", "deserialize_ms", "result_serialize_ms")
+    )
+    held = run + np.nan_to_num(around).sum(axis=0)
+    task, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(held), np.minimum(held, duration), duration))
     count = len(task)
     return {
         "time_ms": launch[task],
@@ -160,7 +164,7 @@ def fill_the_rest(
     mixed = np.flatnonzero(np.isin(tasks["task_id"], rows["task_id"]))
     if not len(mixed):
         return recorded
-    run, on_cpu, fetch = (each[mixed] for each in explained(measured))
+    held, on_cpu, fetch = (each[mixed] for each in explained(measured))
     cpu, net = resources().index("cpu"), resources().index("net")
     known = np.zeros((len(mixed), recorded.samples_ms.shape[1]))
     known[:, cpu], known[:, net] = on_cpu, fetch
@@ -178,5 +182,5 @@ def fill_the_rest(
     left = np.divide(left, sums, out=np.zeros_like(left), where=sums > 0)
     left[sums[:, 0] <= 0, -1] = 1.0
     samples = recorded.samples_ms.copy()
-    samples[mixed] = known + left[process] * (run - on_cpu - fetch)[:, None]
+    samples[mixed] = known + left[process] * (held - on_cpu - fetch)[:, None]
     return replace(recorded, samples_ms=samples)
