@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError
 from lab.host import LabError
+from lab.keep import keep
 from lab.suites import ROLES, SUITES, find_suite
 from lab.sweep import read_rows, run_suite
 
@@ -39,17 +40,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     scored.add_argument("--details", action="store_true", help="also every configuration")
+    scored.add_argument("--pictures", type=Path, metavar="DIR", help="also draw one a suite, as SVG")
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser("calibrate", help="the constants of query.interval, from even configurations")
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    kept = commands.add_parser("keep", help="copy a suite's rows and one base run of each recorder")
+    kept.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
+    kept.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
+    kept.add_argument("--recorder", action="append", default=[], metavar="NAME", help="jfr20, jfr100, async20, none")
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
         if given.command == "score":
-            return _score(given.suite or list(SUITES), given.out, (given.only,) if given.only else ROLES, given.details)
+            return _score(given.suite or list(SUITES), given.out, (given.only,) if given.only else ROLES, given)
+        if given.command == "keep":
+            size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
+            print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
+            return 0
         if given.command == "calibrate":
             return _calibrate(given.suite or list(SUITES), given.out)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
@@ -63,13 +74,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _score(names: Sequence[str], out: Path, roles: Sequence[str], has_details: bool) -> int:
+def _score(names: Sequence[str], out: Path, roles: Sequence[str], given: argparse.Namespace) -> int:
     from lab import report
 
     known = _measured(names, out)
+    if given.pictures:
+        from lab.pictures import draw
+
+        for each in known:
+            draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
     for each in known:
         print("\n".join((f"\n### {each.suite.name}\n", *report.deviations([each], roles))))
-        if has_details:
+        if given.details:
             print("\n".join(("", *report.every_configuration(each, roles))))
     rows = [row for each in known for row in read_rows(out, each.suite)]
     print("\n".join(("\n### all\n", *report.deviations(known, roles), "", *report.coverage(known, roles))))
