@@ -9,6 +9,7 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.ticker import ScalarFormatter
 
 from lab.score import SHIPPED, Measured, Pair, pairs
