@@ -34,10 +34,10 @@ from cli.text import (
     printable,
     time_unit,
 )
-from query.answers import Debug, Finding, FunctionTime, Header, PathItem, Prediction, Sweep
 
 if TYPE_CHECKING:
     from cli.answering import Verdict, WhatIf
+    from query.answers import Debug, Finding, FunctionTime, Header, PathItem, Prediction, Sweep
 
 WIDTH = 80
 WIDEST = 120
@@ -206,33 +206,6 @@ def refusal_text(points: Sequence[Prediction]) -> str:
         sides += [f"at most {unit.text(high)}"] if high is not None else []
         sentence += f"; but it would take {' and '.join(sides)}"
     return sentence
-
-
-def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more: bool) -> str:
-    """The rows of a SQL answer as a table; numbers to the right, long cells cut."""
-    page = _Page(widest=250)
-    texts = [["" if each is None else printable(_cell(each)) for each in row] for row in rows]
-    widths = [max([len(name), *(len(row[number]) for row in texts)]) for number, name in enumerate(columns)]
-    while sum(widths) + 2 * len(widths) - 2 > page.width and max(widths, default=0) > NARROWEST:
-        widest = widths.index(max(widths))
-        widths[widest] -= 1
-    if sum(widths) + 2 * len(widths) - 2 <= page.width:
-        cut = [[cut_right(cell, width) for cell, width in zip(row, widths, strict=True)] for row in texts]
-        page.table(
-            [printable(each) for each in columns], cut, "".join(_side(rows, each) for each in range(len(columns)))
-        )
-    else:  # too many columns for the width: one line a value, a blank line between rows
-        left = max(len(printable(each)) for each in columns)
-        for number, row in enumerate(texts):
-            if number:
-                page.line()
-            for name, cell in zip(columns, row, strict=True):
-                page.line(f"{printable(name):{left}}  {cut_right(cell, max(page.width - left - 2, NARROWEST))}")
-    if not rows:
-        page.line("no rows")
-    if more:
-        page.line(f"{grouped(len(rows))} rows shown, there are more: --limit 0, --csv and --json show all")
-    return page.text()
 
 
 def listing_text(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
@@ -620,28 +593,16 @@ def _varied(point: Prediction) -> tuple[str, bool, float | None]:
     return key, value.ratio is not None, value.ratio if value.ratio is not None else value.absolute
 
 
-def _side(rows: Sequence[Sequence[object]], column: int) -> str:
-    """Numbers stand to the right."""
-    values = [row[column] for row in rows if row[column] is not None]
-    return (
-        ">" if values and all(isinstance(each, int | float) and not isinstance(each, bool) for each in values) else "<"
-    )
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 # The page -----------------------------------------------------------------------------------------------------------
 
 
 class _Page:
     """Text being written: lines, paragraphs that wrap, tables."""
 
-    def __init__(self, widest: int = WIDEST) -> None:
+    def __init__(self) -> None:
         terminal = sys.stdout.isatty()
         known = terminal or "COLUMNS" in os.environ
-        self.width = min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), widest) if known else WIDTH
+        self.width = min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), WIDEST) if known else WIDTH
         self._text = StringIO()
         # rich looks at NO_COLOR, FORCE_COLOR and TERM itself.
         self._console = Console(

@@ -24,6 +24,7 @@ from typing import Any
 import duckdb
 
 from cli.output import progress, write
+from cli.rows import rows_text
 from cli.text import printable
 from indexes import attach, tables
 from indexes.errors import NoAnswerError, SettingError
@@ -265,8 +266,6 @@ def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
 
 
 def _write_table(connection: duckdb.DuckDBPyConnection, columns: Sequence[str], limit: int) -> None:
-    from cli.render import rows_text
-
     rows = connection.fetchmany(limit + 1) if limit else connection.fetchall()
     shown = rows[:limit] if limit else rows
     plain = [[_table_value(each) for each in row] for row in shown]

@@ -16,10 +16,10 @@ from cli.render import (
     knee_of,
     prediction_text,
     refusal_text,
-    rows_text,
     sweep_text,
     verdict_text,
 )
+from cli.rows import rows_text
 from cli.setup_text import java_11_settings, settings, spark_text
 from cli.text import change, cut_left, percent, printable, time_unit
 from query.answers import (
@@ -215,6 +215,22 @@ def test_names_are_made_harmless() -> None:
 
 def test_square_brackets_in_names_are_no_markup() -> None:
     assert "[red]x[/red]" in rows_text(["[bold]"], [["[red]x[/red]"]], more=False)
+
+
+def test_rows_stand_in_columns() -> None:
+    rows = [["名前", 1.5], ["a", 20], [None, None]]
+    assert rows_text(["name", "n"], rows, more=False) == "name    n\n名前  1.5\na      20\n\n"
+    assert rows_text(["n"], [], more=False) == "n\nno rows\n"
+    assert rows_text(["n"], [[1]], more=True).startswith("n\n1\n1 rows shown, there are more")
+
+
+def test_long_cells_give_way_and_many_columns_go_one_below_the_other() -> None:
+    lines = rows_text(["long", "n"], [["x" * 100, 1], ["名" * 100, 2]], more=False).split("\n")
+    assert lines[1] == "x" * 76 + "…  1"
+    assert lines[2] == "名" * 38 + "…  2"
+    many = rows_text([f"c{each}" for each in range(30)], [range(30), range(30)], more=False).split("\n")
+    assert many[:2] == ["c0   0", "c1   1"]
+    assert many[30:32] == ["", "c0   0"]
 
 
 def test_one_unit_for_an_answer() -> None:

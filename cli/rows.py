@@ -1,0 +1,101 @@
+"""Rows of a SQL answer as a table.
+
+Without rich, which colours the other answers: importing it takes longer than most statements.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+
+from cli.text import cut_right, grouped, printable
+
+WIDTH = 80
+WIDEST = 250
+"""Columns of a page that is not, or is, a terminal's."""
+
+NARROWEST = 12
+"""A column that gives way to others keeps this width."""
+
+_GAP = "  "
+
+
+def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more: bool) -> str:
+    """The rows of a SQL answer as a table; numbers to the right, long cells cut."""
+    width = _page_width()
+    names = [printable(each) for each in columns]
+    texts = [["" if each is None else printable(_cell(each)) for each in row] for row in rows]
+    widths = [max([_cells(name), *(_cells(row[number]) for row in texts)]) for number, name in enumerate(names)]
+    while _total(widths) > width and max(widths, default=0) > NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    lines: list[str] = []
+    if _total(widths) <= width:
+        left = [_is_text(rows, number) for number in range(len(columns))]
+        lines = [_line(cells, widths, left) for cells in (names, *texts)]
+        lines[0] = _dim(lines[0])
+    else:  # too many columns for the width: one line a value, a blank line between rows
+        longest = max(map(_cells, names))
+        for number, row in enumerate(texts):
+            if number:
+                lines.append("")
+            for name, cell in zip(names, row, strict=True):
+                cut = _fitting(cell, max(width - longest - len(_GAP), NARROWEST))
+                lines.append(f"{_padded(name, longest, left=True)}{_GAP}{cut}".rstrip())
+    if not rows:
+        lines.append("no rows")
+    if more:
+        lines.append(f"{grouped(len(rows))} rows shown, there are more: --limit 0, --csv and --json show all")
+    return "\n".join(lines) + "\n"
+
+
+def _is_text(rows: Sequence[Sequence[object]], column: int) -> bool:
+    values = [row[column] for row in rows if row[column] is not None]
+    return not values or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:
+    fitting = [_fitting(*each) for each in zip(cells, widths, strict=True)]
+    return _GAP.join(_padded(*each) for each in zip(fitting, widths, left, strict=True)).rstrip()
+
+
+def _padded(text: str, width: int, left: bool) -> str:
+    space = " " * (width - _cells(text))
+    return text + space if left else space + text
+
+
+def _fitting(text: str, width: int) -> str:
+    """The beginning of a text that takes at most `width` columns of a terminal."""
+    cut = cut_right(text, width)
+    while _cells(cut) > width:
+        cut = cut_right(cut, len(cut) - 1)
+    return cut
+
+
+def _cells(text: str) -> int:
+    """Columns of a terminal that a text takes: two for Chinese, none for a combining accent."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF") for each in text)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _page_width() -> int:
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return WIDTH
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), WIDEST)
+
+
+def _dim(line: str) -> str:
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "dumb", "unknown")
+    return line if plain else f"\x1b[2m{line}\x1b[0m"
