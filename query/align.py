@@ -1,8 +1,8 @@
 """Which task a thread was working for (no sample says so: it names a thread and a time).
 
 A task holds one thread of its executor from launch to finish.  Every thread is either seen inside a task, or seen
-idle in its pool, or not seen; a task goes to the thread that was seen inside a task for most of its time, and no
-thread holds two at a time.
+idle in its pool, or not seen; a task goes to the thread that was seen inside a task for most of its time and idle at
+both of its ends, and no thread holds two at a time.
 Times of a recording are on the executor's clock and those of tasks on the driver's, so the shift between the two
 is estimated first: the one under which threads are busy when tasks run.
 """
@@ -83,23 +83,36 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
     if len(threads) == 0 or count == 0:
         return result
     length = np.maximum(finish_ms - launch_ms, 1.0)
-    score = np.empty((count, len(threads)))
+    score, bounds = np.empty((2, count, len(threads)))
     for column, thread in enumerate(threads):
         mine = seen.thread == thread
         busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
         idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
         score[:, column] = (busy - idle) / length
+        bounds[:, column] = _bounds(seen, mine & ~seen.in_task, launch_ms, finish_ms)
     # In the order of launches, since where all threads are busy alike, only who had become free tells them apart.  Of
     # those launched at once the longest first: it is the one that the fewest threads fit.
     at_once = np.cumsum(np.diff(launch_ms, prepend=launch_ms[0]) > TOLERANCE_MS)
     taken: list[list[tuple[float, float]]] = [[] for _ in threads]
     for task in np.lexsort((-length, at_once)).tolist():
-        for column in np.argsort(-score[task], kind="stable").tolist():
-            if score[task, column] <= 0:
-                break
-            if _fits(taken[column], float(launch_ms[task]), float(finish_ms[task])):
+        for column in np.argsort(-score[task] - bounds[task], kind="stable").tolist():
+            if score[task, column] > 0 and _fits(taken[column], float(launch_ms[task]), float(finish_ms[task])):
                 result[task] = threads[column]
                 break
+    return result
+
+
+def _bounds(seen: Seen, idle: NDArray[np.bool_], launch_ms: Floats, finish_ms: Floats) -> Floats:
+    """How well a thread's idle moments bound each task: 1 for each end that lies at one, -1 for each one within."""
+    start, end = np.sort(seen.start_ms[idle]), np.sort(seen.end_ms[idle])
+
+    def at(moment_ms: Floats) -> NDArray[np.bool_]:
+        begun = np.searchsorted(start, moment_ms + TOLERANCE_MS, side="right")
+        return np.asarray(begun > np.searchsorted(end, moment_ms - TOLERANCE_MS))
+
+    first = np.searchsorted(start, launch_ms + TOLERANCE_MS, side="right")
+    within = np.maximum(np.searchsorted(start, finish_ms - TOLERANCE_MS) - first, 0)
+    result: Floats = at(launch_ms).astype(np.float64) + at(finish_ms) - within
     return result
 
 
