@@ -31,7 +31,7 @@ import torch
 from indexer.classify import Head, LinearClassifier, Pooling, load, pool, softmax
 from indexer.embed import Embedding, Ids, Words, load_embedding
 from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
-from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, judge, train_heads
+from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, flip, judge, train_heads
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say, in_order
 from indexes.errors import CrystalPerfError, InputError
@@ -115,15 +115,6 @@ def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = F
     fold = dict(zip(groups, np.random.default_rng(seed).permutation(len(groups)) % count, strict=True))
     of_row = np.array([fold[group(row)] for row in rows])
     return [rows[of_row == each] for each in sorted(set(of_row))]
-
-
-def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
-    """Labels of which a share of those in `rows` is another resource, each wrong one as often as the other (Fig 9)."""
-    chance = np.random.default_rng(seed)
-    flipped = labels.copy()
-    chosen = rows[chance.random(len(rows)) < share]
-    flipped[chosen] = (flipped[chosen] + chance.integers(1, len(resources()), len(chosen))) % len(resources())
-    return flipped
 
 
 # 3. Arms ------------------------------------------------------------------------------------------------------------

@@ -174,6 +174,15 @@ def _fit_scale(scores: Floats, labels: Labels) -> tuple[float, tuple[float, ...]
 # 3. All of it ---------------------------------------------------------------------------------------------------------
 
 
+def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
+    """Labels of which a share of those in `rows` is another resource, each wrong one as often as the other (Fig 9)."""
+    chance = np.random.default_rng(seed)
+    flipped = labels.copy()
+    chosen = rows[chance.random(len(rows)) < share]
+    flipped[chosen] = (flipped[chosen] + chance.integers(1, len(resources()), len(chosen))) % len(resources())
+    return flipped
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m indexer.train", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
@@ -182,11 +191,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--embedding", help="a folder of an earlier training, or a sentence-transformers model")
     parser.add_argument("--teacher", default=TEACHER, help="the model whose words the embedding starts from")
     parser.add_argument("--seed", type=int, default=20210714)
+    parser.add_argument("--flipped", type=float, default=0.0, metavar="SHARE", help="of labels made wrong (Fig 9)")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
     try:
         origin = Origin(chosen.sources, chosen.embedding, chosen.teacher)
-        train(chosen.texts, chosen.out, origin, chosen.seed, print)
+        train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped)
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1
@@ -202,8 +212,8 @@ class Origin:
     teacher: str = TEACHER
 
 
-def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say) -> LinearClassifier:
-    """Train everything, write it to `out` and report."""
+def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flipped: float = 0.0) -> LinearClassifier:
+    """Train everything, write it to `out` and report; `flipped` is a share of training labels to make wrong."""
     started = time.monotonic()
     examples = read_examples(texts)
     counts = Counter((each.set, resources()[each.label]) for each in examples)
@@ -212,7 +222,7 @@ def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say) -> Linear
     words, table, encoder = embedding_of(origin, seed, say)
     data = prepare(examples, words, encoder, (CODE, DOC))
     rows = data.rows(TRAIN)
-    heads = train_heads(data, rows, data.labels)
+    heads = train_heads(data, rows, flip(data.labels, rows, flipped, seed))
     development = data.rows(*data.development)
     if not len(development):
         raise InputError(f"{texts}: no development set, which the calibration needs")
@@ -223,6 +233,7 @@ def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say) -> Linear
             "functions": {name: {r: counts[name, r] for r in resources()} for name in (TRAIN, *data.development)},
             "texts_sha256": hashlib.sha256(texts.read_bytes()).hexdigest(),
             "seed": seed,
+            **({"flipped": flipped} if flipped else {}),
             "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson())},
         }
     }

@@ -354,7 +354,7 @@ def test_folds_keep_files_together(texts: Path, model: Path) -> None:
 
 def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
     labels = np.zeros(10_000, np.int64)
-    flipped = evaluate.flip(labels, np.arange(10_000), 0.2, seed=0)
+    flipped = train.flip(labels, np.arange(10_000), 0.2, seed=0)
     assert (flipped != 0).mean() == pytest.approx(0.2, abs=0.02)
     assert (flipped == 1).sum() == pytest.approx((flipped == 2).sum(), rel=0.15)
 
