@@ -188,7 +188,7 @@ def _run_when_free(config: RunConfig, target: Path) -> dict[str, Any]:
         except MachineBusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(15)
+            time.sleep(1)
 
 
 def _clock(seconds: float) -> str:
