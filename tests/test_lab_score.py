@@ -1,0 +1,208 @@
+"""Scoring predictions against reruns, on the recorded demo with made reruns."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("scipy", reason="the lab's extra is not installed")
+
+from lab import report
+from lab.__main__ import main
+from lab.calibrate import calibrate
+from lab.host import LabError
+from lab.keep import keep
+from lab.predictors import ernest
+from lab.score import Measured, measured, noise, pairs
+from lab.suites import Configuration, Suite, Sweep, axis, configurations
+from lab.sweep import read_rows, write_rows
+
+RECORDING = Path(__file__).resolve().parent.parent / "lab" / "recordings" / "demo-q9"
+BASE_MS = 100_000.0
+MADE = Suite(
+    "made", "", (Sweep("q9", 1, {}, (axis("slots", 2, 4, base=0), axis("network", "50Mbps", "100Mbps", base=0))),)
+)
+
+
+def row(number: int, wall_ms: float, **given: Any) -> dict[str, Any]:
+    one = configurations(MADE)[number]
+    known = {
+        "suite": "made",
+        "number": number,
+        "sweep": 0,
+        "role": one.role,
+        "repetition": 0,
+        "changed": json.dumps(one.changed),
+        "sampler": "none",
+        "sample_ms": 20,
+        "wall_ms": wall_ms,
+        "executors_cpu_ms": 1000.0,
+        "start_ms": 0,
+        "end_ms": 0,
+        "run": f"made/{number}",
+        "event_log": "made/nothing",
+        "recordings": "[]",
+    }
+    return known | given
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    out = tmp_path_factory.mktemp("out")
+    log = next(each for each in RECORDING.iterdir() if each.name.startswith("eventlog"))
+    (out / "made").mkdir()
+    (out / "made" / "base").symlink_to(RECORDING)
+    run = json.loads((RECORDING / "run.json").read_text())
+    base = {
+        "event_log": f"made/base/{log.name}",
+        "recordings": json.dumps([f"made/base/{each.name}" for each in sorted(RECORDING.glob("*.jfr.gz"))]),
+        "start_ms": run["start_ms"],
+        "end_ms": run["end_ms"],
+        "sampler": "jfr",
+        "run": "made/base",
+        "executors_cpu_ms": 1100.0,
+    }
+    rows = [
+        row(0, run["wall_ms"], **base),
+        row(0, 0.95 * BASE_MS, repetition=1, run="made/b1"),
+        row(0, 1.05 * BASE_MS, repetition=2, run="made/b2"),
+        row(1, 80_000.0),
+        row(2, 90_000.0),
+        row(3, 60_000.0),
+    ]
+    write_rows(rows, out / "made" / "rows.parquet")
+    return measured(MADE, out, out / "profiles")
+
+
+def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
+    assert read_rows(tmp_path, MADE) == []
+    rows = [row(1, 80_000.0), row(2, 90_000.0)]
+    write_rows(rows, tmp_path / "made" / "rows.parquet")
+    assert read_rows(tmp_path, MADE) == rows
+
+
+def test_every_configuration_but_the_base_is_scored(known: Measured) -> None:
+    assert [one.number for one in known.scored] == [1, 2, 3]
+    assert known.actual_ms == {1: 80_000.0, 2: 90_000.0, 3: 60_000.0}
+    assert sorted(noise(known)) == pytest.approx([-0.05, 0.05])
+
+
+def test_what_is_shipped_answers_with_intervals(known: Measured) -> None:
+    found = pairs(known, ("jfr20", "shipped"))
+    assert [pair.configuration.number for pair in found] == [1, 2, 3]
+    for pair in found:
+        assert pair.predicted_ms is not None
+        assert pair.interval_ms is not None
+        assert pair.interval_ms[0] < pair.predicted_ms < pair.interval_ms[1]
+        assert pair.deviation == pytest.approx(pair.predicted_ms / pair.actual_ms - 1)
+    assert pairs(known, ("async20", "shipped")) == []
+
+
+def test_the_simple_predictors(known: Measured) -> None:
+    """Double network, double slots, both; the recorded base took what its row says."""
+    recorded = known.bases[0, "jfr20"][0].wall_ms
+    expected = {"no change": [recorded] * 3, "linear": [recorded / 2, recorded / 2, recorded / 4]}
+    for name, times in expected.items():
+        assert [pair.predicted_ms for pair in pairs(known, ("jfr20", name))] == pytest.approx(times)
+    network, slots, both = (pair.predicted_ms for pair in pairs(known, ("jfr20", "Amdahl")))
+    assert network == pytest.approx(recorded)
+    assert slots is not None
+    assert recorded / 2 < slots < recorded
+    assert both == slots
+    alone = [pair.predicted_ms for pair in pairs(known, ("jfr20", "slots alone"))]
+    assert alone[0] == recorded
+    assert alone[1] == alone[2] != recorded
+
+
+def test_the_papers_model_has_shares_of_samples_alone(known: Measured) -> None:
+    shipped = [pair.predicted_ms for pair in pairs(known, ("jfr20", "shipped"))]
+    plain = [pair.predicted_ms for pair in pairs(known, ("jfr20", "plain"))]
+    assert None not in plain
+    assert plain != pytest.approx(shipped)
+
+
+def test_ernest_finds_the_law_it_is_made_of() -> None:
+    """t = 10 s + 80 s/m: a sweep over slots on two workers is met exactly, between what it learned from and beyond."""
+    suite = Suite("law", "", (Sweep("q9", 1, {}, (axis("slots", 1, 2, 4, 8, base=0),)),))
+    every = configurations(suite)
+
+    def law(one: Configuration) -> float:
+        return 10_000.0 + 80_000.0 / (2 * one.knobs["slots"])
+
+    predictor = ernest((one, law(one)) for one in every[:3])
+    base: Any = None
+    for one in every:
+        assert predictor(base, one) == pytest.approx(law(one), rel=1e-6)
+    assert ernest([(every[0], 1.0)])(base, every[1]) is None
+
+
+def test_tables(known: Measured) -> None:
+    table = report.deviations([known])
+    shipped = next(line for line in table if line.startswith("| shipped") and "odd" in line)
+    off = [abs(pair.deviation or 0) for pair in pairs(known, ("jfr20", "shipped")) if pair.configuration.number % 2]
+    assert f"| odd: 2 | {100 * sum(off) / 2:.1f} ±" in shipped
+    assert any(line.startswith("| noise") and "| 2 runs | 5.0 ± 0.0 |" in line for line in table)
+    assert not any("odd" in line for line in report.deviations([known], ("even",)))
+    assert len(report.every_configuration(known)) == 2 + 3
+    even, odd = report.coverage([known])[2:]
+    assert even.startswith("| even | 1 | 1 |")
+    assert odd.startswith("| odd | 2 | 2 |")
+
+
+def test_overhead_is_of_a_recorded_run_over_the_one_after_it() -> None:
+    rows = [
+        row(0, 110.0, sampler="jfr", executors_cpu_ms=1200.0),
+        row(0, 100.0, repetition=1),
+        row(0, 90.0, repetition=2, sampler="async", executors_cpu_ms=900.0),
+        row(0, 100.0, repetition=3),
+        row(1, 5.0, repetition=4),
+    ]
+    assert report.overhead(rows)[2:] == [
+        "| async20 | 1 | -10.0 % (-10.0 to -10.0) | -10.0 % |",
+        "| jfr20 | 1 | +20.0 % (+20.0 to +20.0) | +10.0 % |",
+    ]
+
+
+def test_calibration_looks_at_even_configurations_alone(known: Measured) -> None:
+    calibration, count = calibrate([known])
+    assert count == 1
+    assert calibration.repetition == pytest.approx(0.05, rel=0.01)
+    (pair,) = (pair for pair in pairs(known, ("jfr20", "shipped")) if pair.configuration.number == 2)
+    assert pair.predicted_ms is not None
+    assert calibration.width > 0
+    assert math.isfinite(calibration.width)
+    odd_changed = Measured(known.suite, known.bases, {**known.actual_ms, 1: 1.0, 3: 1.0}, known.base_ms)
+    assert calibrate([odd_changed])[0] == calibration
+
+
+def test_a_kept_sweep_gives_the_same_predictions(known: Measured, tmp_path: Path) -> None:
+    out = known.bases[0, "jfr20"][0].run.parent.parent
+    size = keep(MADE, out, tmp_path / "kept", ["jfr20"])
+    assert 0 < size < 2_000_000
+    again = measured(MADE, tmp_path / "kept", tmp_path / "profiles")
+    for before, after in zip(pairs(known, ("jfr20", "shipped")), pairs(again, ("jfr20", "shipped")), strict=True):
+        assert after.predicted_ms == pytest.approx(before.predicted_ms)
+        assert after.actual_ms == before.actual_ms
+    with pytest.raises(LabError, match="has no runs of made"):
+        keep(MADE, tmp_path, tmp_path / "other", [])
+
+
+def test_pictures(known: Measured, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the lab's extra is not installed")
+    from lab.pictures import draw
+
+    draw(known, tmp_path / "one.svg")
+    draw(known, tmp_path / "two.svg")
+    text = (tmp_path / "one.svg").read_text()
+    assert "made: 3 configurations" in text
+    assert (tmp_path / "two.svg").read_text() == text
+
+
+def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("score", "calibrate"):
+        assert main([command, "q9", "--out", str(tmp_path)]) == 1
+        assert f"{tmp_path} has no runs of q9" in capsys.readouterr().err
