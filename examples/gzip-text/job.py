@@ -1,6 +1,7 @@
-"""Count the lines of gzip-compressed text with Spark's text reader: ``spark-submit job.py DATA``.
+"""Count the lines of gzip-compressed text: ``spark-submit job.py DATA``.
 
-A gzip file cannot be split, so each file is one task, and a task does little but decompress and decode.
+A gzip file cannot be split, so each file is one task, and a task does little but decompress and decode: Hadoop's input
+format makes a ``Text`` of each line, and Spark a string of it.
 """
 
 from __future__ import annotations

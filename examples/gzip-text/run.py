@@ -1,27 +1,38 @@
 """Record the job on one core and on two: ``python examples/gzip-text/run.py OUT`` (needs Java 17 and pyspark, no root).
 
-Leaves OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints how long each job took.
+Leaves OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints how long each job took. With
+``--repetitions``, the two take turns: OUT/1-core-2, OUT/2-cores-2 and so on.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parent.parent
-sys.path.insert(0, str(REPOSITORY))
+sys.path.insert(0, str(HERE.parent.parent))
 
-from lab.cluster import find_spark  # noqa: E402
+from indexes.errors import CrystalPerfError  # noqa: E402
+from lab.cluster import find_java, find_spark  # noqa: E402
 from lab.datasets import make_data  # noqa: E402
+from lab.host import LabError  # noqa: E402
 from lab.samplers import jfr_flag  # noqa: E402
 
+TIMEOUT_S = 600
+CORES = {"1-core": 1, "2-cores": 2}
 
-def record(cores: int, data: Path, out: Path) -> float:
-    """Run the job on some cores of this machine and return the seconds of its only Spark job."""
+
+def record(cores: int, text: Path, out: Path) -> float:
+    """Run the job on some cores of this machine and return the seconds of its only Spark job.
+
+    Raises LabError where Spark fails; what it printed is in OUT/spark.log.
+    """
     (out / "eventlog").mkdir(parents=True)
     settings = {
         "spark.eventLog.enabled": "true",
@@ -34,28 +45,56 @@ def record(cores: int, data: Path, out: Path) -> float:
     command = [str(find_spark() / "bin" / "spark-submit"), "--master", f"local[{cores}]"]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command += [str(HERE / "job.py"), str(data / "text")]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
-    times = {}
-    for log in (out / "eventlog").glob("local-*"):
-        for line in log.read_text().split("\n"):
-            if '"Event":"SparkListenerJob' in line:
-                event = json.loads(line)
-                times[event["Event"]] = event.get("Submission Time") or event.get("Completion Time")
-    return (times["SparkListenerJobEnd"] - times["SparkListenerJobStart"]) / 1000
+    command += [str(HERE / "job.py"), str(text)]
+    java_home = find_java().resolve().parent.parent
+    own = {"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (out / "spark.log").open("wb") as log:
+        try:
+            subprocess.run(
+                command, env=os.environ | own, check=True, stdout=log, stderr=subprocess.STDOUT, timeout=TIMEOUT_S
+            )
+        except subprocess.CalledProcessError as error:
+            raise LabError(f"Spark ended with exit status {error.returncode}; see {out / 'spark.log'}.") from None
+        except subprocess.TimeoutExpired:
+            raise LabError(f"Spark did not end within {TIMEOUT_S} s; see {out / 'spark.log'}.") from None
+    return job_seconds(next((out / "eventlog").glob("local-*")))
 
 
-def main(out: Path) -> None:
-    """Make the text (once, in the lab's cache), and run the job twice."""
-    if out.exists():
-        sys.exit(f"error: {out} is there already; name another folder.")
-    data = make_data("gzip-text", 1)
-    for cores, name in ((1, "1-core"), (2, "2-cores")):
-        print(f"{name}: {record(cores, data, out / name):.2f} s", flush=True)
+def job_seconds(log: Path) -> float:
+    """How long the only Spark job of a plain event log took."""
+    at_ms = {}
+    for line in log.read_text(encoding="utf-8").split("\n"):
+        if '"Event":"SparkListenerJob' in line:
+            event = json.loads(line)
+            at_ms[event["Event"]] = event.get("Submission Time") or event.get("Completion Time")
+    return float(at_ms["SparkListenerJobEnd"] - at_ms["SparkListenerJobStart"]) / 1000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the text (once, in the lab's cache), and run the job on one core and on two; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("out", type=Path, metavar="OUT", help="where the recordings are kept; not there yet")
+    parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="runs of each (default 1)")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="size of the text (default 1: 1 GB)")
+    given = parser.parse_args(arguments)
+    out = given.out.resolve()
+    seconds: dict[str, list[float]] = {name: [] for name in CORES}
+    try:
+        if out.exists():
+            raise LabError(f"{given.out} is there already; name another folder.")
+        text = make_data("gzip-text", given.scale) / "text"
+        for repetition in range(1, given.repetitions + 1):
+            for name, cores in CORES.items():
+                folder = name if repetition == 1 else f"{name}-{repetition}"
+                seconds[name].append(record(cores, text, out / folder))
+                print(f"{folder}: {seconds[name][-1]:.2f} s", flush=True)
+    except CrystalPerfError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if given.repetitions > 1:
+        print("medians: " + ", ".join(f"{name} {statistics.median(all_s):.2f} s" for name, all_s in seconds.items()))
+    return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("error: name a folder for the recordings: run.py OUT")
-    main(Path(sys.argv[1]).resolve())
+    sys.exit(main())
