@@ -188,7 +188,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     if knee is not None and knee + 1 < len(sweep.points):
         page.line()
         page.paragraph(f"Beyond {sweep.points[knee].setting}, doubling brings less than {100 * KNEE:.0f} %.")
-    for reason, settings in _by_reason((each.setting, each.refused) for each in sweep.points).items():
+    for reason, settings in _by_reason((_bounded(each, unit), each.refused) for each in sweep.points).items():
         page.paragraph(f"Not answered ({', '.join(settings)}): {reason}", hanging="  ")
     _list(page, "Assumed", list(dict.fromkeys(text for each in sweep.points for text in each.assumptions)))
     return page.text()
@@ -198,14 +198,21 @@ def refusal_text(points: Sequence[Prediction]) -> str:
     """One sentence on why there is no answer, with what can be said all the same."""
     reasons = list(_by_reason((each.setting, each.refused) for each in points))
     sentence = "no answer: " + "; ".join(reasons or ["the run does not tell"])
-    bound = points[0].bound_ms
-    if bound is not None and any(side is not None for side in bound):
-        unit = time_unit(points[0].runtime_ms)
-        low, high = bound
-        sides = [f"at least {unit.text(low)}"] if low is not None else []
-        sides += [f"at most {unit.text(high)}"] if high is not None else []
-        sentence += f"; but it would take {' and '.join(sides)}"
-    return sentence
+    bound = _bound(points[0].bound_ms, time_unit(points[0].runtime_ms))
+    return f"{sentence}; but it would take {bound}" if bound else sentence
+
+
+def _bounded(prediction: Prediction, unit: TimeUnit) -> str:
+    """A setting, with what can be said of its runtime where it is not answered."""
+    bound = _bound(prediction.bound_ms, unit) if prediction.refused else ""
+    return f"{prediction.setting}: {bound}" if bound else prediction.setting
+
+
+def _bound(bound_ms: tuple[float | None, float | None] | None, unit: TimeUnit) -> str:
+    low, high = bound_ms or (None, None)
+    sides = [f"at least {unit.text(low)}"] if low is not None else []
+    sides += [f"at most {unit.text(high)}"] if high is not None else []
+    return " and ".join(sides)
 
 
 def listing_text(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
@@ -376,7 +383,11 @@ def _what_if_table(page: _Page, what_ifs: Sequence[WhatIf], runtime_ms: float, u
             rows.append([each.question, each.setting, *cells])
         heads = ["What if", "--set", f"runtime [{unit.name}]", "change", *likely]
         page.table(heads, rows, "<<>>" + ">" * len(likely))
-    for reason, settings in _by_reason((each.setting, each.refused) for each in what_ifs).items():
+    asked = (
+        (each.setting if each.prediction is None else _bounded(each.prediction, unit), each.refused)
+        for each in what_ifs
+    )
+    for reason, settings in _by_reason(asked).items():
         page.paragraph(f"Not answered ({', '.join(settings)}): {reason}", hanging="  ")
 
 

@@ -91,7 +91,7 @@ def predict(
             whole, _ = _predicted(_all_on(execution, device), world, framework, unchanged, replans)
             why = (
                 f"{device}: the run left no samples, and {execution.evidence.unseen:.0%} of task time is of unknown"
-                f" cause; the bounds take all of it or none for time on the {device}"
+                f" cause: the {device}, or not"
             )
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), stages=stages)
