@@ -106,7 +106,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
     stages, tasks, volumes = _stages_and_tasks(connection, stretch, executors, hosts)
     run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
     assert run is not None
-    use = _cpu_use(connection, executors, tasks, volumes)
+    use = _cpu_use(connection, stretch, executors, tasks, volumes)
     per_slot = use.cores / np.maximum(np.bincount(slots.executor, minlength=len(use.cores)), 1)
     slots = replace(slots, cpu_cores=per_slot[slots.executor])
     return Execution(
@@ -313,10 +313,20 @@ def _stages_and_tasks(
 
 
 def _cpu_use(
-    connection: duckdb.DuckDBPyConnection, executors: dict[str, int], tasks: Tasks, volumes: Volumes
+    connection: duckdb.DuckDBPyConnection, scope: Scope, executors: dict[str, int], tasks: Tasks, volumes: Volumes
 ) -> CpuUse:
-    """What the executors' processes used, by the loads that recordings measured."""
-    columns = connection.execute("SELECT executor_id, time_ms, cpu_cores FROM loads ORDER BY time_ms").fetchnumpy()
+    """What the executors' processes used, by the loads that recordings measured in the scope.
+
+    Outside of it they may have had more or less: a container's quota changes, neighbours come and go.
+    """
+    columns = connection.execute(
+        """
+        SELECT executor_id, time_ms, cpu_cores FROM loads
+        QUALIFY time_ms <= ? AND coalesce(lag(time_ms) OVER (PARTITION BY executor_id ORDER BY time_ms), 0) >= ?
+        ORDER BY time_ms
+        """,
+        [scope.end_ms, scope.start_ms],
+    ).fetchnumpy()
     loads = Loads(
         np.array([executors.get(name, -1) for name in columns["executor_id"].tolist()], dtype=np.int64),
         np.asarray(columns["time_ms"], dtype=np.float64),
