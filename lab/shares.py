@@ -31,6 +31,8 @@ _KIND_OF_CLASS = {
     truth.OTHER: "other",
 }
 _LONGEST_TICK_MS = 1000.0
+# The driver learns of a task's end when its thread may have begun the next one.
+_AT_ONCE_MS = 50.0
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,24 @@ def running_sums(time_ns: Floats, on_cpu_ns: Floats, run_queue_ns: Floats, state
 
 
 def assign_threads(tasks: list[Task], series: dict[int, _Series]) -> dict[int, int]:
-    """Thread of each task of one executor: longest first, to the free thread whose CPU time fits Spark's best."""
+    """Thread of each task of one executor: in the order of launches, to the free one whose CPU time fits Spark's best.
+
+    Of tasks launched at once, the longest chooses first.  Where all slots are taken a single thread is free, and a task
+    that chose before its turn would leave others without theirs.
+    """
     taken: dict[int, list[Task]] = {thread: [] for thread in series}
     found = {}
-    for task in sorted(tasks, key=lambda task: task.launch_ms - task.finish_ms):
+    by_launch = sorted(tasks, key=lambda task: task.launch_ms)
+    launches = np.array([task.launch_ms for task in by_launch])
+    at_once = np.cumsum(np.diff(launches, prepend=launches[:1]) > _AT_ONCE_MS)
+    for place in np.lexsort((launches - [task.finish_ms for task in by_launch], at_once)):
+        task = by_launch[place]
         best, best_cost = None, np.inf
         for thread, one in series.items():
-            if any(task.launch_ms < old.finish_ms - 5 and old.launch_ms < task.finish_ms - 5 for old in taken[thread]):
+            if any(
+                task.launch_ms < old.finish_ms - _AT_ONCE_MS and old.launch_ms < task.finish_ms - _AT_ONCE_MS
+                for old in taken[thread]
+            ):
                 continue
             cost = abs(one.between(task.launch_ms, task.finish_ms)[0] - task.cpu_ms)
             if cost < best_cost:

@@ -4,10 +4,8 @@ Counts are not time.  HotSpot's own sampler takes at most five threads running J
 in rotation over all threads, and never one that is blocked; what it misses, the recording's duration events know
 exactly.  A wall-clock profiler's samples need neither correction.
 
-Nor is all of an interval waiting: a thread whose wait is over needs a CPU to say so.  Where the process is short of
-them (a container's quota stops all of its threads for tens of ms at a time), a write into the page cache takes 20 ms
-by the clock.  The sampler itself sleeps and wakes in the same process, so how late its ticks come is how late any
-thread wakes.
+Nor is all of a wait spent waiting for what it is named after: where the process is short of CPUs, the end of it is
+spent waiting for one (query.lateness).
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from query import jfr
 from query.dag import Floats, Ints
 from query.jfr.merge import parse_period_ns
+from query.lateness import Ticks, ticks, waking
 
 DEFAULT_PERIOD_MS = 20.0
 """HotSpot's sampling period in its `profile` settings; used where a recording does not state its own."""
@@ -64,12 +63,6 @@ RUNNING = "running"
 ON_CPU = ("execution", "cpu", RUNNING, WAKING)
 """Kinds whose thread ran code or waited for nothing but a CPU; a native or blocked one may wait for a device."""
 
-LATE_MS = 1.0
-"""Ticks that come later than this say that the process is short of CPUs; timers alone are off by less."""
-
-TURN_MS = 10.0
-"""Once a process may run again, its threads get their turns within a few slices of the scheduler (3 ms on Linux)."""
-
 _JDK = re.compile(r"(java|javax|jdk|sun|com\.sun)\.")
 _WAITS = re.compile(
     r"(?i).*(wait|park|sleep|poll|select|accept|connect|lookup|receive|recv|send|force|sync|lock|transfer|load0)\w*$"
@@ -98,9 +91,10 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     """All samples and intervals of a recording that say what a thread did, none of the time counted twice."""
     samples, intervals = recording.samples, recording.intervals
     names = np.array(jfr.SAMPLE_KINDS)
-    weight = _weights(recording)
-    running = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
-    running &= _answer_at_once(recording)[np.maximum(samples.stack, 0)]
+    by = ticks(recording, _period_ms(recording, "WALL") if _is_wall(recording) else _period_ms(recording, "NATIVE"))
+    weight = _weights(recording, by)
+    native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
+    running = native & _answer_at_once(recording)[np.maximum(samples.stack, 0)]
     keep = weight > 0
     wall = samples.kind == jfr.SAMPLE_KINDS.index("WALL")
     if wall.any():
@@ -119,38 +113,71 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     running |= wall & runnable[samples.state]
     sample_kind = np.where(running, kinds.index(RUNNING), samples.kind.astype(np.int64))
     interval_kind = np.array([to_kind[int(code)] for code in intervals.kind[timed]], dtype=np.int64)
-    length_ms = (intervals.end_ns[timed] - intervals.start_ns[timed]) / 1e6
-    waking_ms = _waking(intervals.end_ns[timed] / 1e6, length_ms, *_ticks(recording))
-    late = waking_ms > 0
-    start_ns = np.concatenate(
-        [samples.time_ns[keep], intervals.start_ns[timed], intervals.end_ns[timed][late] - waking_ms[late] * 1e6]
-    )
-    order = np.argsort(start_ns, kind="stable")
-
-    def joined(one: NDArray[np.generic], two: NDArray[np.generic], three: NDArray[np.generic]) -> Ints:
-        return np.concatenate([one, two, three])[order].astype(np.int64)
-
+    start_ms, end_ms = intervals.start_ns[timed] / 1e6, intervals.end_ns[timed] / 1e6
+    waking_ms = waking(end_ms, end_ms - start_ms, by)
+    woken = waking_ms > 0
     thread, stack = intervals.thread[timed], intervals.stack[timed]
+    sample_ms = samples.time_ns / 1e6
+    blocked = keep & (native | wall) & ~running
+    ready_ms = np.zeros(len(weight))
+    ready_ms[blocked] = _ready(sample_ms[blocked], weight[blocked], samples.ticks[blocked], by, wall=bool(wall.any()))
+    weight -= ready_ms
+    unsure = ready_ms > 0
+    blocks = (
+        (sample_ms[keep], samples.thread[keep], samples.stack[keep], sample_kind[keep], weight[keep], 0),
+        (start_ms, thread, stack, interval_kind, end_ms - start_ms - waking_ms, intervals.bytes[timed]),
+        ((end_ms - waking_ms)[woken], thread[woken], stack[woken], kinds.index(WAKING), waking_ms[woken], 0),
+        (sample_ms[unsure], samples.thread[unsure], samples.stack[unsure], kinds.index(RUNNING), ready_ms[unsure], 0),
+    )
+    columns = [
+        np.concatenate([np.broadcast_to(np.asarray(block[column]), len(block[0])) for block in blocks])
+        for column in range(6)
+    ]
+    order = np.argsort(columns[0], kind="stable")
+    columns = [column[order] for column in columns]
     return ThreadTime(
-        start_ms=start_ns[order] / 1e6,
-        thread=joined(samples.thread[keep], thread, thread[late]),
-        stack=joined(samples.stack[keep], stack, stack[late]),
-        kind=joined(sample_kind[keep], interval_kind, np.full(int(late.sum()), kinds.index(WAKING))),
-        weight_ms=np.concatenate([weight[keep], length_ms - waking_ms, waking_ms[late]])[order],
-        bytes=joined(np.zeros(int(keep.sum())), intervals.bytes[timed], np.zeros(int(late.sum()))),
+        start_ms=columns[0].astype(np.float64),
+        thread=columns[1].astype(np.int64),
+        stack=columns[2].astype(np.int64),
+        kind=columns[3].astype(np.int64),
+        weight_ms=columns[4].astype(np.float64),
+        bytes=columns[5].astype(np.int64),
         kinds=kinds,
     )
 
 
 def sees_all(recording: jfr.Recording) -> bool:
     """Whether a recording shows threads in every state: a wall clock does, HotSpot's if it also keeps short waits."""
-    if (recording.samples.kind == jfr.SAMPLE_KINDS.index("WALL")).any():
+    if _is_wall(recording):
         return True
     thresholds = [recording.settings.get((event, "threshold")) for event in BLOCKING_EVENTS]
     return all(text is not None and parse_period_ns(text) <= SHORT_WAIT_MS * 1e6 for text in thresholds)
 
 
-def _weights(recording: jfr.Recording) -> Floats:
+def _is_wall(recording: jfr.Recording) -> bool:
+    return bool((recording.samples.kind == jfr.SAMPLE_KINDS.index("WALL")).any())
+
+
+def _period_ms(recording: jfr.Recording, kind: str) -> float:
+    return recording.periods_ns.get(kind, 0) / 1e6 or DEFAULT_PERIOD_MS
+
+
+def _ready(sample_ms: Floats, weight_ms: Floats, count: NDArray[np.int32], by: Ticks, *, wall: bool) -> Floats:
+    """ms of samples of threads that seemed to be blocked in which they waited for nothing but a CPU, (samples,).
+
+    A wall clock looks at a thread by waking it, so each look (a sample is one, however many ticks it slept on) costs it
+    what it costs any thread to wake.  HotSpot does not disturb a thread in native code, but neither can it tell whether
+    the call is over and only the CPU is missing.  Where its tick was on time, none is; where it was late, the call may
+    have ended at any moment meanwhile: half.
+    """
+    if wall:
+        return waking(sample_ms, weight_ms / np.maximum(count, 1), by)
+    if not len(by.time_ms):
+        return np.zeros(len(sample_ms))
+    return np.where(by.late_ms[by.at(sample_ms)] > 0, weight_ms / 2, 0.0)
+
+
+def _weights(recording: jfr.Recording, by: Ticks) -> Floats:
     """Wall-clock in ms that each sample stands for."""
     samples = recording.samples
     weight = np.zeros(len(samples))
@@ -158,13 +185,14 @@ def _weights(recording: jfr.Recording) -> Floats:
         mine = np.flatnonzero(samples.kind == code)
         if len(mine) == 0:
             continue
-        stated = recording.periods_ns.get(name, 0) / 1e6 or DEFAULT_PERIOD_MS
+        stated = _period_ms(recording, name)
         own = samples.period_ns[mine] / 1e6
         period = np.where(own > 0, own, _effective_period(samples, mine, stated) if name == "EXECUTION" else stated)
         weight[mine] = period * samples.ticks[mine]
         if recording.async_profiler_event is not None:
             continue
         if name == "NATIVE":
+            weight[mine] = stated + by.late_ms[by.at(samples.time_ns[mine] / 1e6)]
             weight[mine] *= _turn(samples.time_ns[mine], samples.thread[mine])
         elif name in THREADS_PER_TICK:
             seen = _distinct_threads(samples.time_ns[mine], samples.thread[mine], stated * WINDOW_TICKS)
@@ -189,40 +217,6 @@ def _turn(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
         length = (seen[-1] - seen[0]) / (len(seen) - 1) if len(seen) > 2 else len(threads)
         turn[order[first : first + TURN_TICKS]] = length
     return turn
-
-
-def _ticks(recording: jfr.Recording) -> tuple[Floats, float]:
-    """When HotSpot's sampler ticked, Unix ms in order, and how far apart it was told to; no ticks of other recorders.
-
-    Each tick takes one thread in native code, so these samples are the ticks.
-    """
-    samples = recording.samples
-    native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
-    if recording.async_profiler_event is not None:
-        native[:] = False
-    return np.sort(samples.time_ns[native]) / 1e6, recording.periods_ns.get("NATIVE", 0) / 1e6 or DEFAULT_PERIOD_MS
-
-
-def _waking(end_ms: Floats, length_ms: Floats, tick_ms: Floats, period_ms: float) -> Floats:
-    """ms at the end of each interval in which its thread waited for a CPU, (intervals,).
-
-    As long as the sampler, which slept and was to wake then, came late: at that moment where its tick was overdue when
-    the interval ended or had just come, and on the average of the ticks around it at least.
-    """
-    if len(tick_ms) < 2 or not len(end_ms):
-        return np.zeros(len(end_ms))
-    late = np.concatenate([[0.0], np.diff(tick_ms) - period_ms])
-    late = np.where(late > LATE_MS, late, 0.0)
-    sums = np.concatenate([[0.0], np.cumsum(late)])
-    after = np.minimum(np.searchsorted(tick_ms, end_ms), len(tick_ms) - 1)
-    first = np.maximum(after - WINDOW_TICKS // 2, 0)
-    last = np.minimum(after + WINDOW_TICKS // 2, len(tick_ms))
-    delay = (sums[last] - sums[first]) / (last - first)
-    for tick in (after, np.maximum(after - 1, 0)):
-        then = (tick_ms[tick] - late[tick] <= end_ms) & (end_ms <= tick_ms[tick] + TURN_MS)
-        delay = np.maximum(delay, np.where(then, late[tick], 0.0))
-    waking: Floats = np.minimum(delay, length_ms)
-    return waking
 
 
 def _answer_at_once(recording: jfr.Recording) -> NDArray[np.bool_]:

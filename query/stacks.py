@@ -19,6 +19,19 @@ from query.records import objects
 from query.resolve import resolve
 from query.samples import frame_texts
 
+SOCKET_CALLS = (
+    r"^(sun\.nio\.ch\.(Net|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*|UnixDomainSockets"
+    r"|EPoll\w*|KQueue\w*|PollSelector\w*|SelectorImpl)"
+    r"|java\.net\.((Server|Datagram)?Socket|(Abstract)?Plain\w*SocketImpl|Socket(In|Out)putStream|Inet\w*AddressImpl)"
+    r"|io\.netty\.channel\.(epoll|kqueue)\.Native)[$.]"
+)
+FILE_CALLS = (
+    r"^(java\.io\.(File(In|Out)putStream|RandomAccessFile|UnixFileSystem|FileDescriptor)"
+    r"|sun\.nio\.ch\.(\w*FileChannelImpl|\w*FileDispatcher\w*)|sun\.nio\.fs\.UnixNativeDispatcher)[$.]"
+)
+"""Of class and method: where the JDK hands a thread to the kernel.  Who is blocked below such a frame waits for that
+device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
+
 
 @dataclass
 class StackTable:
@@ -96,7 +109,14 @@ def decide(
         "line": np.array([key[2] for key in keys], dtype=np.int32),
         "role": objects(list(table.roles)),
     }
-    connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM frames")
+    connection.execute(
+        """
+        CREATE TEMP TABLE frames AS
+        SELECT *, CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
+        FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
+        """,
+        [SOCKET_CALLS, FILE_CALLS],
+    )
     lengths = [len(_frames(key)) for key in table.stacks]
     stack_frames = {  # noqa: F841
         "stack_id": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
@@ -166,7 +186,8 @@ def _frames(key: bytes) -> NDArray[np.int32]:
 def deciding_frames() -> str:
     """SQL: the query of query/sql/deciding_frames.sql for the resources that there are."""
     vector = ", ".join(
-        f"CASE WHEN delegated.stack_id IS NULL THEN resolved.{name} ELSE {float(name == 'cpu')} END AS {name}"
+        f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == 'cpu')}"
+        f" WHEN called.device IS NOT NULL THEN (called.device = '{name}')::DOUBLE ELSE resolved.{name} END AS {name}"
         for name in resources()
     )
     return files("query").joinpath("sql/deciding_frames.sql").read_text(encoding="utf-8").format(vector=vector)

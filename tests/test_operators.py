@@ -275,8 +275,9 @@ def test_waiting_for_a_python_worker_is_cpu_whatever_the_label_says() -> None:
     assert SPARK.annotate(*reader) == "process"
     connection = duckdb.connect()
     connection.execute("CREATE TABLE frames (frame_id INTEGER, class_name VARCHAR, method VARCHAR, role VARCHAR)")
+    connection.execute("ALTER TABLE frames ADD COLUMN device VARCHAR")
     for number, frame in enumerate((reader, scan)):
-        connection.execute("INSERT INTO frames VALUES (?, ?, ?, ?)", [number, *frame, SPARK.annotate(*frame)])
+        connection.execute("INSERT INTO frames VALUES (?, ?, ?, ?, NULL)", [number, *frame, SPARK.annotate(*frame)])
     connection.execute(
         """
         CREATE TABLE resolved AS SELECT frame_id, 'spark' AS index_name, method AS symbol,

@@ -4,7 +4,7 @@
 -- library decides, unless the thread waits, for instance for whoever may connect: then it works for nobody known.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
---         frames(frame_id, class_name, method, line, role)
+--         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel
 --         resolved(frame_id, index_name, symbol, one column per resource)
 --
 -- one row per stack:
@@ -12,7 +12,8 @@
 --   deciding_depth  depth of the deciding frame; NULL where none decides
 --   index_name      the index its function is in
 --   symbol          its function
---   (resources)     its vector, one column per resource; all CPU where the thread has another process do the work
+--   (resources)     its vector, one column per resource; all CPU where the thread has another process do the work, all
+--                   of one device where the stack ends in a call for it
 --   skipped         reasons for which frames above it were passed over, in order, without repetition
 WITH judged AS (
     SELECT
@@ -20,6 +21,7 @@ WITH judged AS (
         depth,
         frame_id,
         frames.role,
+        frames.device,
         coalesce(nullif(frames.role, 'process'), CASE WHEN resolved.symbol IS NULL THEN 'not indexed' END) AS reason
     FROM stack_frames
     JOIN frames USING (frame_id)
@@ -52,6 +54,12 @@ delegated AS (
     SELECT DISTINCT stack_id
     FROM judged JOIN first USING (stack_id)
     WHERE judged.role = 'process' AND judged.depth <= first.deciding_depth
+),
+called AS (
+    SELECT stack_id, arg_min(device, depth) AS device
+    FROM judged JOIN first USING (stack_id)
+    WHERE device IS NOT NULL AND depth <= first.deciding_depth
+    GROUP BY stack_id
 )
 SELECT
     first.stack_id,
@@ -65,4 +73,5 @@ LEFT JOIN judged ON judged.stack_id = first.stack_id AND judged.depth = first.de
 LEFT JOIN resolved USING (frame_id)
 LEFT JOIN reasons ON reasons.stack_id = first.stack_id
 LEFT JOIN delegated ON delegated.stack_id = first.stack_id
+LEFT JOIN called ON called.stack_id = first.stack_id
 ORDER BY first.stack_id

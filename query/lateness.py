@@ -1,0 +1,89 @@
+"""How late a recording's sampler came, which shows how long threads of its process waited for a CPU.
+
+Where a process is short of CPUs (a container's quota stops all of its threads for tens of ms at a time), a thread whose
+wait is over needs a CPU to say so: by the clock, a write into the page cache takes 20 ms.  No event tells the one from
+the other.  But the sampler is a thread of the same process, which sleeps for its period and wakes; what its ticks come
+late by is what any other thread waits for after it was woken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query import jfr
+from query.dag import Floats
+
+LATE_MS = 1.0
+"""Ticks that come later than this say that the process is short of CPUs; timers alone are off by less."""
+
+MOST_PERIODS = 10.0
+"""Without a tick for longer than this many periods, the sampler had nothing to take rather than no CPU."""
+
+TURN_MS = 10.0
+"""Once a process may run again, its threads get their turns within a few slices of the scheduler (3 ms on Linux)."""
+
+WINDOW_TICKS = 50
+"""The average lateness is that of so many ticks: a second at 20 ms."""
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """When a sampler looked at threads, Unix ms in order, and how late that was, ms; arrays of one length."""
+
+    time_ms: Floats
+    late_ms: Floats
+
+    def at(self, moment_ms: Floats) -> NDArray[np.int64]:
+        """The tick at or next after each moment; of no tick, nothing to ask for."""
+        found: NDArray[np.int64] = np.minimum(np.searchsorted(self.time_ms, moment_ms), len(self.time_ms) - 1)
+        return found
+
+
+def ticks(recording: jfr.Recording, period_ms: float) -> Ticks:
+    """The ticks of a recording's sampler, which was told to look every `period_ms`; none of a sampler of the CPU alone.
+
+    HotSpot's takes one thread in native code a tick, so those samples are its ticks.  A wall clock takes each thread
+    once in a period; a thread that slept on it counts without looking, so a sample may stand for several.
+    """
+    samples = recording.samples
+    wall = np.flatnonzero(samples.kind == jfr.SAMPLE_KINDS.index("WALL"))
+    if len(wall):
+        order = wall[np.lexsort((samples.time_ns[wall], samples.thread[wall]))]
+        count = np.maximum(samples.ticks[order][:-1], 1)
+        gap_ms = np.diff(samples.time_ns[order]) / 1e6 / count
+        of_one = np.diff(samples.thread[order]) == 0
+        late = np.concatenate([[0.0], np.where(of_one, gap_ms - period_ms, 0.0)])
+        by_time = np.argsort(samples.time_ns[order], kind="stable")
+        time_ms, late = samples.time_ns[order][by_time] / 1e6, late[by_time]
+    elif recording.async_profiler_event is None:
+        native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
+        time_ms = np.sort(samples.time_ns[native]) / 1e6
+        late = np.diff(time_ms, prepend=time_ms[:1]) - period_ms
+    else:
+        time_ms = late = np.empty(0)
+    late = np.minimum(np.where(late > LATE_MS, late, 0.0), MOST_PERIODS * period_ms)
+    return Ticks(time_ms, late)
+
+
+def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
+    """ms at the end of each wait in which its thread waited for nothing but a CPU, (waits,).
+
+    As long as the sampler, which slept and was to wake then, came late: at that moment where its tick was overdue when
+    the wait ended or had just come, and on the average of the ticks around it at least.
+    """
+    if len(by.time_ms) < 2 or not len(end_ms):
+        return np.zeros(len(end_ms))
+    sums = np.concatenate([[0.0], np.cumsum(by.late_ms)])
+    after = by.at(end_ms)
+    first = np.maximum(after - WINDOW_TICKS // 2, 0)
+    last = np.minimum(after + WINDOW_TICKS // 2, len(by.time_ms))
+    delay = (sums[last] - sums[first]) / (last - first)
+    for tick in (after, np.maximum(after - 1, 0)):
+        late = by.late_ms[tick]
+        then = (by.time_ms[tick] - late <= end_ms) & (end_ms <= by.time_ms[tick] + TURN_MS)
+        delay = np.maximum(delay, np.where(then, late, 0.0))
+    result: Floats = np.minimum(delay, length_ms)
+    return result
