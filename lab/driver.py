@@ -1,6 +1,6 @@
-"""The driver program of a lab run, started by spark-submit: ``driver.py WORKLOAD DATA RESULT WARM_UP``.
+"""The driver program of a lab run, started by spark-submit: ``driver.py WORKLOAD DATA RESULT WARM_UPS``.
 
-It prepares the data, runs the workload once to warm up where asked to, makes RESULT.ready, waits for RESULT.go (the lab
+It prepares the data, runs the workload WARM_UPS times to warm up, makes RESULT.ready, waits for RESULT.go (the lab
 limits the nodes in between), runs the workload, and writes when the query proper began and ended.
 """
 
@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 from lab.workloads import find_workload
 
 GO_TIMEOUT_S = 120
+SETTLE_S = 2.0
+"""After warming up: the compiler works off what it still has queued."""
 
 
 def _wait_for(file: Path) -> None:
@@ -26,16 +28,18 @@ def _wait_for(file: Path) -> None:
         time.sleep(0.02)
 
 
-def main(name: str, data: str, result: Path, warm_up: bool) -> None:
+def main(name: str, data: str, result: Path, warm_ups: int) -> None:
     """Run one workload and write ``result`` as JSON: start_ms and end_ms (epoch), rows, application_id, spark_conf."""
     workload = find_workload(name)
     spark = SparkSession.builder.appName(f"crystalperf-lab {name}").getOrCreate()
     context = spark.sparkContext
     workload.prepare(spark, data)
-    if warm_up:
+    for number in range(warm_ups):
         # What the paper leaves out of its comparisons too (§7.3): loading classes, generating and compiling code.
-        context.setJobDescription(f"{name} (warm-up)")
+        context.setJobDescription(f"{name} (warm-up {number + 1})")
         workload.run(spark)
+    if warm_ups:
+        time.sleep(SETTLE_S)
     result.with_suffix(".ready").touch()
     _wait_for(result.with_suffix(".go"))
     context.setJobDescription(name)
@@ -47,7 +51,7 @@ def main(name: str, data: str, result: Path, warm_up: bool) -> None:
         "end_ms": end_ns // 10**6,
         "wall_ms": (end_ns - start_ns) / 10**6,
         "rows": rows,
-        "warm_up": warm_up,
+        "warm_ups": warm_ups,
         "application_id": context.applicationId,
         "spark_conf": dict(sorted(context.getConf().getAll())),
         "spark_version": spark.version,
@@ -57,4 +61,4 @@ def main(name: str, data: str, result: Path, warm_up: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4] == "1")
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))

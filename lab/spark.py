@@ -32,6 +32,9 @@ from lab.workloads import WORKLOADS, Workload, find_workload
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RECORDING_TIMEOUT_S = 20.0
+WARM_UPS = 3
+"""Passes before the one that counts. After one, how much code is compiled is still a matter of luck: the CPU time of the
+executors varied from 10.5 to 23.5 s between runs of the same query."""
 
 # Spark 4 writes rolled, zstd-compressed logs by default; the two others are what older versions and people's own
 # settings leave behind.
@@ -78,7 +81,7 @@ class RunConfig:
     timeout_s: float = 600.0
     spark_conf: dict[str, str] = field(default_factory=dict)
     truth: bool = True
-    warm_up: bool = True
+    warm_ups: int = WARM_UPS
 
 
 def spark_settings(config: RunConfig, workload: Workload, out: Path, driver_address: str) -> dict[str, str]:
@@ -148,7 +151,7 @@ def _run_driver(cluster: Cluster, config: RunConfig, out: Path, java: Path, spar
             config.query,
             cluster.data_url,
             str(result),
-            "1" if config.warm_up else "0",
+            str(config.warm_ups),
         ]
     )
     environment = os.environ | {
@@ -301,7 +304,13 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
     )
     parser.add_argument("--disk", metavar="RATE", help="rate at which a worker reads its data, as 8MB/s (needs root)")
     parser.add_argument("--storage", choices=STORAGES, default="local", help="where the data lies (default local)")
-    parser.add_argument("--no-warm-up", action="store_true", help="run the workload once only, on cold JVMs")
+    parser.add_argument(
+        "--warm-ups",
+        type=int,
+        default=WARM_UPS,
+        metavar="N",
+        help=f"passes at full speed before the one that counts (default {WARM_UPS}; 0: cold JVMs)",
+    )
     parser.add_argument("--no-truth", action="store_true", help="leave out the sampling of /proc")
     parser.add_argument("--sampler", choices=SAMPLERS, default="jfr", help="who samples the JVMs (default jfr)")
     parser.add_argument("--sample-ms", type=int, default=20, metavar="MS", help="sampling period (default 20)")
@@ -319,6 +328,8 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         if not separator:
             raise LabError(f"'{text}' is not a Spark setting; write --conf spark.some.key=value.")
         conf[key] = value
+    if given.warm_ups < 0:
+        raise LabError("The number of warm-ups is at least 0.")
     if given.sample_ms < 1 or given.threshold_ms < 0:
         raise LabError("The sampling period is at least 1 ms, and the shortest wait at least 0 ms.")
     namespaces, network_bps = parse_network(given.network)
@@ -344,7 +355,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         timeout_s=given.timeout,
         spark_conf=conf,
         truth=not given.no_truth,
-        warm_up=not given.no_warm_up,
+        warm_ups=given.warm_ups,
     )
     return config, given.out, given.data
 
