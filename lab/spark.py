@@ -33,7 +33,7 @@ from lab.workloads import WORKLOADS, Workload, find_workload
 REPOSITORY = Path(__file__).resolve().parent.parent
 RECORDING_TIMEOUT_S = 20.0
 WARM_UPS = 3
-"""Passes before the one that counts. After one, how much code is compiled is still a matter of luck: the CPU time of the
+"""Passes before the one that counts. After one, how much code is compiled is a matter of luck: the CPU time of the
 executors varied from 10.5 to 23.5 s between runs of the same query."""
 
 # Spark 4 writes rolled, zstd-compressed logs by default; the two others are what older versions and people's own
