@@ -1,31 +1,39 @@
 """Put the tool's answers about the recorded runs into README.md: ``python examples/gzip-text/readme.py``.
 
-Each block of README.md that begins with ``$ crystalperf`` is run as it stands, in an empty folder in which
-``recorded`` is the folder of committed recordings and ``functions.sql`` this example's, and gets what that prints.
-A test compares the two.
+Each block of README.md that begins with ``$ crystalperf`` is run as it stands, in an empty folder in which ``recorded``
+is the folder of committed recordings and ``functions.sql`` this example's, and gets what that prints; the table of
+reruns is made from their seconds and from what is predicted. A test compares the two.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
 RECORDINGS = REPOSITORY / "lab" / "recordings" / "gzip-text"
 _BLOCK = re.compile(r"(?<=^```\n)\$ (?P<command>crystalperf .*)\n(?P<answer>(?:(?!```).*\n)*)(?=^```$)", re.MULTILINE)
+_TABLE = re.compile(r"^\| where \|.*\n(?:\|.*\n)*", re.MULTILINE)
+_ROWS = {"1-core": ("this machine", "1 core", "2 cores"), "cluster": ("cluster", "4 slots", "8 slots")}
 
 
 def answered(text: str) -> str:
     """The text with the answers of today's tool in its blocks.  Raises CalledProcessError where a command fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "recorded").symlink_to(RECORDINGS)
-        (Path(folder) / "functions.sql").symlink_to(HERE / "functions.sql")
-        return _BLOCK.sub(lambda block: f"$ {block['command']}\n{_answer(block['command'], Path(folder))}", text)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "recorded").symlink_to(RECORDINGS)
+        (folder / "functions.sql").symlink_to(HERE / "functions.sql")
+        text = _BLOCK.sub(lambda block: f"$ {block['command']}\n{_answer(block['command'], folder)}", text)
+        table = _table(folder)
+        return _TABLE.sub(lambda _: table, text)
 
 
 def _answer(command: str, folder: Path) -> str:
@@ -40,6 +48,34 @@ def _answer(command: str, folder: Path) -> str:
         ["bash", "-c", shell], cwd=folder, env=os.environ | own, stdout=subprocess.PIPE, text=True, check=True
     )
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.rstrip("\n").split("\n"))
+
+
+def _table(folder: Path) -> str:
+    rows = ["| where | with | runs [s] | median [s] | predicted [s] | deviation |", "|---|---|---|---|---|---|"]
+    for name, reruns in json.loads((RECORDINGS / "reruns.json").read_text(encoding="utf-8")).items():
+        where, base, doubled = _ROWS[name]
+        rows.append(f"| {where} | {base} | {_seconds(reruns['1'])} | | |")
+        predicted_s, likely = _predicted(name, reruns["scope"], folder)
+        deviation = predicted_s / statistics.median(reruns["2x"]) - 1
+        rows.append(
+            f"| | {doubled} | {_seconds(reruns['2x'])} | {predicted_s:.2f}{likely} | {deviation:+.0%} |".replace(
+                "-", "−"
+            )
+        )
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _seconds(runs: list[float]) -> str:
+    return f"{', '.join(f'{run:.2f}' for run in runs)} | {statistics.median(runs):.2f}"
+
+
+def _predicted(name: str, scope: str, folder: Path) -> tuple[float, str]:
+    _answer(f"crystalperf profile recorded/{name} -o {name}.duckdb", folder)
+    predict = f"crystalperf predict {name}.duckdb --set cores=2x --scope {scope} --json"
+    answer: dict[str, Any] = json.loads(_answer(predict, folder))
+    interval = answer.get("interval_ms")
+    likely = "" if interval is None else f" ({interval[0] / 1000:.1f} to {interval[1] / 1000:.1f})"
+    return float(answer["predicted_ms"]) / 1000, likely
 
 
 if __name__ == "__main__":
