@@ -1,7 +1,8 @@
 """From a source to an index: parse, classify, write.
 
 source ─ parse (processes) ─ functions ─ classify (batches) ─ vectors ─┐
-                           └ names, calls ─────────────────────────────┴─ index (renamed into place)
+           │               └ names, calls ──────│──────────────────────┴─ index (renamed into place)
+           └────────── cache of builds ─────────┘
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from indexer.cache import Kept
 from indexer.callgraph import resolve_calls
 from indexer.catalogue import known_source
 from indexer.records import Function, ParsedFile
 from indexer.sources import Source, SourceFile, hash_file
-from indexer.vectors import Classifier, Floats, FunctionText, Vectors
+from indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
 from indexer.workers import parse_files
 from indexes.content import content_hash
 from indexes.errors import BuildError
@@ -72,12 +74,13 @@ def build(
         bar.update(fetching, total=1, completed=1)
         if classifier is None:
             classifier = _load_classifier(model)
-        parsed, source_facts = _parse(source, workers, warnings, bar)
+        kept = Kept(name, classifier.identity)
+        parsed, source_facts = _parse(source, kept, workers, warnings, bar)
         functions = [function for each in parsed for function in each.functions]
         if not functions:
             raise BuildError(f"{name}: no function in Scala, Java, Python or C++ found in {_listed(source.locations)}")
         callees = [names for each in parsed for names in _callees(each)]
-        vectors = _classify(classifier, parsed, callees, bar)
+        vectors = _classify(classifier, parsed, callees, kept.remember, bar)
         metadata = {
             "name": package,
             "version": version,
@@ -98,25 +101,36 @@ def build(
                 "build_seconds": f"{time.monotonic() - started:.1f}",
             }
             connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
+        kept.write()
         bar.update(writing, total=1, completed=1)
     return path
 
 
-def _parse(source: Source, workers: int, warnings: Warnings, bar: Progress) -> tuple[list[ParsedFile], dict[str, str]]:
+def _parse(
+    source: Source, kept: Kept, workers: int, warnings: Warnings, bar: Progress
+) -> tuple[list[ParsedFile], dict[str, str]]:
     """All files in order of path, and what the metadata says of the source."""
     hashes: dict[str, bytes] = {}
+    parsed: list[ParsedFile] = []
     task = bar.add_task("parse", total=None, unit="files")
 
-    def noted(files: Iterable[SourceFile]) -> Iterator[tuple[str, Any, bytes]]:
-        for each in files:
-            hashes[each.file] = hash_file(each)
-            yield each.file, each.language, each.text
-
-    parsed = []
-    for each in parse_files(noted(source.files(warnings)), workers):
+    def met(each: ParsedFile) -> None:
         parsed.append(each)
         warnings.extend((each.file, problem) for problem in each.errors)
         bar.update(task, total=max(len(hashes), len(parsed)), advance=1)
+
+    def unknown(files: Iterable[SourceFile]) -> Iterator[tuple[str, Any, bytes]]:
+        for each in files:
+            digest = hashes[each.file] = hash_file(each)
+            known = kept.file(digest)
+            if known is not None:
+                met(known)
+            else:
+                yield each.file, each.language, each.text
+
+    for each in parse_files(unknown(source.files(warnings)), workers):
+        kept.keep_file(hashes[each.file], each)
+        met(each)
     bar.update(task, total=len(parsed))
     parsed.sort(key=lambda each: each.file)
     by_language = Counter(each.language for each in parsed)
@@ -144,7 +158,11 @@ def _callees(file: ParsedFile) -> list[tuple[str, ...]]:
 
 
 def _classify(
-    classifier: Classifier, parsed: Sequence[ParsedFile], callees: Sequence[tuple[str, ...]], bar: Progress
+    classifier: Classifier,
+    parsed: Sequence[ParsedFile],
+    callees: Sequence[tuple[str, ...]],
+    remember: Remember,
+    bar: Progress,
 ) -> Vectors:
     """The vectors of all functions, columns in the order of the schema's resources, rounded, rows summing to 1."""
     order = resources()
@@ -172,7 +190,7 @@ def _classify(
     parts = []
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
-        parts.append(classifier.classify(batch))
+        parts.append(classifier.classify(batch, remember))
         bar.update(task, advance=len(batch))
     vectors = Vectors(
         code=_rounded(np.concatenate([each.code for each in parts])[:, columns]),

@@ -22,13 +22,15 @@ _SELF = frozenset({"", "this", "self", "super", "cls"})
 def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str, str]]) -> list[int | None]:
     """For each call (caller, name, receiver) the called function's number, None where there is doubt."""
     by_name: dict[str, list[int]] = defaultdict(list)
+    types = [_last(function.class_name) for function in functions]
+    known: dict[tuple[str, str], int | None] = {}
     by_class: dict[tuple[str, str | None, str], list[int]] = defaultdict(list)
     constructors: dict[str, list[int]] = defaultdict(list)
     nested: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for number, function in enumerate(functions):
         if function.kind in ("constructor", "initialiser"):
             if function.class_name and function.name != "<clinit>":
-                constructors[_last(function.class_name)].append(number)
+                constructors[types[number]].append(number)
             continue
         if function.kind == "lambda":
             continue
@@ -40,13 +42,18 @@ def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str,
         if receiver in _SELF:
             return own(caller, name) if receiver != "super" else None
         last = receiver.replace("::", ".").replace("->", ".").rpartition(".")[2]
+        if (name, last) not in known:
+            known[name, last] = of_type(name, last)
+        return known[name, last]
+
+    def of_type(name: str, last: str) -> int | None:
         candidates = by_name.get(name, ())
         if last[:1].isupper():
-            return _only([each for each in candidates if _last(functions[each].class_name) == last])
+            return _only([each for each in candidates if types[each] == last])
         if len(last) < 4:
             return None
         ending = last.lstrip("_").lower()
-        return _only([each for each in candidates if _last(functions[each].class_name).lower().endswith(ending)])
+        return _only([each for each in candidates if types[each].lower().endswith(ending)])
 
     def own(caller: int, name: str) -> int | None:
         at: int | None = caller

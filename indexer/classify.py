@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, load_words, static_embedding
-from indexer.vectors import Floats, FunctionText, Vectors
+from indexer.vectors import Floats, FunctionText, Remember, Vectors
 from indexes.errors import BuildError
 
 FORMAT = 1
@@ -138,8 +138,20 @@ class LinearClassifier:
     doc: Head
     pooling: Pooling
 
-    def classify(self, functions: Sequence[FunctionText]) -> Vectors:
+    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
         """Resource vectors of functions, in their order."""
+        judged = self.judge(functions) if remember is None else remember(functions, self.judge)
+        code, doc = np.split(judged, 2, axis=1)
+        combined = pool(self.pooling, code, doc)
+        return Vectors(
+            code=softmax(code * self.pooling.alone + np.array(self.pooling.bias, np.float32)),
+            doc=softmax(doc * self.pooling.doc_alone + np.array(self.pooling.doc_bias, np.float32)),
+            combined=combined,
+            confidence=combined.max(axis=1),
+        )
+
+    def judge(self, functions: Sequence[FunctionText]) -> Floats:
+        """(n, 2 k): the logits of the code head and of the documentation head, NaN without documentation."""
         cut = cut_words(functions, self.words, self.code.needs)
         code = logits(self.code, features(self.code, functions, cut, self.embedding))
         documented = np.array([bool(each.doc.strip()) for each in functions], dtype=bool)
@@ -148,13 +160,7 @@ class LinearClassifier:
             having = [each for each, is_documented in zip(functions, documented, strict=True) if is_documented]
             cut = cut_words(having, self.words, self.doc.needs)
             doc[documented] = logits(self.doc, features(self.doc, having, cut, self.embedding))
-        combined = pool(self.pooling, code, doc)
-        return Vectors(
-            code=softmax(code * self.pooling.alone + np.array(self.pooling.bias, np.float32)),
-            doc=softmax(doc * self.pooling.doc_alone + np.array(self.pooling.doc_bias, np.float32)),
-            combined=combined,
-            confidence=combined.max(axis=1),
-        )
+        return np.concatenate([code, doc], axis=1)
 
     def explain(self, function: FunctionText, top: int = 10) -> dict[str, list[tuple[str, str, float]]]:
         """For each resource the words that speak most for it against the mean of all: (field, word, logit).
@@ -234,8 +240,10 @@ def logits(head: Head, seen: Features) -> Floats:
             mode="sum",
             per_sample_weights=torch.from_numpy(seen.values),
         )
-        dense = torch.from_numpy(seen.embedding) @ torch.from_numpy(head.embedding)
-        return np.asarray((words + dense + torch.from_numpy(head.bias)).numpy(), dtype=np.float32)
+    # A product of matrices adds up a row in another order when other rows are beside it.  With twice the digits that
+    # does not show, so what is kept of a function is what would be computed.
+    dense = seen.embedding.astype(np.float64) @ head.embedding.astype(np.float64)
+    return np.asarray(words.numpy() + dense + head.bias, dtype=np.float32)
 
 
 def pool(pooling: Pooling, code: Floats, doc: Floats) -> Floats:
@@ -285,7 +293,7 @@ def _read(folder: Path, config: dict[str, Any]) -> LinearClassifier:
         table = dequantise(tensors["embedding"], tensors["embedding_scale"])
         if table.shape[0] != words.size:
             raise ValueError(f"{table.shape[0]} vectors for {words.size} words")
-        embedding = static_embedding(config["name"], words, table)
+        embedding = static_embedding(config["name"], table)
     else:
         embedding = load_embedding(config["embedding"])
     heads = {

@@ -75,42 +75,43 @@ def load_words(path: Path) -> Words:
 
 @dataclass(frozen=True)
 class Embedding:
-    """Sentence embeddings.  `is_static` tells whether the vectors are means over the vocabulary of `Words`."""
+    """Sentence embeddings: of an encoder, or means of a static table over the vocabulary of `Words`."""
 
     name: str
-    encoder: SentenceTransformer
+    encoder: SentenceTransformer | None
     dimensions: int
-    is_static: bool
+    vectors: Floats | None = None
+    """(words, d), of a static embedding"""
+
+    @property
+    def is_static(self) -> bool:
+        return self.vectors is not None
 
     def encode(self, texts: Sequence[str], ids: Ids, starts: Ids) -> Floats:
         """(n, d) vectors of unit length, zero for a text without words; `ids` and `starts` are the texts' words."""
-        import torch
+        found: Any
+        if self.vectors is not None:
+            import torch
 
-        with torch.inference_mode():
-            if self.is_static:
-                # The texts are cut into words already: sentence-transformers would only do it again.
-                features = {"input_ids": torch.from_numpy(ids), "offsets": torch.from_numpy(starts[:-1])}
-                found: Any = self.encoder(features)["sentence_embedding"].numpy()
-            else:
-                found = self.encoder.encode(list(texts), batch_size=64, show_progress_bar=False)
+            with torch.inference_mode():
+                table, words = torch.from_numpy(self.vectors), torch.from_numpy(ids)
+                found = torch.nn.functional.embedding_bag(words, table, torch.from_numpy(starts[:-1]), mode="mean")
+                found = found.numpy()
+        else:
+            assert self.encoder is not None
+            found = self.encoder.encode(list(texts), batch_size=64, show_progress_bar=False)
         norms = np.linalg.norm(found, axis=1, keepdims=True)
         return np.asarray(found / np.maximum(norms, 1e-9), dtype=np.float32)
 
     def table(self) -> Floats:
         """(words, d) vectors of a static embedding."""
-        module: Any = self.encoder[0]
-        return np.asarray(module.embedding.weight.detach().numpy(), dtype=np.float32)
+        assert self.vectors is not None
+        return self.vectors
 
 
-def static_embedding(name: str, words: Words, table: Floats) -> Embedding:
+def static_embedding(name: str, table: Floats) -> Embedding:
     """The embedding of a (words, d) table whose row 0, the unknown word, is zero."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
-    module = StaticEmbedding(words.tokenizer, embedding_weights=torch.from_numpy(table))
-    encoder = SentenceTransformer(modules=[module], device="cpu")
-    return Embedding(name, encoder, table.shape[1], is_static=True)
+    return Embedding(name, None, table.shape[1], table)
 
 
 def load_embedding(name: str) -> Embedding:
@@ -135,7 +136,7 @@ def load_embedding(name: str) -> Embedding:
             f"{name}: no sentence-transformers model could be loaded from there ({reason}); give a folder that holds"
             " one, or the name of one on the hub"
         ) from error
-    return Embedding(name, encoder, int(encoder.get_embedding_dimension() or 0), is_static=False)
+    return Embedding(name, encoder, int(encoder.get_embedding_dimension() or 0))
 
 
 def quantise(table: Floats) -> tuple[NDArray[np.int8], Floats]:

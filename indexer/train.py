@@ -252,7 +252,7 @@ def embedding_of(origin: Origin, seed: int, say: Say) -> tuple[Words, Floats | N
         words, table = learn_embedding(unlabelled(origin.sources), load_embedding(origin.teacher), Lesson(), seed, say)
         # What is trained on is what is shipped, rounding included.
         table = dequantise(*quantise(table))
-        return words, table, static_embedding(STATIC, words, table)
+        return words, table, static_embedding(STATIC, table)
     if (Path(name) / "tokenizer.json").is_file() and (Path(name) / "config.json").is_file():
         earlier = load(name)
         if earlier.embedding.is_static:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +42,13 @@ class Vectors:
     """(n,), calibrated probability that the largest of `combined` is the dominant resource."""
 
 
+Compute = Callable[[Sequence[FunctionText]], Floats]
+"""n functions → (n, d), a row each that depends on its function alone."""
+
+Remember = Callable[[Sequence[FunctionText], Compute], Floats]
+"""What `compute` would give, recalled where it is known."""
+
+
 class Classifier(Protocol):
     """A model of functions' resources.  `identity` goes into the index: name, hash and settings of the model."""
 
@@ -51,4 +58,6 @@ class Classifier(Protocol):
     @property
     def identity(self) -> Mapping[str, str]: ...
 
-    def classify(self, functions: Sequence[FunctionText]) -> Vectors: ...
+    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
+        """`remember` may be asked for what is dear and depends on each function alone."""
+        ...

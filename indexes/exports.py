@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -150,9 +151,14 @@ def available() -> list[Available]:
 
 def nearest(index_name: str) -> str | None:
     """The available index of the same package whose version is nearest."""
+    return closest(index_name, (each.name for each in available()))
+
+
+def closest(index_name: str, names: Iterable[str]) -> str | None:
+    """Of these names that of the same package whose version is nearest; other words are no names."""
     name, version = split_name(index_name)
     wanted = _numbers(version)
-    candidates = [each.name for each in available() if split_name(each.name)[0] == name]
+    candidates = [each for each in names if _NAME.fullmatch(each) and split_name(each)[0] == name]
 
     def distance(candidate: str) -> tuple[int, ...]:
         """Component by component; after a difference, what lies towards it: 4.9 is nearer to 5.0 than 4.1."""

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from indexer.vectors import Floats, FunctionText, Vectors
+from indexer.vectors import Floats, FunctionText, Remember, Vectors
 
 
 class HashClassifier:
     resources = ("cpu", "disk", "net")
     identity: Mapping[str, str] = {"name": "hash", "hash": "0123"}
 
-    def classify(self, functions: Sequence[FunctionText]) -> Vectors:
+    def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
         code = np.array([_vector(each.code or " ") for each in functions], np.float32)
         doc = np.array([_vector(each.doc) for each in functions], np.float32)
         combined: Floats = np.where(np.isnan(doc), code, (code + doc) / 2).astype(np.float32)

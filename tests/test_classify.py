@@ -81,7 +81,7 @@ class HashedEncoder:
 
 
 def hashed_teacher() -> embed.Embedding:
-    return embed.Embedding("hashed", HashedEncoder(), 24, is_static=False)  # type: ignore[arg-type]
+    return embed.Embedding("hashed", HashedEncoder(), 24)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.zeros(3, np.float32),
     )
     pooling = classify.Pooling(1, 1, 1, 1, (0, 0, 0), (0, 0, 0))
-    encoder = embed.static_embedding("static", words, table)
+    encoder = embed.static_embedding("static", table)
     classifier = classify.LinearClassifier(resources(), {"name": "blank"}, words, encoder, blank, blank, pooling)
     classify.save(folder / "embedding", classifier, table, {})
     train.train(texts, folder / "model", train.Origin(embedding=str(folder / "embedding")), 1, lambda _: None)
@@ -134,19 +134,24 @@ def test_quantised_vectors_stay_close() -> None:
 
 
 def test_the_static_embedding_is_what_sentence_transformers_computes() -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
     words = embed.new_words(["read", "file", "socket"])
     table = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
     table[0] = 0
-    embedding = embed.static_embedding("static", words, table)
+    embedding = embed.static_embedding("static", table)
     texts = ["readFile", "socket socket read"]
     ours = embedding.encode(texts, *words.encode(texts))
-    theirs = embedding.encoder.encode(texts, normalize_embeddings=True)
+    module = StaticEmbedding(words.tokenizer, embedding_weights=torch.from_numpy(table))
+    theirs = SentenceTransformer(modules=[module], device="cpu").encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
 def test_a_text_without_words_has_a_zero_vector() -> None:
     words = embed.new_words(["read"])
-    embedding = embed.static_embedding("static", words, np.ones((2, 4), np.float32))
+    embedding = embed.static_embedding("static", np.ones((2, 4), np.float32))
     assert not embedding.encode(["", "{}"], *words.encode(["", "{}"])).any()
 
 
@@ -209,7 +214,7 @@ def test_what_belongs_together_comes_closer() -> None:
     def gap(epochs: int) -> float:
         lesson = wordvectors.Lesson(dimensions=16, libraries=2, epochs=epochs, batch=32, kept=0.0, dropped=0.0)
         words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
-        embedding = embed.static_embedding("static", words, table)
+        embedding = embed.static_embedding("static", table)
         code, doc = ([classify.FIELDS[field](function(each, 3)) for each in TOPICS] for field in ("code", "doc"))
         alike = embedding.encode(code, *words.encode(code)) @ embedding.encode(doc, *words.encode(doc)).T
         return float(np.diag(alike).mean() - (alike.sum() - np.trace(alike)) / 6)

@@ -33,7 +33,7 @@ def data() -> examples.Prepared:
     words = embed.new_words(" ".join(TOPICS.values()).split())
     table = np.random.default_rng(0).normal(size=(words.size, 8)).astype(np.float32)
     table[0] = 0
-    embedding = embed.static_embedding("static", words, table)
+    embedding = embed.static_embedding("static", table)
     return examples.prepare(rows, words, embedding, (train.CODE, train.DOC))
 
 
@@ -97,7 +97,7 @@ def test_the_table_of_words_marks_what_no_documentation_says(data: examples.Prep
 
 def test_the_front_has_a_line_for_each_embedding(data: examples.Prepared) -> None:
     said: list[str] = []
-    embedding = embed.static_embedding("mine", data.words, np.eye(data.words.size, 8, dtype=np.float32))
+    embedding = embed.static_embedding("mine", np.eye(data.words.size, 8, dtype=np.float32))
     evaluate.table_of_the_front(data, [("mine", embedding)], said.append, timed=20)
     rows = [line.split(" | ") for line in said[1:]]
     assert [row[0] for row in rows] == [f"| {evaluate.TFIDF}", "| mine"]
