@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,6 +35,9 @@ CODE_GENERATION = "compiling generated code"
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the queries' task time."""
 
+NEAR = 0.75
+"""A resource with this much of the bottleneck's time on the path holds the run up as well."""
+
 WORTH_MS = 0.01
 """A finding is shown from this share of the runtime."""
 
@@ -58,7 +61,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         critical_path=path,
         samples=_samples(connection, execution),
         sql_executions=_sql_executions(connection, execution),
-        findings=_findings(connection, execution, alone_ms, other_ms, details, largest),
+        findings=_findings(connection, execution, alone_ms, other_ms, details, _limits(named(total), largest)),
         functions=_functions(connection, execution),
         unseen=_unseen(connection, execution),
         other_ms=other_ms,
@@ -67,6 +70,11 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution),
     )
+
+
+def _limits(path_ms: Parts, largest: str) -> frozenset[str]:
+    """The bottleneck, and what comes near it: shares are not known so well as to tell which of the two comes first."""
+    return frozenset(name for name in resources() if path_ms[name] >= NEAR * path_ms.get(largest, 0.0))
 
 
 def named(parts_ms: Floats) -> Parts:
@@ -121,7 +129,7 @@ def _findings(
     alone_ms: Mapping[str, float],
     other_ms: Mapping[str, float],
     details: Sequence[Detail],
-    largest: str,
+    limits: Collection[str],
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, dearest first; each cost is an upper bound."""
     hosts = host_times(connection, execution)
@@ -144,7 +152,7 @@ def _findings(
     ).fetchall()[0]
     found += findings.wasted(lost_ms, lost, reason, len(execution.slots))
     found += findings.compiling(details, _compiling(connection))
-    found += findings.odd_use(details, largest)
+    found += findings.odd_use(details, limits)
     worth = [each for each in found if each.cost_ms >= WORTH_MS * execution.runtime_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 

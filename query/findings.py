@@ -8,7 +8,7 @@ what the index says of the code.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -296,8 +296,11 @@ def compiling(details: Sequence[Detail], compiling_ms: Mapping[str, float]) -> l
     ]
 
 
-def odd_use(details: Sequence[Detail], bottleneck: str) -> list[Finding]:
-    """Time on a device that is not the bottleneck and hardly moved data: a misconfiguration as a rule (§4.2, §7.5)."""
+def odd_use(details: Sequence[Detail], limits: Collection[str]) -> list[Finding]:
+    """Time on a device that hardly moved data: a misconfiguration as a rule (§4.2, §7.5).
+
+    `limits` are the resources that hold the run up: what is slow because it is full is not odd.
+    """
     found = []
     for detail in details:
         facts = detail.facts
@@ -306,7 +309,7 @@ def odd_use(details: Sequence[Detail], bottleneck: str) -> list[Finding]:
             ("net", detail.remote_bytes + detail.input_bytes),
         ):
             time_ms = facts.resource_ms[resource]
-            if resource == bottleneck or time_ms <= 0.1 * facts.task_ms or facts.path_ms <= 0:
+            if resource in limits or time_ms <= 0.1 * facts.task_ms or facts.path_ms <= 0:
                 continue
             if _reads_schema(detail):  # it reads the ends of files, and has a finding of its own
                 continue

@@ -212,11 +212,11 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
     busy = detail(
         facts={"resource_ms": parts(cpu=20_000.0, net=20_000.0)}, input_bytes=0, read_bytes=0, remote_bytes=3 * MIB
     )
-    (found,) = findings.odd_use([busy], "cpu")
+    (found,) = findings.odd_use([busy], {"cpu"})
     assert "20.0 s of task time on network for 3.0 MiB" in found.what
     assert found.cost_ms == pytest.approx(5000)
-    assert findings.odd_use([busy], "net") == []
-    assert findings.odd_use([replace(busy, remote_bytes=900 * MIB)], "cpu") == []
+    assert findings.odd_use([busy], {"net"}) == []
+    assert findings.odd_use([replace(busy, remote_bytes=900 * MIB)], {"cpu"}) == []
 
 
 def test_work_thrown_away_names_its_reason() -> None:
