@@ -34,7 +34,8 @@ MAX_DEPTH = 40
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
 _SPACES = re.compile(r"\s+")
-_RECEIVER = re.compile(rb"([A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*)(?:\.|::|->)$")
+_REVERSED_RECEIVER = re.compile(rb"(?:\.|::|>-)([\w$]*[A-Za-z_$](?:(?:\.|::|>-)[\w$]*[A-Za-z_$])*)")
+"""Backwards from the called name: searched forwards it would be tried at every character before."""
 _SIMPLE_NAME = re.compile(r"[\w$+-]+")
 _SCALA_ABSTRACT = re.compile(
     r"function_declaration|type_definition|(class|object|trait|enum)_definition|va[lr]_declaration"
@@ -525,8 +526,8 @@ class _Sweep:
         if key not in self.calls:
             receiver = b""
             if self.text[start - 1 : start] in (b".", b":", b">"):
-                match = _RECEIVER.search(self.text[max(0, start - 80) : start])
-                receiver = match[1] if match else b""
+                match = _REVERSED_RECEIVER.match(self.text[max(0, start - 80) : start][::-1])
+                receiver = match[1][::-1] if match else b""
             self.calls[key] = receiver.decode("utf-8", "replace")
 
     def _calls_with_lambdas(self) -> Iterable[tuple[tuple[int, str], str]]:
