@@ -13,7 +13,7 @@ from indexes.errors import CrystalPerfError
 from lab.host import LabError
 from lab.keep import keep
 from lab.suites import ROLES, SUITES, find_suite
-from lab.sweep import read_rows, run_suite
+from lab.sweep import run_suite
 
 if TYPE_CHECKING:
     from lab.score import Measured
@@ -39,8 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    scored.add_argument("--details", action="store_true", help="also every configuration")
     scored.add_argument("--pictures", type=Path, metavar="DIR", help="also draw one a suite, as SVG")
+    scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
+    scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser("calibrate", help="the constants of query.interval, from even configurations")
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
         if given.command == "score":
-            return _score(given.suite or list(SUITES), given.out, (given.only,) if given.only else ROLES, given)
+            return _score(given)
         if given.command == "keep":
             size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
@@ -74,22 +75,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _score(names: Sequence[str], out: Path, roles: Sequence[str], given: argparse.Namespace) -> int:
+def _score(given: argparse.Namespace) -> int:
     from lab import report
+    from lab.pages import put
 
-    known = _measured(names, out)
+    known = _measured(given.suite or list(SUITES), given.out)
     if given.pictures:
         from lab.pictures import draw
 
         for each in known:
             draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
-    for each in known:
-        print("\n".join((f"\n### {each.suite.name}\n", *report.deviations([each], roles))))
-        if given.details:
-            print("\n".join(("", *report.every_configuration(each, roles))))
-    rows = [row for each in known for row in read_rows(out, each.suite)]
-    print("\n".join(("\n### all\n", *report.deviations(known, roles), "", *report.coverage(known, roles))))
-    print("\n".join(("", *report.overhead(rows))))
+    for mark, lines in report.tables(known, given.out, (given.only,) if given.only else ROLES, given.vectors).items():
+        if given.write:
+            put(given.write, mark, lines)
+        else:
+            print("\n".join((f"\n## {mark}", *lines)))
     return 0
 
 

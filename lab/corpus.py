@@ -28,6 +28,7 @@ import crystalperf as cp
 import indexes as contract
 from indexes import resources
 from indexes.errors import CrystalPerfError
+from lab.pages import put
 from query.execution import Execution, load
 from query.frameworks import get
 from query.inputs import discover
@@ -267,16 +268,6 @@ def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], V
             """
         ).fetchall()
     return {row[0]: (row[1], row[2], np.array(row[3:], dtype=np.float64)) for row in rows}
-
-
-def put(page: Path, mark: str, lines: Sequence[str]) -> None:
-    """Replace what stands between `<!-- MARK -->` and `<!-- end of MARK -->`.  Raises ValueError without the marks."""
-    text = page.read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end of {mark} -->)", re.DOTALL)
-    if not pattern.search(text):
-        raise ValueError(f"{page} has no <!-- {mark} --> … <!-- end of {mark} -->")
-    table = "\n".join(lines) + "\n"
-    page.write_text(pattern.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,13 +5,38 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from scipy.stats import binomtest
 
 from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs, recorder
 from lab.suites import ROLES, Configuration
+from lab.sweep import read_rows
+from lab.vectors import vector_table
+
+
+def tables(known: Sequence[Measured], out: Path, roles: Sequence[str], has_vectors: bool) -> dict[str, list[str]]:
+    """All tables by the mark that they go under in docs/accuracy.md."""
+    rows = [row for each in known for row in read_rows(out, each.suite)]
+    titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
+    found = {
+        "deviations": ["", *deviations(known, roles), ""],
+        "suites": _sections((title, deviations([each], roles)) for each, title in titled),
+        "intervals": ["", *coverage(known, roles), ""],
+        "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
+        "overhead": ["", *overhead(rows), ""],
+    }
+    if has_vectors:
+        kept = out / "profiles"
+        compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
+        found["vectors"] = _sections(compared)
+    return found
+
+
+def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    return ["", *itertools.chain.from_iterable((title, "", *lines, "") for title, lines in parts)]
 
 
 def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:

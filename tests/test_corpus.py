@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.corpus import logs_table, put
+from lab.corpus import logs_table
+from lab.host import LabError
+from lab.pages import put
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 
@@ -30,5 +32,5 @@ def test_a_table_goes_between_its_marks(tmp_path: Path) -> None:
     page.write_text("one\n<!-- logs -->\nold\n<!-- end of logs -->\ntwo\n")
     put(page, "logs", ["| new |", r"| a\b |"])
     assert page.read_text() == "one\n<!-- logs -->\n| new |\n| a\\b |\n<!-- end of logs -->\ntwo\n"
-    with pytest.raises(ValueError, match="has no <!-- runs -->"):
+    with pytest.raises(LabError, match="has no <!-- runs -->"):
         put(page, "runs", [])

@@ -1,0 +1,19 @@
+"""Figures in pages: what a command measured goes between two marks, `<!-- NAME -->` and `<!-- end of NAME -->`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.host import LabError
+
+
+def put(page: Path, mark: str, lines: Sequence[str]) -> None:
+    """Replace what stands between a page's marks.  Raises LabError without them."""
+    text = page.read_text(encoding="utf-8")
+    pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end of {re.escape(mark)} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise LabError(f"{page} has no <!-- {mark} --> … <!-- end of {mark} -->; add the two lines.")
+    table = "\n".join(lines) + "\n"
+    page.write_text(pattern.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
