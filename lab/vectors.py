@@ -84,24 +84,30 @@ def split_vectors(run: Path) -> dict[tuple[int, int], Floats]:
     """The vectors of a profile's stages: its tasks' times by resource."""
     sums = ", ".join(f"sum({name}_ms) AS {name}" for name in (*resources(), "other"))
     with duckdb.connect(str(run), read_only=True) as connection:
-        return _shares(
+        return shares(
             connection, f"SELECT stage_id, stage_attempt, {sums} FROM tasks WHERE status = 'succeeded' GROUP BY ALL"
         )
 
 
 def code_vectors(run: Path) -> dict[tuple[int, int], Floats]:
     """The vectors that recordings and labels alone give: the time sampled in each stage, by resource."""
-    tables = ("runs", "samples", "stacks", "tasks", "stages", "operators")
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{str(run).replace(chr(39), chr(39) * 2)}' AS run (READ_ONLY)")
-        for name in tables:  # the view is temporary, and a run file is read-only
-            connection.execute(f"CREATE TABLE {name} AS FROM run.{name}")
-        tasks, stages = (connection.execute(f"FROM {name}").fetchnumpy() for name in ("tasks", "stages"))
-        view_task_samples(connection, tasks, stages)
-        return _shares(connection, f"SELECT stage_id, stage_attempt, {sampled_sums()} FROM task_samples GROUP BY ALL")
+        load_samples(connection, run)
+        return shares(connection, f"SELECT stage_id, stage_attempt, {sampled_sums()} FROM task_samples GROUP BY ALL")
 
 
-def _shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[tuple[int, int], Floats]:
+def load_samples(connection: duckdb.DuckDBPyConnection, run: Path) -> Mapping[str, npt.NDArray[Any]]:
+    """Copy what a run file has of samples into memory, with the view `task_samples`; returns its tasks' columns."""
+    connection.execute(f"ATTACH '{str(run).replace(chr(39), chr(39) * 2)}' AS run (READ_ONLY)")
+    for name in ("runs", "samples", "stacks", "tasks", "stages", "operators"):
+        connection.execute(f"CREATE TABLE {name} AS FROM run.{name}")
+    tasks, stages = (connection.execute(f"FROM {name}").fetchnumpy() for name in ("tasks", "stages"))
+    view_task_samples(connection, tasks, stages)
+    return tasks
+
+
+def shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[tuple[int, int], Floats]:
+    """Rows of (stage, attempt, time on each resource and other) as shares by stage."""
     found = {}
     for stage, attempt, *parts in connection.execute(select).fetchall():
         times = np.array(parts, dtype=np.float64)
@@ -166,14 +172,14 @@ def vector_table(suite: Suite, out: Path, kept: Path) -> str:
         rows = found[recorder, arm]
         size = [abs(each.error) for each in rows]
         cells = [
-            _points(average(rows, size)),
-            _points(average(rows, (each.error for each in rows)), signed=True),
-            _points(average(rows, size, weighted=False)),
-            _points(average(rows, (each.beyond for each in rows))),
+            points(average(rows, size)),
+            points(average(rows, (each.error for each in rows)), signed=True),
+            points(average(rows, size, weighted=False)),
+            points(average(rows, (each.beyond for each in rows))),
         ]
         lines.append(f"| {recorder} | {arm} | {len(rows)} | {' | '.join(cells)} |")
     return "\n".join(lines) if found else ""
 
 
-def _points(shares: Floats, *, signed: bool = False) -> str:
+def points(shares: Floats, *, signed: bool = False) -> str:
     return " / ".join(f"{100 * each:+.1f}" if signed else f"{100 * each:.1f}" for each in shares.tolist())

@@ -271,7 +271,7 @@ def assemble(
         if sampled:
             view_task_samples(connection, tables["tasks"], tables["stages"])
         seeing = {one.executor_id for one in placed if one.sees_all}
-        _insert_tasks(connection, tables["tasks"], sampled, seeing)
+        insert(connection, "tasks", split_tasks(connection, tables["tasks"], sampled, seeing))
         _insert_stages(connection, tables["stages"])
         insert(connection, "operator_times", operator_times(connection, framework, sampled=sampled))
         _insert_dag(connection)
@@ -443,10 +443,13 @@ def _update_executors(connection: duckdb.DuckDBPyConnection, placed: Sequence[Re
         )
 
 
-def _insert_tasks(
+def split_tasks(
     connection: duckdb.DuckDBPyConnection, tasks: Columns, sampled: bool, seeing: Collection[str | None]
-) -> None:
-    """The tasks with their time split by resource; `seeing` are executors whose recorder sees every state."""
+) -> Columns:
+    """The tasks with their time split by resource; `seeing` are executors whose recorder sees every state.
+
+    Where there are samples (`sampled`), reads them from the view `task_samples` (query.storage).
+    """
     names = resources()
     keys = list(zip(tasks["stage_id"].tolist(), tasks["stage_attempt"].tolist(), strict=True))
     number = {key: position for position, key in enumerate(dict.fromkeys(keys))}
@@ -467,7 +470,7 @@ def _insert_tasks(
         filled["sample_ms"] = sample_ms
     for position, name in enumerate((*names, "other")):
         filled[f"{name}_ms"] = parts[:, position]
-    insert(connection, "tasks", filled)
+    return filled
 
 
 def _recorded(

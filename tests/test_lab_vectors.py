@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
 import crystalperf as cp
+from lab.deciding import RULES, Frame, as_printed, framework_first, halving, known_stacks, leaf, mean, rule_table
 from lab.suites import find_suite
-from lab.vectors import Off, Truth, average, code_vectors, compare, split_vectors, truth_of, vector_table
+from lab.vectors import (
+    Off,
+    Truth,
+    average,
+    code_vectors,
+    compare,
+    load_samples,
+    split_vectors,
+    truth_of,
+    vector_table,
+)
 
 
 def off(task_ms: float, error: list[float], residual: float = 0.0) -> Off:
@@ -55,9 +67,23 @@ def test_a_suite_without_base_runs_has_no_table(tmp_path: Path) -> None:
     assert vector_table(find_suite("q6"), tmp_path, tmp_path / "kept") == ""
 
 
-def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(
-    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_take_different_frames_of_a_stack() -> None:
+    """A wait of the framework below a library's reader, below the framework's reader, below scaffolding."""
+    cpu, disk, net = np.eye(3)
+    wait, library = Frame(net, False, False), Frame(disk, True, True)
+    reader, runner = Frame(cpu, False, True), Frame(net, False, False)
+    stack = [wait, library, reader, runner]
+    chosen = [rule(stack) for rule in (as_printed, framework_first, leaf, mean, halving)]
+    wanted = [net, cpu, disk, [0.5, 0.5, 0], [1 / 3, 2 / 3, 0]]
+    assert [each.tolist() for each in chosen if each is not None] == pytest.approx(np.array(wanted))
+    # Where only a library speaks, it decides; where nobody does, nobody does, but §4.1 asks for no role.
+    assert framework_first([wait, library]) is disk
+    assert [rule([runner]) is None for rule in RULES.values()] == [False, True, True, True, True]
+
+
+@pytest.fixture
+def recorded_base(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite's folder with the demo's run as its base, the profile's own vectors being its truth; the profile."""
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
     folder = tmp_path / "q9" / "base-0-00-jfr20"
     folder.mkdir(parents=True)
@@ -67,15 +93,32 @@ def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(
     for name in recordings:
         (folder / name).symlink_to(demo / name)
     run = cp.profile([log, *(demo / name for name in recordings)], output=tmp_path / "run.duckdb").path
-    vectors = split_vectors(run)
-    assert all(each.sum() == pytest.approx(1) for each in (*vectors.values(), *code_vectors(run).values()))
     recorded = json.loads((demo / "run.json").read_text())
-    stages = [stage_row(*stage, share.tolist()) for stage, share in vectors.items()]
+    stages = [stage_row(*stage, share.tolist()) for stage, share in split_vectors(run).items()]
     changes = {"event_logs": [log.name], "recordings": recordings, "truth": {"stages": stages}}
     cluster = {"disk_bytes_per_s": None, "storage": "local"} | recorded["configuration"]
     (folder / "run.json").write_text(json.dumps(recorded | changes | {"configuration": cluster}))
+    return run
+
+
+def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(recorded_base: Path, tmp_path: Path) -> None:
+    for vectors in (split_vectors(recorded_base), code_vectors(recorded_base)):
+        assert all(each.sum() == pytest.approx(1) for each in vectors.values())
     table = vector_table(find_suite("q9"), tmp_path, tmp_path / "kept").split("\n")
     assert [line.split("|")[2].strip() for line in table[2:]] == ["hybrid", "metrics only", "code only"]
-    # The made truth is the profile's own vectors, so that they are off by nothing and the others by something.
+    # The made truth is the profile's own, so that it is off by nothing and the others by something.
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" in table[2]
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" not in table[3] + table[4]
+
+
+def test_the_shipped_rule_gives_the_profile_back_and_others_do_not(recorded_base: Path, tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        load_samples(connection, recorded_base)
+        stacks = known_stacks(connection)
+        (decided,) = connection.execute("SELECT count(deciding_depth) FROM stacks").fetchall()[0]
+    assert sum(framework_first(each) is not None for each in stacks.values()) >= decided
+    table = rule_table(find_suite("q9"), tmp_path, tmp_path / "kept").split("\n")
+    profiles = [line.split("|")[4].strip() for line in table[2:]]
+    assert len(profiles) == len(RULES) + 1
+    assert profiles[-1] == "0.0 / 0.0 / 0.0 / 0.0"
+    assert "0.0 / 0.0 / 0.0 / 0.0" not in profiles[:-1]
