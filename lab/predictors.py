@@ -5,7 +5,7 @@ A predictor takes a recorded base run and a configuration and gives the runtime 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 
 from lab.host import LabError, parse_bit_rate, parse_byte_rate, parse_size
 from lab.suites import Configuration
+from lab.vectors import code_vectors
 from query.answers import Prediction
 from query.execution import Execution, load
 from query.frameworks import get
@@ -78,6 +79,12 @@ def shipped(base: Base, configuration: Configuration) -> float | None:
     return answer(base, configuration).predicted_ms
 
 
+def from_code(base: Base, configuration: Configuration) -> float | None:
+    """What is shipped, from vectors of recordings and labels alone: nothing that Spark measured."""
+    run = _with_vectors(execution(base), _code_shares(base.run))
+    return _answer(run, base, configuration, replans=True).predicted_ms
+
+
 def plain(base: Base, configuration: Configuration) -> float | None:
     """The paper's model alone: vectors from samples and labels, tasks as recorded, and no device but what each task's
     own time shows."""
@@ -125,6 +132,11 @@ def _execution(run: Path, scope: str) -> Execution:
 
 
 @lru_cache(maxsize=64)
+def _code_shares(run: Path) -> Mapping[tuple[int, int], Sequence[float]]:
+    return {stage: vector.tolist() for stage, vector in code_vectors(run).items()}
+
+
+@lru_cache(maxsize=64)
 def _label_shares(run: Path) -> Mapping[tuple[int, int], tuple[float, ...]]:
     """By stage attempt: the mean of its samples' vectors, `other` last."""
     with duckdb.connect(str(run), read_only=True) as connection:
@@ -146,8 +158,11 @@ def _label_shares(run: Path) -> Mapping[tuple[int, int], tuple[float, ...]]:
 def by_labels(base: Base) -> Execution:
     """The scope with vectors as the paper has them (§4.1): the mean of the samples' vectors, whatever state a thread
     was in and whatever Spark measured; `other` where a stage has no sample."""
-    run = execution(base)
-    shares = _label_shares(base.run)
+    return _with_vectors(execution(base), _label_shares(base.run))
+
+
+def _with_vectors(run: Execution, shares: Mapping[tuple[int, int], Sequence[float]]) -> Execution:
+    """The scope whose tasks have their stage's vector, `other` where it has none."""
     tasks = run.tasks
     table = np.array(
         [shares.get((stage.stage_id, stage.attempt), (0.0, 0.0, 0.0, 1.0)) for stage in run.dag.stages]

@@ -18,7 +18,19 @@ from typing import Any
 import duckdb
 
 import query
-from lab.predictors import Base, Predictor, amdahl, answer, ernest, linear, no_change, plain, shipped, slots_alone
+from lab.predictors import (
+    Base,
+    Predictor,
+    amdahl,
+    answer,
+    ernest,
+    from_code,
+    linear,
+    no_change,
+    plain,
+    shipped,
+    slots_alone,
+)
 from lab.suites import Configuration, Suite, configurations
 from lab.sweep import read_rows
 from query.answers import Prediction
@@ -100,7 +112,8 @@ SHIPPED: Arm = ("jfr20", "shipped")
 
 ARMS: tuple[tuple[str, Arm], ...] = (
     ("shipped (JFR every 20 ms, hybrid vectors)", SHIPPED),
-    ("the paper's plain model, nothing fitted (vectors from code)", ("jfr20", "plain")),
+    ("the paper's plain model (vectors from code, tasks as recorded)", ("jfr20", "plain")),
+    ("vectors from code alone, nothing that Spark measured", ("jfr20", "code")),
     ("JFR every 100 ms", ("jfr100", "shipped")),
     ("async-profiler, wall clock, every 20 ms", ("async20", "shipped")),
     ("no samples (vectors from Spark's metrics)", ("none", "shipped")),
@@ -121,6 +134,7 @@ def predictors(known: Measured) -> dict[str, Predictor]:
     return {
         "shipped": shipped,
         "plain": plain,
+        "code": from_code,
         "no change": no_change,
         "linear": linear,
         "Amdahl": amdahl,
