@@ -42,6 +42,22 @@ def test_a_short_task_leaves_the_busier_thread_to_the_long_one() -> None:
     assert assign(both, launch, finish).tolist() == [8, 7]
 
 
+def test_where_all_threads_are_busy_a_task_goes_to_the_one_that_became_free() -> None:
+    """Back to back on two slots; the longest task, were it to choose first, would take the second one's thread."""
+    both = seen(*ticks(7, 0, 5000), *ticks(8, 0, 5000))
+    launch, finish = np.array([0.0, 0.0, 1000.0, 1600.0, 2400.0]), np.array([1600.0, 1000.0, 2400.0, 5000.0, 4000.0])
+    found = assign(both, launch, finish).tolist()
+    assert sorted(found[:2]) == [7, 8]
+    assert found[2:] == [found[1], found[0], found[1]]
+
+
+def test_moments_of_idleness_bound_a_task() -> None:
+    """Both threads are busy all along; thread 8 paused where the short task ended, thread 7 where the long one did."""
+    both = seen(*ticks(7, 0, 2000), *ticks(8, 0, 2000), (8, 700, 704, False), (7, 1300, 1304, False))
+    launch, finish = np.array([0.0, 60.0]), np.array([700.0, 1300.0])
+    assert assign(both, launch, finish).tolist() == [8, 7]
+
+
 def test_an_idle_thread_is_not_taken() -> None:
     idle_then_busy = seen((7, 0, 1000, False), *ticks(7, 1000, 1200), *ticks(8, 0, 1000))
     assert assign(idle_then_busy, np.array([0.0]), np.array([1000.0])).tolist() == [8]

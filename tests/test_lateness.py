@@ -1,0 +1,92 @@
+"""A sampler that came late shows how long the threads of its process waited for a CPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from query import jfr
+from query.lateness import Ticks, ticks, waking
+from query.samples import ON_CPU, RUNNING, WAKING, _turn, thread_time
+
+PERIOD_MS = 20.0
+
+
+def by(*late_ms: float) -> Ticks:
+    """Ticks of a sampler that came late by so much each, from 0 on."""
+    late = np.array(late_ms)
+    return Ticks(np.cumsum(PERIOD_MS + late), late)
+
+
+def test_a_wait_that_ends_while_the_sampler_is_overdue_waited_for_a_cpu() -> None:
+    frozen = by(*[0.0] * 30, 80.0, *[0.0] * 70)
+    at = frozen.time_ms[30]
+    # Ends as the process may run again; ended long after; is shorter than the process was held back.
+    ends, lengths = np.array([at + 2, at + 1500, at - 30]), np.array([200.0, 200.0, 25.0])
+    assert waking(ends, lengths, frozen).tolist() == pytest.approx([80.0, 0.0, 25.0])
+
+
+def test_on_average_a_wait_ends_as_late_as_the_ticks_around_it() -> None:
+    starved = by(*[10.0, 0.0, 2.0, 0.0] * 50)
+    between = (starved.time_ms[101] + starved.time_ms[102]) / 2
+    assert waking(np.array([between]), np.array([500.0]), starved).tolist() == pytest.approx([3.0], abs=0.5)
+
+
+def test_without_ticks_nothing_is_known_of_it() -> None:
+    nothing = Ticks(np.empty(0), np.empty(0))
+    assert waking(np.array([5.0]), np.array([5.0]), nothing).tolist() == [0.0]
+
+
+def test_a_turn_is_what_lies_between_samples_of_a_thread_always_there() -> None:
+    """Three threads are always in native code, a fourth now and then: counting threads would make four of them."""
+    always = np.tile([1, 2, 3], 60)
+    thread = np.insert(always, [30, 90, 150], 9).astype(np.int32)
+    time_ns = (np.arange(len(thread)) * 20e6).astype(np.int64)
+    assert _turn(time_ns, thread) == pytest.approx(3.05, abs=0.03)
+
+
+def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+    found = ticks(recording, PERIOD_MS)
+    native = recording.samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
+    assert len(found.time_ms) == native.sum()
+    assert 0 < found.late_ms.mean() < PERIOD_MS  # two slots of 0.2 core each
+    assert len(ticks(replace(recording, samples=none_of(recording)), PERIOD_MS).time_ms) == 0
+
+
+def none_of(recording: jfr.Recording) -> jfr.Samples:
+    samples = recording.samples
+    return replace(samples, kind=np.zeros_like(samples.kind))
+
+
+def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
+    """Cutting waits in two adds no time: intervals keep their sums, and no sample weighs less than nothing."""
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+    time = thread_time(recording)
+    kinds = np.array(time.kinds)[time.kind]
+    timed = ~np.isin(kinds, [name.lower() for name in jfr.SAMPLE_KINDS] + [RUNNING])
+    named = [jfr.INTERVAL_KINDS.index(name) for name in ("PARK", "SLEEP", "MONITOR_WAIT", "MONITOR_ENTER")]
+    named += [jfr.INTERVAL_KINDS.index(f"{device}_{way}") for device in ("SOCKET", "FILE") for way in ("READ", "WRITE")]
+    intervals = recording.intervals
+    mine = np.isin(intervals.kind, named) & (intervals.thread >= 0) & (intervals.stack >= 0)
+    whole_ms = float((intervals.end_ns[mine] - intervals.start_ns[mine]).sum()) / 1e6
+    assert time.weight_ms[timed].sum() == pytest.approx(whole_ms, rel=1e-6)
+    assert (time.weight_ms >= 0).all()
+    assert WAKING in ON_CPU
+    assert 0 < time.weight_ms[kinds == WAKING].sum() < 0.5 * whole_ms
+
+
+def test_opening_a_file_is_work_for_the_cpu_and_polling_is_waiting(demo: Path) -> None:
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+    time = thread_time(recording)
+    names = recording.frames
+    leaf = [names.name(int(recording.stacks.frames(stack)[0])) for stack in time.stack.tolist()]
+    native = jfr.SAMPLE_KINDS.index("NATIVE")
+    polls = {time.kinds[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if "EPoll.wait" in name}
+    opens = {time.kinds[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if ".open0" in name}
+    assert "native" in polls
+    assert opens == {RUNNING}
+    assert (recording.samples.kind == native).any()
