@@ -262,7 +262,7 @@ CREATE TABLE samples (                        -- one row per sample of a thread,
     executor_id VARCHAR,                      -- executor of the recording; NULL where none matches
     thread VARCHAR,                           -- thread, by name and number
     stack_id INTEGER,                         -- its stack
-    kind VARCHAR NOT NULL,                    -- execution, native, wall, cpu, untimed (a mixture that all tasks got alike), or the interval's: park, sleep, wait, enter, socket read …
+    kind VARCHAR NOT NULL,                    -- execution, native, wall, cpu, running (it could), untimed (a mixture that all tasks got alike), or the interval's: park, sleep, wait, enter, socket read …; waking: the end of the row's wait that the same moment has another row of, spent waiting for a CPU
     weight_ms DOUBLE NOT NULL,                -- wall-clock it stands for
     bytes BIGINT,                             -- bytes moved in an interval of input or output
     task_id BIGINT                            -- the task that held the thread; NULL for other threads

@@ -88,7 +88,7 @@ def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sam
         """
         SELECT count(*), count(task_id), count(*) FILTER (task_id IS NOT NULL AND deciding_depth IS NOT NULL)
         FROM samples JOIN stacks USING (stack_id)
-        WHERE time_ms BETWEEN ? AND ?
+        WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
         """,
         bounds,
     ).fetchall()[0]

@@ -35,7 +35,7 @@ TURN_TICKS = 200
 """Rotation of threads in native code is estimated within windows of so many ticks: some ten samples of each thread."""
 
 WAKING = "waking"
-"""Kind of the end of an interval in which the thread no longer waited for what it is named after, but for a CPU."""
+"""Kind of the end of a wait in which the thread waited for a CPU only; the wait itself has a row of its own."""
 
 TIMED_KINDS = {
     "SOCKET_READ": "socket read",
@@ -127,7 +127,7 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
         (sample_ms[keep], samples.thread[keep], samples.stack[keep], sample_kind[keep], weight[keep], 0),
         (start_ms, thread, stack, interval_kind, end_ms - start_ms - waking_ms, intervals.bytes[timed]),
         ((end_ms - waking_ms)[woken], thread[woken], stack[woken], kinds.index(WAKING), waking_ms[woken], 0),
-        (sample_ms[unsure], samples.thread[unsure], samples.stack[unsure], kinds.index(RUNNING), ready_ms[unsure], 0),
+        (sample_ms[unsure], samples.thread[unsure], samples.stack[unsure], kinds.index(WAKING), ready_ms[unsure], 0),
     )
     columns = [
         np.concatenate([np.broadcast_to(np.asarray(block[column]), len(block[0])) for block in blocks])

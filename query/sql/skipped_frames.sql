@@ -8,7 +8,7 @@
 WITH task_samples AS (
     SELECT skipped, deciding_depth
     FROM samples JOIN stacks USING (stack_id)
-    WHERE task_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+    WHERE task_id IS NOT NULL AND time_ms BETWEEN ? AND ? AND kind <> 'waking'
 ),
 reasons AS (
     SELECT unnest(string_split(skipped, ',')) AS reason FROM task_samples WHERE skipped IS NOT NULL
