@@ -49,12 +49,18 @@ class Stage:
         return f"stage:{self.stage_id}.{self.attempt}"
 
 
+ANYWHERE, AT_HOME, ELSEWHERE = range(3)
+"""Where a task wants to run: on any slot; on its recorded host, for its data are there; or it did want another host,
+one that was busy for so long that it gave up."""
+
+
 @dataclass(frozen=True)
 class Tasks:
     """Task attempts as arrays of one length, sorted by launch.
 
     `stage` indexes the sequence of stages; `parts_ms` is (n, resources + 1), the last column is `other`, and its
     rows sum to finish − launch.  `executor` and `host` number the executors (as in Slots, -1 unknown) and hosts.
+    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.
     """
 
     task_id: Ints
@@ -64,6 +70,7 @@ class Tasks:
     launch_ms: Floats
     finish_ms: Floats
     parts_ms: Floats
+    placement: Ints
 
     def __len__(self) -> int:
         return len(self.task_id)

@@ -14,7 +14,7 @@ from indexes import resources
 from indexes.errors import SettingError
 from query import dag
 from query.critical import fill
-from query.dag import Dag, Floats, Ints, Stage, Tasks
+from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Floats, Ints, Stage, Tasks
 from query.interval import Evidence
 from query.replay import Slots
 from query.samples import ON_CPU, TIMED_KINDS
@@ -226,6 +226,14 @@ def _stages_and_tasks(
         f"""
         SELECT
             task_id, stage_id, stage_attempt, executor_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
+            CASE
+                WHEN locality = 'NODE_LOCAL' THEN {AT_HOME}
+                -- Beside such tasks, one that ran anywhere wanted a host too; Spark calls tasks that want none
+                -- PROCESS_LOCAL, like those whose data an executor holds.
+                WHEN locality IN ('RACK_LOCAL', 'ANY')
+                    AND bool_or(locality = 'NODE_LOCAL') OVER (PARTITION BY stage_id, stage_attempt) THEN {ELSEWHERE}
+                ELSE {ANYWHERE}
+            END AS placement,
             coalesce(input_bytes, 0) AS input_bytes, coalesce(shuffle_remote_bytes, 0) AS shuffle_remote_bytes,
             coalesce(shuffle_local_bytes, 0) AS shuffle_local_bytes,
             coalesce(shuffle_write_bytes, 0) AS shuffle_write_bytes, coalesce(output_bytes, 0) AS output_bytes,
@@ -291,6 +299,7 @@ def _stages_and_tasks(
         launch_ms=launch,
         finish_ms=finish,
         parts_ms=table * kept[:, None],
+        placement=columns["placement"].astype(np.int64),
     )
 
     def volume(name: str) -> Ints:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from indexes.errors import NoAnswerError
-from query.dag import Floats, Ints
+from query.dag import AT_HOME, Floats, Ints
 from query.execution import Execution
-from query.replay import Replayed, Slots
+from query.replay import Policy, Replayed, Slots
 from query.world import World
 
 WARM_UP_TASKS = 4
@@ -47,8 +47,8 @@ def changed_slots(execution: Execution, world: World) -> Slots:
     )
 
 
-def sequential_limits(execution: Execution) -> list[int | None]:
-    """Per stage the tasks it may run at a time; None where slots were all that limited it.
+def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
+    """Per stage the tasks it may run at a time; None where slots were all that limited it, or the place of their data.
 
     Tasks that ran one at a time beside idle slots stay so (the paper's Amdahl): something other than slots held
     them back.  That is so where a stage launched tasks after others of it had ended, and at every launch a slot of
@@ -67,7 +67,8 @@ def sequential_limits(execution: Execution) -> list[int | None]:
         at_once = int(own.max(initial=0))
         busy = np.searchsorted(all_launch, launch, side="right") - np.searchsorted(all_finish, launch, side="right")
         alive = np.searchsorted(arrivals, launch, side="right") - np.searchsorted(departures, launch, side="right")
-        held_back = at_once < len(mine) and bool((busy < alive).all())
+        waits = policy.patience_ms > 0 and bool((tasks.placement[mine] == AT_HOME).any())
+        held_back = at_once < len(mine) and not waits and bool((busy < alive).all())
         limits.append(at_once if held_back else None)
     return limits
 

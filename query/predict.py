@@ -23,7 +23,7 @@ from indexes import resources
 from indexes.errors import NoAnswerError
 from query.answers import Prediction, StagePrediction
 from query.bandwidth import io_scaled, moved_bytes
-from query.dag import Dag, Floats, Ints
+from query.dag import ANYWHERE, Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
 from query.interval import interval
@@ -52,9 +52,9 @@ class Unchanged:
 
 def replay_unchanged(execution: Execution, framework: Framework) -> Unchanged:
     """Replay a scope as it was recorded; how far it is off is the model's own error."""
-    tasks, limits = execution.tasks, sequential_limits(execution)
-    schedule = framework.schedule(execution.scheduler)
-    return Unchanged(replay(execution.dag, tasks, tasks.duration_ms, execution.slots, schedule, limits), limits)
+    tasks, policy = execution.tasks, framework.schedule(execution.scheduler, execution.properties)
+    limits = sequential_limits(execution, policy)
+    return Unchanged(replay(execution.dag, tasks, tasks.duration_ms, execution.slots, policy, limits), limits)
 
 
 def predict(
@@ -120,7 +120,8 @@ def _predicted(
     except NoExecutorLeftError:
         staying = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
         kept = replace(execution, slots=staying)
-        again = replace(unchanged, limits=sequential_limits(kept))
+        policy = framework.schedule(execution.scheduler, execution.properties)
+        again = replace(unchanged, limits=sequential_limits(kept, policy))
         outcome = _changed_replay(kept, world, framework, again, replans)
         stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
@@ -171,14 +172,14 @@ def _changed_replay(
 ) -> _Outcome:
     names = resources()
     cpu = names.index("cpu")
-    schedule = framework.schedule(recorded.scheduler)
+    policy = framework.schedule(recorded.scheduler, recorded.properties)
     base, limits = unchanged.replayed, unchanged.limits
     slots = changed_slots(recorded, world)
     planned = framework.replan(recorded, world, replans)
     execution = planned.execution
     before = base
     if execution is not recorded:  # what the new tasks would share and when they would warm up on the recorded slots
-        before = replay(execution.dag, execution.tasks, execution.tasks.duration_ms, recorded.slots, schedule, limits)
+        before = replay(execution.dag, execution.tasks, execution.tasks.duration_ms, recorded.slots, policy, limits)
     tasks = execution.tasks
     assumptions = list(planned.assumptions)
     parts, memory_assumption = with_memory(execution, world)
@@ -197,7 +198,7 @@ def _changed_replay(
 
     placed = tasks
     if world.ratio("executors") != 1:  # other executors: tasks go where there is room
-        placed = replace(tasks, executor=np.full(len(tasks), -1))
+        placed = replace(tasks, executor=np.full(len(tasks), -1), placement=np.full(len(tasks), ANYWHERE))
     now = before
     factor = {name: np.ones(len(tasks)) for name in shared}
     stretch = np.ones(len(tasks))
@@ -209,7 +210,7 @@ def _changed_replay(
         warmth = np.where(wave & ~wave_before, warm_up[tasks.stage], 1.0)
         warmth = np.where(~wave & wave_before, 1.0 / warm_up[tasks.stage], warmth)
         current[:, cpu] += current.sum(axis=1) * (stretch - 1.0)
-        last, now = now, replay(driver_dag, placed, current.sum(axis=1) * warmth, slots, schedule, limits)
+        last, now = now, replay(driver_dag, placed, current.sum(axis=1) * warmth, slots, policy, limits)
         for name in shared:
             after = _company(slots, now, current, names.index(name))
             factor[name] = (factor[name] + after / company_before[name]) / 2

@@ -7,13 +7,13 @@ slots and edges.  Replayed unchanged it should give the run back; how far it is 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from indexes.errors import NoAnswerError
-from query.dag import Dag, Floats, Ints, Stage, Tasks
+from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Floats, Ints, Stage, Tasks
 
 
 class NoExecutorLeftError(NoAnswerError):
@@ -47,8 +47,20 @@ class Waiting:
     running: int
 
 
-Schedule = Callable[[Sequence[Waiting]], int]
+Order = Callable[[Sequence[Waiting]], int]
 """Which of the stages with waiting tasks launches next: a position in the sequence."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a framework gives out slots: which stage goes first, and how long its tasks wait for the host of their data.
+
+    A task that is AT_HOME on a busy host lets others go first, and goes elsewhere once its stage launched no task at
+    home for `patience_ms`; one that ran ELSEWHERE had waited for that.
+    """
+
+    order: Order
+    patience_ms: float = 0.0
 
 
 def fifo(ready: Sequence[Waiting]) -> int:
@@ -62,6 +74,9 @@ def fair(ready: Sequence[Waiting]) -> int:
         range(len(ready)),
         key=lambda i: (ready[i].running, _none_last(ready[i].stage.job_id), ready[i].stage.stage_id),
     )
+
+
+FIFO = Policy(fifo)
 
 
 @dataclass(frozen=True)
@@ -86,14 +101,14 @@ def replay(
     tasks: Tasks,
     durations_ms: Floats,
     slots: Slots,
-    schedule: Schedule = fifo,
+    policy: Policy = FIFO,
     limits: Sequence[int | None] | None = None,
 ) -> Replayed:
     """Run the DAG on slots; `durations_ms` is aligned with `tasks`, `limits` caps the parallelism of each stage.
 
     Tasks of a stage launch in their recorded order (footnote 8).  Driver intervals keep their recorded length.
     """
-    return _Replay(dag, tasks, durations_ms, slots, schedule, limits).run()
+    return _Replay(dag, tasks, durations_ms, slots, policy, limits).run()
 
 
 def _none_last(job_id: int | None) -> float:
@@ -114,10 +129,16 @@ class _FreeSlots:
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
         self.heap: list[tuple[int, int]] = []  # (running, executor); entries no longer true are skipped
+        self.executors_of: dict[int, set[int]] = {}
+        self.free_on: dict[int, int] = {}  # hosts that have any
+        for executor, host in zip(self.executor, slots.host.tolist(), strict=True):
+            self.executors_of.setdefault(host, set()).add(executor)
+        self.host = {executor: host for host, executors in self.executors_of.items() for executor in executors}
 
     def release(self, slot: int) -> None:
         executor = self.executor[slot]
         self.free[executor].append(slot)
+        self.free_on[self.host[executor]] = self.free_on.get(self.host[executor], 0) + 1
         heapq.heappush(self.heap, (self.running[executor], executor))
 
     def any_alive(self, now: float) -> bool:
@@ -126,7 +147,7 @@ class _FreeSlots:
             running, executor = self.heap[0]
             free = self.free[executor]
             while free and now >= self.until[free[-1]]:
-                free.pop()
+                self._taken(free.pop())
             if free and running == self.running[executor]:
                 return True
             heapq.heappop(self.heap)
@@ -153,17 +174,74 @@ class _FreeSlots:
                 _, wanted = min(staying)
             free = self.free[wanted]
         slot = free.pop()
+        self._taken(slot)
         self.running[wanted] += 1
         if free:
             heapq.heappush(self.heap, (self.running[wanted], wanted))
         return slot
+
+    def _taken(self, slot: int) -> None:
+        host = self.host[self.executor[slot]]
+        self.free_on[host] -= 1
+        if not self.free_on[host]:
+            del self.free_on[host]
+
+    def at_home(self, host: int, wanted: int, now: float) -> int | None:
+        """An executor of a host with a slot free, the wanted one if it can be; None where there is none."""
+        for executor in (wanted, *sorted(self.executors_of.get(host, ()))):
+            if 0 <= executor < len(self.free) and self.free[executor] and now < self.until[self.free[executor][-1]]:
+                return executor
+        return None
 
     def finished(self, slot: int) -> None:
         self.running[self.executor[slot]] -= 1
         self.release(slot)
 
 
-_SLOT, _TASK, _NODE = range(3)
+class _Queue:
+    """The tasks of a stage that wait for a slot, in recorded order; task numbers are that order.
+
+    Each list holds its tasks last first, so that pop() launches in order.
+    """
+
+    def __init__(self, tasks: Sequence[int], placement: Sequence[int], host: Sequence[int]) -> None:
+        self.anywhere: list[int] = []
+        self.elsewhere: list[int] = []
+        self.at_home: dict[int, list[int]] = {}
+        for task in reversed(tasks):
+            if placement[task] == AT_HOME:
+                self.at_home.setdefault(host[task], []).append(task)
+            else:
+                (self.elsewhere if placement[task] == ELSEWHERE else self.anywhere).append(task)
+
+    def __bool__(self) -> bool:
+        return bool(self.anywhere or self.elsewhere or self.at_home)
+
+    def __len__(self) -> int:
+        return len(self.anywhere) + len(self.elsewhere) + sum(map(len, self.at_home.values()))
+
+    def home(self, free_on: Mapping[int, int]) -> int | None:
+        """The first task whose host has a slot free."""
+        few, many = sorted((self.at_home.keys(), free_on.keys()), key=len)
+        return min((self.at_home[host][-1] for host in few if host in many), default=None)
+
+    def impatient(self) -> int | None:
+        """The first task that would go elsewhere by now."""
+        heads = [tasks[-1] for tasks in self.at_home.values()]
+        return min(heads + self.elsewhere[-1:], default=None)
+
+    def remove(self, task: int, host: int) -> None:
+        """Take out a task that is the first of its list."""
+        for tasks in (self.anywhere, self.elsewhere):
+            if tasks and tasks[-1] == task:
+                tasks.pop()
+                return
+        self.at_home[host].pop()
+        if not self.at_home[host]:
+            del self.at_home[host]
+
+
+_SLOT, _TASK, _NODE, _WAKE = range(4)
 
 
 class _Replay:
@@ -175,10 +253,10 @@ class _Replay:
         tasks: Tasks,
         durations_ms: Floats,
         slots: Slots,
-        schedule: Schedule,
+        policy: Policy,
         limits: Sequence[int | None] | None,
     ) -> None:
-        self.dag, self.slots, self.schedule = dag, slots, schedule
+        self.dag, self.slots, self.policy = dag, slots, policy
         self.free = _FreeSlots(slots)
         self.durations: list[float] = durations_ms.tolist()
         self.stage_of: list[int] = tasks.stage.tolist()
@@ -187,10 +265,15 @@ class _Replay:
         self.launch = [0.0] * len(tasks)
         self.finish = [0.0] * len(tasks)
         self.slot = [0] * len(tasks)
-        self.queues: list[list[int]] = [[] for _ in dag.stages]
-        for task in reversed(range(len(tasks))):  # so that pop() launches in recorded order
-            self.queues[self.stage_of[task]].append(task)
-        self.left = [len(queue) for queue in self.queues]
+        self.host_of: list[int] = tasks.host.tolist()
+        placement: list[int] = tasks.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(tasks)
+        of_stage: list[list[int]] = [[] for _ in dag.stages]
+        for task, stage in enumerate(self.stage_of):
+            of_stage[stage].append(task)
+        self.queues = [_Queue(mine, placement, self.host_of) for mine in of_stage]
+        self.left = [len(mine) for mine in of_stage]
+        self.since = [0.0] * len(dag.stages)  # when a stage began, or last launched a task at home
+        self.wakes = [-1.0] * len(dag.stages)
         self.running = [0] * len(dag.stages)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
         self.missing: dict[str, int] = dict.fromkeys(dag.nodes, 0)
@@ -221,7 +304,7 @@ class _Replay:
                     self.free.release(which)
                 elif kind == _TASK:
                     self._finish_task(which, now)
-                else:
+                elif kind == _NODE:
                     self._finish_node(self.names[which], now)
             self._launch(now)
         if len(self.node_end) < len(self.dag.nodes):
@@ -249,6 +332,7 @@ class _Replay:
             self._at(now, _NODE, self.number[node_id])
         else:
             self.ready.append(node.stage)
+            self.since[node.stage] = now
 
     def _finish_node(self, node_id: str, now: float) -> None:
         self.node_end[node_id] = now
@@ -266,18 +350,22 @@ class _Replay:
             self._at(now, _NODE, self.number[self.node_of_stage[stage]])
 
     def _launch(self, now: float) -> None:
-        while able := [s for s in self.ready if self.limits[s] is None or self.running[s] < (self.limits[s] or 0)]:
+        blocked: set[int] = set()
+        while able := [s for s in self.ready if s not in blocked and self._is_below_limit(s)]:
             if not self.free.any_alive(now):
                 return
             stage = able[0]
             if len(able) > 1:
                 offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
-                stage = able[self.schedule(offers)]
-            task = self.queues[stage][-1]
-            slot = self.free.take(now, self.executor_of[task], self.durations[task])
-            if slot is None:
-                return
-            self.queues[stage].pop()
+                stage = able[self.policy.order(offers)]
+            task, wanted, is_home = self._next(stage, now)
+            slot = None if task is None else self.free.take(now, wanted, self.durations[task])
+            if task is None or slot is None:
+                blocked.add(stage)
+                continue
+            self.queues[stage].remove(task, self.host_of[task])
+            if is_home:
+                self.since[stage] = now
             if not self.queues[stage]:
                 self.ready.remove(stage)
             self.running[stage] += 1
@@ -285,3 +373,29 @@ class _Replay:
             self.launch[task] = now
             self.finish[task] = now + self.durations[task]
             self._at(self.finish[task], _TASK, task)
+
+    def _is_below_limit(self, stage: int) -> bool:
+        limit = self.limits[stage]
+        return limit is None or self.running[stage] < limit
+
+    def _next(self, stage: int, now: float) -> tuple[int | None, int, bool]:
+        """The task of a stage to launch now, the executor that it wants, and whether that is its home; or no task, for
+        those that are left wait for a host."""
+        queue = self.queues[stage]
+        first = queue.anywhere[-1] if queue.anywhere else None
+        if queue.at_home:
+            task = queue.home(self.free.free_on)
+            if task is not None and (first is None or task < first):
+                executor = self.free.at_home(self.host_of[task], self.executor_of[task], now)
+                if executor is not None:
+                    return task, executor, True
+        if first is not None:
+            return first, self.executor_of[first], False
+        patient_until = self.since[stage] + self.policy.patience_ms
+        if now >= patient_until or not queue.at_home:  # with nobody left who waits, the others need not either
+            task = queue.impatient()
+            return task, -1 if task is None else self.executor_of[task], False
+        if self.wakes[stage] != patient_until:
+            self.wakes[stage] = patient_until
+            self._at(patient_until, _WAKE, stage)
+        return None, -1, False

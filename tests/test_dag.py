@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from query.critical import bottleneck, critical_path
-from query.dag import Dag, Stage, Tasks, build
-from query.replay import Slots, fair, fifo, replay
+from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Stage, Tasks, build
+from query.replay import Policy, Slots, fair, fifo, replay
 from query.sharing import company
 from query.timeline import Timeline
 
@@ -31,7 +31,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
-    return Tasks(number, np.array([row[0] for row in rows]), zero - 1, zero, launch, finish, shares)
+    return Tasks(number, np.array([row[0] for row in rows]), zero - 1, zero, launch, finish, shares, zero)
 
 
 def slots(count: int, executors: int = 1) -> Slots:
@@ -168,8 +168,8 @@ def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
     stages = [stage(0, 0, 10, sql=1, job=0), stage(1, 0, 10, sql=2, job=1)]
     tasks = tasks_of(*((0, 0, 10) for _ in range(4)), *((1, 0, 10) for _ in range(4)))
     dag = build(stages, tasks, 0, 10, slots=8)
-    first = replay(dag, tasks, tasks.duration_ms, slots(2), fifo)
-    shared = replay(dag, tasks, tasks.duration_ms, slots(2), fair)
+    first = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fifo))
+    shared = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fair))
     assert first.node_end_ms["stage:0.0"] == 20
     assert shared.node_end_ms["stage:0.0"] == 40 or shared.node_end_ms["stage:1.0"] == 40
     assert shared.launch_ms[tasks.stage == 1].min() == 0
@@ -201,3 +201,42 @@ def test_a_task_does_not_go_where_its_executor_is_lost_before_it_would_end() -> 
     again = replay(build(stages, tasks, 0, 60, slots=2), tasks, tasks.duration_ms, given)
     assert again.launch_ms.tolist() == [0, 30]
     assert again.slot.tolist() == [0, 1]
+
+
+def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = ()) -> Tasks:
+    """(stage, launch, finish, host) rows of tasks that ran with their data, but for those that had given up on it."""
+    tasks = tasks_of(*(row[:3] for row in rows))
+    host = np.array([row[3] for row in sorted(rows, key=lambda row: row[1])])
+    placement = np.array([ELSEWHERE if number in elsewhere else AT_HOME for number in range(len(rows))])
+    return replace(tasks, executor=host, host=host, placement=placement)
+
+
+def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
+    tasks = at_home((0, 0, 10, 0), (0, 10, 20, 0), (0, 20, 30, 0), (0, 0, 5, 1))
+    dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=2)
+    pool = slots(1, executors=2)
+    patient = replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    assert patient.launch_ms.tolist() == tasks.launch_ms.tolist()
+    assert pool.executor[patient.slot].tolist() == tasks.executor.tolist()
+    assert replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo)).makespan_ms < 30
+
+
+def test_patience_ends_when_no_task_was_launched_at_home_for_so_long() -> None:
+    tasks = at_home((0, 0, 5000, 0), (0, 3000, 5500, 1), (0, 5000, 6000, 0), elsewhere=(1,))
+    dag = build([stage(0, 0, 6000)], tasks, 0, 6000, slots=2)
+    pool = slots(1, executors=2)
+    played = replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    assert played.launch_ms.tolist() == [0, 3000, 5000]
+    home = at_home((0, 0, 5000, 0), (0, 5000, 6000, 0))
+    dag = build([stage(0, 0, 6000)], home, 0, 6000, slots=2)
+    played = replay(dag, home, home.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    assert played.launch_ms.tolist() == [0, 3000]
+    assert pool.executor[played.slot].tolist() == [0, 1]
+
+
+def test_tasks_without_a_home_go_before_those_that_wait() -> None:
+    tasks = at_home((0, 0, 10, 0), (0, 1, 11, 0), (0, 2, 12, 1))
+    tasks = replace(tasks, placement=np.array([AT_HOME, AT_HOME, ANYWHERE]))
+    dag = build([stage(0, 0, 12)], tasks, 0, 12, slots=2)
+    played = replay(dag, tasks, tasks.duration_ms, slots(1, executors=2), Policy(fifo, patience_ms=3000))
+    assert played.launch_ms.tolist() == [0, 10, 0]

@@ -16,7 +16,7 @@ from query.interval import Evidence
 from query.memory import with_memory
 from query.parallelism import sequential_limits
 from query.predict import predict
-from query.replay import Slots
+from query.replay import FIFO, Slots
 from query.sharing import CpuUse
 from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
 
@@ -36,7 +36,7 @@ def execution(
     number = np.arange(len(rows))
     executor = number % executors
     zero = np.zeros(len(rows), dtype=np.int64)
-    tasks = Tasks(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts))
+    tasks = Tasks(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts), zero)
     end = float(finish.max())
     whole = Stage(0, 0, 0, 0, "s", (), 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)
@@ -105,7 +105,7 @@ def test_no_change_predicts_no_change() -> None:
 
 def test_sequential_tasks_beside_idle_slots_stay_sequential() -> None:
     run = execution([(0, 10), (10, 20), (20, 30)], (1, 0, 0, 0), cores=4)
-    assert sequential_limits(run) == [1]
+    assert sequential_limits(run, FIFO) == [1]
     assert predicted(run, "cores=8") == 30
 
 

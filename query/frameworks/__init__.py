@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from query.execution import Execution
     from query.logfiles import LogFile
     from query.records import RunTables
-    from query.replay import Schedule
+    from query.replay import Policy
     from query.world import World
 
 GROUP = "crystalperf.frameworks"
@@ -66,7 +66,7 @@ class Framework:
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
-    schedule    the run's properties → the order in which it launches tasks
+    schedule    the scheduler and the settings that the run names → how it gives out slots
     frame_operator  (class name, method) of a frame → the SQL operator it works for, None where it may be any
     node_operator   the name of a plan's node → the same word
     node_title  name, description and location of a plan's node → what a user knows it by
@@ -80,7 +80,7 @@ class Framework:
     annotate: Callable[[str, str], Role | None]
     sources: Callable[[str | None], tuple[str, ...]]
     replan: Callable[[Execution, World, bool], Planned]
-    schedule: Callable[[str | None], Schedule]
+    schedule: Callable[[str | None, Mapping[str, str]], Policy]
     process: Callable[[str | None, str], tuple[str | None, str] | None]
     frame_operator: Callable[[str, str], OperatorFrame | None]
     node_operator: Callable[[str], OperatorFrame]

@@ -7,12 +7,13 @@ lines, query/sparklog/run.py collects what they say, query/sparklog/tables.py ma
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from query.frameworks import Framework, Planned, Role
 from query.logfiles import LogFile
 from query.records import RunTables
-from query.replay import Schedule, fair, fifo
+from query.replay import Policy, fair, fifo
 from query.sparklog import operators
 from query.sparklog.run import collect
 from query.sparklog.tables import tables
@@ -138,9 +139,25 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
     )
 
 
-def schedule(scheduler: str | None) -> Schedule:
-    """Spark's order of launching tasks: FIFO unless the run says FAIR."""
-    return fair if scheduler == "FAIR" else fifo
+LOCALITY_WAIT_MS = 3000.0
+"""Spark's default of spark.locality.wait."""
+
+_TIME_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
+
+
+def duration_ms(text: str) -> float | None:
+    """A time as Spark's settings have it (`3s`, `500ms`, or plain milliseconds); None if it is none."""
+    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+    unit = _TIME_MS.get(match[2] or "ms") if match else None
+    return None if match is None or unit is None else float(match[1]) * unit
+
+
+def schedule(scheduler: str | None, properties: Mapping[str, str]) -> Policy:
+    """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the host of their data
+    (spark.locality.wait, 3 s)."""
+    wait = properties.get("spark.locality.wait.node") or properties.get("spark.locality.wait", "")
+    patience_ms = duration_ms(wait)
+    return Policy(fair if scheduler == "FAIR" else fifo, LOCALITY_WAIT_MS if patience_ms is None else patience_ms)
 
 
 SPARK = Framework(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from query.dag import Floats, Ints, Tasks
+from query.dag import AT_HOME, Floats, Ints, Tasks
 from query.execution import Execution, Volumes
 from query.sharing import CpuUse
 from query.world import World
@@ -139,9 +139,11 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
         fixed = (tasks.parts_ms[mine] * around[mine, None]).mean(axis=0)
         parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
         launch = tasks.launch_ms[mine[edges[:-1].astype(np.int64)]]
-        nowhere = np.full(len(parts), -1)
-        stage = np.full(len(parts), number)
-        pieces.append(Tasks(nowhere, stage, nowhere, nowhere, launch, launch + parts.sum(axis=1), parts))
+        origin = mine[edges[:-1].astype(np.int64)]
+        placement = tasks.placement[origin]
+        executor, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.executor, tasks.host))
+        unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
+        pieces.append(Tasks(unknown, stage, executor, host, launch, launch + parts.sum(axis=1), parts, placement))
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[mine]))
     names = Tasks.__dataclass_fields__
