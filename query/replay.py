@@ -55,8 +55,9 @@ Order = Callable[[Sequence[Waiting]], int]
 class Policy:
     """How a framework gives out slots: which stage goes first, and how long its tasks wait for the host of their data.
 
-    A task that is AT_HOME on a busy host lets others go first, and goes elsewhere once its stage launched no task at
-    home for `patience_ms`; one that ran ELSEWHERE had waited for that.
+    A task that is AT_HOME on a busy host lets others go first, and goes elsewhere once slots have been left idle for
+    its sake for `patience_ms`; one that ran ELSEWHERE had waited for that.  That is Spark's rule since 3.1; before,
+    each launch at home began the time anew.
     """
 
     order: Order
@@ -272,7 +273,7 @@ class _Replay:
             of_stage[stage].append(task)
         self.queues = [_Queue(mine, placement, self.host_of) for mine in of_stage]
         self.left = [len(mine) for mine in of_stage]
-        self.since = [0.0] * len(dag.stages)  # when a stage began, or last launched a task at home
+        self.since = [0.0] * len(dag.stages)  # when slots were last all in use, or a stage began
         self.wakes = [-1.0] * len(dag.stages)
         self.running = [0] * len(dag.stages)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
@@ -353,19 +354,19 @@ class _Replay:
         blocked: set[int] = set()
         while able := [s for s in self.ready if s not in blocked and self._is_below_limit(s)]:
             if not self.free.any_alive(now):
+                for each in self.ready:  # no slot is left idle
+                    self.since[each] = now
                 return
             stage = able[0]
             if len(able) > 1:
                 offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
                 stage = able[self.policy.order(offers)]
-            task, wanted, is_home = self._next(stage, now)
+            task, wanted = self._next(stage, now)
             slot = None if task is None else self.free.take(now, wanted, self.durations[task])
             if task is None or slot is None:
                 blocked.add(stage)
                 continue
             self.queues[stage].remove(task, self.host_of[task])
-            if is_home:
-                self.since[stage] = now
             if not self.queues[stage]:
                 self.ready.remove(stage)
             self.running[stage] += 1
@@ -378,9 +379,8 @@ class _Replay:
         limit = self.limits[stage]
         return limit is None or self.running[stage] < limit
 
-    def _next(self, stage: int, now: float) -> tuple[int | None, int, bool]:
-        """The task of a stage to launch now, the executor that it wants, and whether that is its home; or no task, for
-        those that are left wait for a host."""
+    def _next(self, stage: int, now: float) -> tuple[int | None, int]:
+        """The task of a stage to launch now and the executor that it wants; no task where all wait for a host."""
         queue = self.queues[stage]
         first = queue.anywhere[-1] if queue.anywhere else None
         if queue.at_home:
@@ -388,14 +388,14 @@ class _Replay:
             if task is not None and (first is None or task < first):
                 executor = self.free.at_home(self.host_of[task], self.executor_of[task], now)
                 if executor is not None:
-                    return task, executor, True
+                    return task, executor
         if first is not None:
-            return first, self.executor_of[first], False
+            return first, self.executor_of[first]
         patient_until = self.since[stage] + self.policy.patience_ms
-        if now >= patient_until or not queue.at_home:  # with nobody left who waits, the others need not either
+        if now >= patient_until:
             task = queue.impatient()
-            return task, -1 if task is None else self.executor_of[task], False
+            return task, -1 if task is None else self.executor_of[task]
         if self.wakes[stage] != patient_until:
             self.wakes[stage] = patient_until
             self._at(patient_until, _WAKE, stage)
-        return None, -1, False
+        return None, -1
