@@ -42,8 +42,14 @@ class Ticks:
         return found
 
 
+USUAL = 0.1
+"""Of the gaps between ticks, this share is no longer than the period, however late the others are."""
+
+
 def ticks(recording: jfr.Recording, period_ms: float) -> Ticks:
     """The ticks of a recording's sampler, which was told to look every `period_ms`; none of a sampler of the CPU alone.
+
+    A recording that lost its settings may have had a longer period than that: then the shortest usual gap is taken.
 
     HotSpot's takes one thread in native code a tick, so those samples are its ticks.  A wall clock takes each thread
     once in a period; a thread that slept on it counts without looking, so a sample may stand for several.
@@ -55,17 +61,24 @@ def ticks(recording: jfr.Recording, period_ms: float) -> Ticks:
         count = np.maximum(samples.ticks[order][:-1], 1)
         gap_ms = np.diff(samples.time_ns[order]) / 1e6 / count
         of_one = np.diff(samples.thread[order]) == 0
+        period_ms = _at_least(period_ms, gap_ms[of_one])
         late = np.concatenate([[0.0], np.where(of_one, gap_ms - period_ms, 0.0)])
         by_time = np.argsort(samples.time_ns[order], kind="stable")
         time_ms, late = samples.time_ns[order][by_time] / 1e6, late[by_time]
     elif recording.async_profiler_event is None:
         native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
         time_ms = np.sort(samples.time_ns[native]) / 1e6
+        period_ms = _at_least(period_ms, np.diff(time_ms))
         late = np.diff(time_ms, prepend=time_ms[:1]) - period_ms
     else:
         time_ms = late = np.empty(0)
     late = np.minimum(np.where(late > LATE_MS, late, 0.0), MOST_PERIODS * period_ms)
     return Ticks(time_ms, late)
+
+
+def _at_least(period_ms: float, gaps_ms: Floats) -> float:
+    """A stated period, or a longer one that nearly all gaps between ticks keep."""
+    return max(period_ms, float(np.quantile(gaps_ms, USUAL))) if len(gaps_ms) else period_ms
 
 
 def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:

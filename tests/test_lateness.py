@@ -57,6 +57,13 @@ def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:
     assert len(ticks(replace(recording, samples=none_of(recording)), PERIOD_MS).time_ms) == 0
 
 
+def test_a_period_longer_than_told_is_not_lateness(demo: Path) -> None:
+    """A recording that lost its settings is read as one of 20 ms."""
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+    late = ticks(recording, PERIOD_MS / 4).late_ms.mean()
+    assert late == pytest.approx(ticks(recording, PERIOD_MS).late_ms.mean(), abs=0.5)
+
+
 def none_of(recording: jfr.Recording) -> jfr.Samples:
     samples = recording.samples
     return replace(samples, kind=np.zeros_like(samples.kind))
@@ -73,7 +80,8 @@ def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
     intervals = recording.intervals
     mine = np.isin(intervals.kind, named) & (intervals.thread >= 0) & (intervals.stack >= 0)
     whole_ms = float((intervals.end_ns[mine] - intervals.start_ns[mine]).sum()) / 1e6
-    assert time.weight_ms[timed].sum() == pytest.approx(whole_ms, rel=1e-6)
+    # Ends of native calls are among those that woke, beside those of intervals.
+    assert time.weight_ms[timed & (kinds != WAKING)].sum() < whole_ms < time.weight_ms[timed].sum()
     assert (time.weight_ms >= 0).all()
     assert WAKING in ON_CPU
     assert 0 < time.weight_ms[kinds == WAKING].sum() < 0.5 * whole_ms
