@@ -31,6 +31,7 @@ import torch
 from indexer.classify import Head, LinearClassifier, Pooling, load, pool, softmax
 from indexer.embed import Embedding, Ids, Words, load_embedding
 from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
+from indexer.labels.tables import Reading, committed, read_labels, read_table
 from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, flip, judge, train_heads
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say, in_order
@@ -124,6 +125,7 @@ CODE_ARM = "code head"
 DOC_ARM = "documentation head, where there is any"
 AVERAGE = "average of both (paper)"
 POOLED = "pooled (shipped)"
+READERS = "one reader, against the other"
 
 
 def arms(data: Prepared, train: Ids, test: Ids, labels: Labels) -> dict[str, Floats]:
@@ -203,9 +205,30 @@ def table_of_development_sets(data: Prepared, say: Say) -> None:
                 rows = development[kept]
                 for mix, weights in (("natural", data.weights[rows]), ("as drawn", None)):
                     found[name, mix, arm].append(score(probabilities[kept], data.labels[rows], weights))
+    for name in (*data.development, "all"):
+        predicted, labels, weights = two_readings([name] if name != "all" else data.development)
+        one_hot = np.eye(len(resources()), dtype=np.float32)[predicted]
+        for mix, weighted in (("natural", weights), ("as drawn", None)):
+            found[name, mix, READERS].append(score(one_hot, labels, weighted))
     say(f"\n| development set | mix | arm | {COLUMNS}\n|---|---|---|---|---|---|---|")
     for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
         say(f"| {name} | {mix} | {arm} | {spread(scores)} |")
+
+
+def two_readings(sets: Sequence[str]) -> tuple[Labels, Labels, Floats]:
+    """What one reader and another said of the functions of development sets, and the functions' weights.
+
+    Functions that either of them took for waiting are left out, as they are everywhere.
+    """
+    order = resources()
+    weight = {each.id: each.weight for name in sets for each in read_labels(name)}
+    said: dict[str, list[str]] = defaultdict(list)
+    for each in read_table(committed("readings"), Reading):
+        if each.set in sets and each.kind == "independent":
+            said[each.id].append(each.label)
+    pairs = [(key, *two) for key, two in said.items() if len(two) == 2 and set(two) <= set(order)]
+    first, second = (np.array([order.index(pair[side]) for pair in pairs], np.int64) for side in (1, 2))
+    return first, second, np.array([weight[key] for key, *_ in pairs], np.float32)
 
 
 def table_of_folds(data: Prepared, say: Say, measured: str = "measured") -> None:
