@@ -208,7 +208,7 @@ def table_of_development_sets(data: Prepared, say: Say) -> None:
     for name in (*data.development, "all"):
         predicted, labels, weights = two_readings([name] if name != "all" else data.development)
         one_hot = np.eye(len(resources()), dtype=np.float32)[predicted]
-        for mix, weighted in (("natural", weights), ("as drawn", None)):
+        for mix, weighted in (("natural", weights), ("as drawn", None)) if len(labels) else ():
             found[name, mix, READERS].append(score(one_hot, labels, weighted))
     say(f"\n| development set | mix | arm | {COLUMNS}\n|---|---|---|---|---|---|---|")
     for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
