@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from indexes import resources
 from query.execution import Execution
-from query.world import World
+from query.world import KEY_OF_RESOURCE, World
 
 MOST_SLOTS_RATIO = 16
 """Slots over recorded slots, or the reverse, beyond which nothing recorded speaks for the scheduler and the driver."""
@@ -12,7 +13,10 @@ MOST_EXECUTORS_RATIO = 8
 """The same for executors of a run that shuffles: each task would fetch from so many more senders."""
 
 UNSEEN_SHARE = 0.2
-"""Share of task time that no resource accounts for, from which a changed device may be what it was."""
+"""Share of task time that no resource accounts for, from which a device that was never seen may be what it was."""
+
+SEEN_SHARE = 0.02
+"""Share of task time on a device from which the run says something about it."""
 
 
 def beyond(execution: Execution, world: World) -> str | None:
@@ -41,11 +45,15 @@ def beyond(execution: Execution, world: World) -> str | None:
 
 
 def unseen(execution: Execution, world: World) -> str | None:
-    """The changed device that the run says too little about, or None: without samples, Spark times only some of it."""
-    changed = [key for key in ("disk", "network") if world.ratio(key) != 1]
-    if not changed or execution.has_samples or execution.evidence.unseen <= UNSEEN_SHARE:
+    """The changed device that the run says nothing about, or None: without samples, Spark times only some of it."""
+    if execution.has_samples or execution.evidence.unseen <= UNSEEN_SHARE:
         return None
-    return changed[0]
+    seen = execution.tasks.parts_ms.sum(axis=0) / execution.tasks.parts_ms.sum()
+    for position, name in enumerate(resources()):
+        key = KEY_OF_RESOURCE[name]
+        if name != "cpu" and world.ratio(key) != 1 and seen[position] < SEEN_SHARE:
+            return key
+    return None
 
 
 def _times(ratio: float) -> str:

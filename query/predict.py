@@ -100,12 +100,12 @@ def predict(
         return replace(known, refused=(str(error),), bound_ms=(least, most), stages=stages)
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), stages=stages)
-    likely, shares = interval(execution.runtime_ms, base.makespan_ms, predicted, world, execution.evidence)
+    if predicted > 0:  # a run that was cut before anything ran takes no time, whatever it has
+        likely, shares = interval(execution.runtime_ms, base.makespan_ms, predicted, world, execution.evidence)
+        known = replace(known, interval_ms=likely, interval_shares=shares)
     return replace(
         known,
         predicted_ms=predicted,
-        interval_ms=likely,
-        interval_shares=shares,
         stages=_stages(execution, base, outcome),
         assumptions=outcome.assumptions,
     )

@@ -139,8 +139,19 @@ def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_fi
 
 
 def test_recorded_facts_make_it_answerable(crystalperf: Answer, run_file: Path) -> None:
-    code, _, err = crystalperf("predict", run_file, "--set", "network=10Gbps", "--recorded", "network=1Gbps")
+    assert crystalperf("predict", run_file, "--set", "disk=500MB/s")[0] == 1
+    code, _, err = crystalperf("predict", run_file, "--set", "disk=500MB/s", "--recorded", "disk=100MB/s")
     assert (code, err) == (0, "")
+
+
+def test_a_device_of_which_the_run_says_nothing_has_bounds(crystalperf: Answer, run_file: Path) -> None:
+    code, out, err = crystalperf("predict", run_file, "--set", "network=10x", "--json")
+    answer = json.loads(out)
+    assert code == 1
+    assert answer["predicted_ms"] is None
+    low, high = answer["bound_ms"]
+    assert 0 < low < high <= answer["runtime_ms"]
+    assert "of unknown cause" in err
 
 
 def test_a_scope_has_its_own_runtime(crystalperf: Answer, run_file: Path) -> None:
