@@ -40,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     scored.add_argument("--pictures", type=Path, metavar="DIR", help="also draw one a suite, as SVG")
+    scored.add_argument(
+        "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
+    )
     scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
     scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
@@ -79,13 +82,15 @@ def _score(given: argparse.Namespace) -> int:
     from lab import report
     from lab.pages import put
 
-    known = _measured(given.suite or list(SUITES), given.out)
+    kept = given.profiles or given.out / "profiles"
+    known = _measured(given.suite or list(SUITES), given.out, kept)
     if given.pictures:
         from lab.pictures import draw
 
         for each in known:
             draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
-    for mark, lines in report.tables(known, given.out, (given.only,) if given.only else ROLES, given.vectors).items():
+    roles = (given.only,) if given.only else ROLES
+    for mark, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
         if given.write:
             put(given.write, mark, lines)
         else:
@@ -96,16 +101,16 @@ def _score(given: argparse.Namespace) -> int:
 def _calibrate(names: Sequence[str], out: Path) -> int:
     from lab.calibrate import calibrate
 
-    calibration, count = calibrate(_measured(names, out))
+    calibration, count = calibrate(_measured(names, out, out / "profiles"))
     print(f"from {count} predictions of even configurations: {calibration}")
     return 0
 
 
-def _measured(names: Sequence[str], out: Path) -> list[Measured]:
+def _measured(names: Sequence[str], out: Path, kept: Path) -> list[Measured]:
     """The suites of that name that have runs to score."""
     from lab.score import measured
 
-    known = [measured(find_suite(name), out, out / "profiles") for name in names]
+    known = [measured(find_suite(name), out, kept) for name in names]
     if not any(each.scored for each in known):
         raise LabError(f"{out} has no runs of {', '.join(names)}; make some with python -m lab run SUITE --out {out}.")
     return [each for each in known if each.scored]

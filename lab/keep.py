@@ -15,6 +15,7 @@ from typing import Any
 
 from lab.host import LabError
 from lab.score import recorder
+from lab.shares import summarize
 from lab.suites import Suite
 from lab.sweep import read_rows, write_rows
 
@@ -32,10 +33,14 @@ def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str]) -> int:
     folder.mkdir(parents=True)
     kept: set[tuple[int, str]] = set()
     for row in rows:
-        key = row["sweep"], recorder(row)
+        key, log = (row["sweep"], recorder(row)), row["event_log"]
         if row["role"] == "base" and key[1] in recorders and key not in kept:
             kept.add(key)
             _keep_run(row, out, to)
+            ticks = out / row["run"] / "truth"
+            if (ticks / "ticks.parquet").exists():  # what they mean is today's reading of them
+                truth = summarize(ticks, out / log, row["start_ms"], row["end_ms"])
+                row["stages"] = json.dumps(truth["stages"])
     write_rows(rows, folder / "rows.parquet")
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 

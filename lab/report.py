@@ -17,8 +17,8 @@ from lab.sweep import read_rows
 from lab.vectors import vector_table
 
 
-def tables(known: Sequence[Measured], out: Path, roles: Sequence[str], has_vectors: bool) -> dict[str, list[str]]:
-    """All tables by the mark that they go under in docs/accuracy.md."""
+def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
+    """All tables by the mark that they go under in docs/accuracy.md; vectors only with a folder for their run files."""
     rows = [row for each in known for row in read_rows(out, each.suite)]
     titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
     found = {
@@ -28,8 +28,7 @@ def tables(known: Sequence[Measured], out: Path, roles: Sequence[str], has_vecto
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
         "overhead": ["", *overhead(rows), ""],
     }
-    if has_vectors:
-        kept = out / "profiles"
+    if kept is not None:
         compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
         found["vectors"] = _sections(compared)
     return found

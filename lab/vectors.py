@@ -21,7 +21,7 @@ import query
 from indexes import resources
 from lab.shares import summarize
 from lab.suites import Suite
-from lab.sweep import load_rows
+from lab.sweep import read_rows
 from query.execution import sampled_sums
 from query.storage import view_task_samples
 
@@ -128,8 +128,8 @@ def compare(vectors: Vectors, truth: Mapping[tuple[int, int], Truth]) -> list[Of
 def recorded(suite: Suite, out: Path, kept: Path) -> dict[tuple[str, str], list[Off]]:
     """The differences of all base runs of a suite by recorder (`jfr 20 ms`, …, `none`) and arm."""
     found: dict[tuple[str, str], list[Off]] = {}
-    for row in load_rows(out, suite):
-        if row["role"] != "base":
+    for row in read_rows(out, suite):
+        if row["role"] != "base" or not (out / row["event_log"]).exists():
             continue
         truth = truth_of(out / row["run"], row, out)
         is_recorded = row["sampler"] != "none"
