@@ -55,7 +55,7 @@ class Calibration:
     width: float
 
 
-CALIBRATED = Calibration(repetition=0.03, model=0.05, slope=0.2, width=1.645)
+CALIBRATED = Calibration(repetition=0.097, model=0.005, slope=0.2, width=1.805)
 
 
 def variances(
