@@ -19,7 +19,7 @@ import numpy.typing as npt
 import query
 from indexes import resources
 from lab.suites import Suite
-from lab.sweep import load_rows
+from lab.sweep import read_rows
 from lab.vectors import Floats, Off, average, compare, load_samples, points, shares, truth_of
 from query.assembly import split_tasks
 from query.frameworks import get
@@ -151,7 +151,7 @@ def rule_table(suite: Suite, out: Path, kept: Path) -> str:
     """
     kept.mkdir(parents=True, exist_ok=True)
     found: dict[tuple[str, str], tuple[list[Off], list[Off]]] = {}
-    for row in load_rows(out, suite):
+    for row in read_rows(out, suite):
         if row["role"] != "base" or row["sampler"] == "none":
             continue
         truth = truth_of(out / row["run"], row, out)

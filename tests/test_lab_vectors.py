@@ -12,6 +12,7 @@ import pytest
 import crystalperf as cp
 from lab.deciding import RULES, Frame, as_printed, framework_first, halving, known_stacks, leaf, mean, rule_table
 from lab.suites import find_suite
+from lab.sweep import load_rows, write_rows
 from lab.vectors import (
     Off,
     Truth,
@@ -98,6 +99,7 @@ def recorded_base(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     changes = {"event_logs": [log.name], "recordings": recordings, "truth": {"stages": stages}}
     cluster = {"disk_bytes_per_s": None, "storage": "local"} | recorded["configuration"]
     (folder / "run.json").write_text(json.dumps(recorded | changes | {"configuration": cluster}))
+    write_rows(load_rows(tmp_path, find_suite("q9")), tmp_path / "q9" / "rows.parquet")
     return run
 
 
