@@ -152,7 +152,7 @@ def rule_table(suite: Suite, out: Path, kept: Path) -> str:
     kept.mkdir(parents=True, exist_ok=True)
     found: dict[tuple[str, str], tuple[list[Off], list[Off]]] = {}
     for row in read_rows(out, suite):
-        if row["role"] != "base" or row["sampler"] == "none":
+        if row["role"] != "base" or row["sampler"] == "none" or not (out / row["event_log"]).exists():
             continue
         truth = truth_of(out / row["run"], row, out)
         inputs = [out / row["event_log"], *(out / each for each in json.loads(row["recordings"]))]

@@ -11,6 +11,7 @@ from typing import Any
 
 from scipy.stats import binomtest
 
+from lab.deciding import rule_table
 from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs, recorder
 from lab.suites import ROLES, Configuration
 from lab.sweep import read_rows
@@ -31,6 +32,8 @@ def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Seque
     if kept is not None:
         compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
         found["vectors"] = _sections(compared)
+        rules = ((title, rule_table(each.suite, out, kept).splitlines()) for each, title in titled)
+        found["rules"] = _sections(rules)
     return found
 
 
