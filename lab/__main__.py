@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError
 from lab.host import LabError
-from lab.keep import keep
 from lab.suites import ROLES, SUITES, find_suite
 from lab.sweep import run_suite
 
@@ -62,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "score":
             return _score(given)
         if given.command == "keep":
+            from lab.keep import keep
+
             size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
             return 0
