@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,11 +179,7 @@ def _refusal(run: Run, settings: Sequence[str], scope: str, error: NoAnswerError
     """The answer where the question itself cannot be asked of this run: what is known of the run, and the reason."""
     unchanged = run.predict(["cpu_speed=1x"], scope=scope)
     assert isinstance(unchanged, Prediction)
-    stages = tuple(replace(each, predicted_ms=None) for each in unchanged.stages)
-    return replace(
-        unchanged, setting=", ".join(settings), predicted_ms=None, interval_ms=None, interval_shares={},
-        stages=stages, assumptions=(), refused=(str(error),),
-    )  # fmt: skip
+    return unchanged.refusing(", ".join(settings), str(error))
 
 
 def _next_command(run: Run, header: Header, debug: Debug) -> str:

@@ -16,11 +16,10 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-import query
 from indexes import resources
 from lab.suites import Suite
 from lab.sweep import read_rows
-from lab.vectors import Floats, Off, average, compare, load_samples, points, shares, truth_of
+from lab.vectors import Floats, Off, average, compare, load_samples, points, profiled, shares, truth_of
 from query.assembly import split_tasks
 from query.frameworks import get
 from query.resolve import load_indexes, resolve
@@ -155,8 +154,7 @@ def rule_table(suite: Suite, out: Path, kept: Path) -> str:
         if row["role"] != "base" or row["sampler"] == "none" or not (out / row["event_log"]).exists():
             continue
         truth = truth_of(out / row["run"], row, out)
-        inputs = [out / row["event_log"], *(out / each for each in json.loads(row["recordings"]))]
-        run = query.profile(inputs, output=kept / f"{row['run'].replace('/', '-')}.duckdb").path
+        run = profiled(row, out, kept)
         with duckdb.connect() as connection:
             tasks = load_samples(connection, run)
             stacks = known_stacks(connection)

@@ -8,7 +8,6 @@ Ernest, which has to be; it learns from even configurations.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any
 
 import duckdb
 
-import query
 from lab.predictors import (
     Base,
     Predictor,
@@ -33,6 +31,7 @@ from lab.predictors import (
 )
 from lab.suites import Configuration, Suite, configurations
 from lab.sweep import read_rows
+from lab.vectors import profiled
 from query.answers import Prediction
 
 
@@ -76,9 +75,9 @@ def measured(suite: Suite, out: Path, kept: Path) -> Measured:
     base_ms: dict[int, list[float]] = {}
     for row in rows:
         if row["sampler"] == "none":
-            (base_ms if row["role"] == "base" else unrecorded).setdefault(
-                row["sweep"] if row["role"] == "base" else row["number"], []
-            ).append(float(row["wall_ms"]))
+            is_base = row["role"] == "base"
+            times = base_ms.setdefault(row["sweep"], []) if is_base else unrecorded.setdefault(row["number"], [])
+            times.append(float(row["wall_ms"]))
         if row["role"] == "base" and (out / row["event_log"]).exists():
             bases.setdefault((row["sweep"], recorder(row)), []).append(read_base(row, every[row["number"]], out, kept))
     return Measured(
@@ -96,13 +95,11 @@ def recorder(row: Mapping[str, Any]) -> str:
 
 def read_base(row: Mapping[str, Any], configuration: Configuration, out: Path, kept: Path) -> Base:
     """Profile a recorded run; its scope is the query proper, which the log's own clock places."""
-    kept.mkdir(parents=True, exist_ok=True)
-    inputs = [out / row["event_log"], *(out / name for name in json.loads(row["recordings"]))]
-    run = query.profile(inputs, output=kept / f"{row['run'].replace('/', '-')}.duckdb")
-    with duckdb.connect(str(run.path), read_only=True) as connection:
+    run = profiled(row, out, kept)
+    with duckdb.connect(str(run), read_only=True) as connection:
         ((started_at_ms,),) = connection.execute("SELECT started_at_ms FROM runs").fetchall()
     start, end = row["start_ms"] - started_at_ms, row["end_ms"] - started_at_ms
-    return Base(run.path, f"{start}..{end}", float(row["wall_ms"]), configuration)
+    return Base(run, f"{start}..{end}", float(row["wall_ms"]), configuration)
 
 
 Arm = tuple[str, str]

@@ -125,6 +125,13 @@ def compare(vectors: Vectors, truth: Mapping[tuple[int, int], Truth]) -> list[Of
     ]
 
 
+def profiled(row: Mapping[str, Any], out: Path, kept: Path) -> Path:
+    """The run file of a recorded run, from its row; `kept` is the folder that it goes to."""
+    kept.mkdir(parents=True, exist_ok=True)
+    inputs = [out / row["event_log"], *(out / name for name in json.loads(row["recordings"]))]
+    return query.profile(inputs, output=kept / f"{row['run'].replace('/', '-')}.duckdb").path
+
+
 def recorded(suite: Suite, out: Path, kept: Path) -> dict[tuple[str, str], list[Off]]:
     """The differences of all base runs of a suite by recorder (`jfr 20 ms`, …, `none`) and arm."""
     found: dict[tuple[str, str], list[Off]] = {}
@@ -137,8 +144,7 @@ def recorded(suite: Suite, out: Path, kept: Path) -> dict[tuple[str, str], list[
         log, name = out / row["event_log"], row["run"].replace("/", "-")
         arms = {"metrics only": split_vectors(query.profile([log], output=kept / f"{name}-log.duckdb").path)}
         if is_recorded:
-            recordings = [out / each for each in json.loads(row["recordings"])]
-            run = query.profile([log, *recordings], output=kept / f"{name}.duckdb").path
+            run = profiled(row, out, kept)
             arms |= {"hybrid": split_vectors(run), "code only": code_vectors(run)}
         for arm, vectors in arms.items():
             found.setdefault((recorder, arm), []).extend(compare(vectors, truth))

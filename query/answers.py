@@ -7,7 +7,7 @@ Times are ms since application start, lengths are ms.  Resource mappings have th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Parts = Mapping[str, float]
@@ -283,6 +283,19 @@ class Prediction:
     stages: tuple[StagePrediction, ...] = ()
     assumptions: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+
+    def refusing(self, setting: str, reason: str) -> Prediction:
+        """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
+        return replace(
+            self,
+            setting=setting,
+            predicted_ms=None,
+            interval_ms=None,
+            interval_shares={},
+            stages=tuple(replace(each, predicted_ms=None) for each in self.stages),
+            assumptions=(),
+            refused=(reason,),
+        )
 
     @property
     def replay_error_ratio(self) -> float:

@@ -82,16 +82,10 @@ def variances(
 
 
 def interval(
-    runtime_ms: float,
-    replayed_ms: float,
-    predicted_ms: float,
-    world: World,
-    evidence: Evidence,
-    calibration: Calibration = CALIBRATED,
+    predicted_ms: float, variance: Mapping[str, float], width: float = CALIBRATED.width
 ) -> tuple[tuple[float, float], Mapping[str, float]]:
-    """The 90 % interval, ms, and the share of each source in its variance (`SOURCES`; they sum to 1)."""
-    variance = variances(runtime_ms, replayed_ms, predicted_ms, world, evidence, calibration)
+    """The 90 % interval, ms, and the share of each source in its `variances` (they sum to 1)."""
     total = sum(variance.values())
-    half = calibration.width * math.sqrt(total)
-    shares = {name: variance[name] / total for name in SOURCES}
+    half = width * math.sqrt(total)
+    shares = {name: each / total for name, each in variance.items()}
     return (predicted_ms * math.exp(-half), predicted_ms * math.exp(half)), shares

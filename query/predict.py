@@ -26,11 +26,11 @@ from query.bandwidth import io_scaled, moved_bytes
 from query.dag import ANYWHERE, Dag, Floats, Ints
 from query.execution import Execution
 from query.frameworks import Framework
-from query.interval import interval
+from query.interval import interval, variances
 from query.limits import beyond, unseen
 from query.memory import BoundedError, with_memory
 from query.parallelism import changed_slots, first_wave, sequential_limits, warm_up_factors
-from query.replay import NoExecutorLeftError, Replayed, Slots, replay
+from query.replay import NoExecutorLeftError, Policy, Replayed, Slots, replay
 from query.sharing import company, mean_level
 from query.world import KEY_OF_RESOURCE, KEYS, World
 
@@ -48,13 +48,15 @@ class Unchanged:
     replayed: Replayed
     limits: list[int | None]
     """Per stage the tasks it may run at a time, see sequential_limits()."""
+    policy: Policy
+    """How the framework gave out slots."""
 
 
 def replay_unchanged(execution: Execution, framework: Framework) -> Unchanged:
     """Replay a scope as it was recorded; how far it is off is the model's own error."""
     tasks, policy = execution.tasks, framework.schedule(execution.scheduler, execution.properties)
     limits = sequential_limits(execution, policy)
-    return Unchanged(replay(execution.dag, tasks, tasks.duration_ms, execution.slots, policy, limits), limits)
+    return Unchanged(replay(execution.dag, tasks, tasks.duration_ms, execution.slots, policy, limits), limits, policy)
 
 
 def predict(
@@ -101,7 +103,8 @@ def predict(
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), stages=stages)
     if predicted > 0:  # a run that was cut before anything ran takes no time, whatever it has
-        likely, shares = interval(execution.runtime_ms, base.makespan_ms, predicted, world, execution.evidence)
+        variance = variances(execution.runtime_ms, base.makespan_ms, predicted, world, execution.evidence)
+        likely, shares = interval(predicted, variance)
         known = replace(known, interval_ms=likely, interval_shares=shares)
     return replace(
         known,
@@ -120,8 +123,7 @@ def _predicted(
     except NoExecutorLeftError:
         staying = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
         kept = replace(execution, slots=staying)
-        policy = framework.schedule(execution.scheduler, execution.properties)
-        again = replace(unchanged, limits=sequential_limits(kept, policy))
+        again = replace(unchanged, limits=sequential_limits(kept, unchanged.policy))
         outcome = _changed_replay(kept, world, framework, again, replans)
         stay = "executors that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, assumptions=(*outcome.assumptions, stay))
@@ -172,8 +174,7 @@ def _changed_replay(
 ) -> _Outcome:
     names = resources()
     cpu = names.index("cpu")
-    policy = framework.schedule(recorded.scheduler, recorded.properties)
-    base, limits = unchanged.replayed, unchanged.limits
+    base, limits, policy = unchanged.replayed, unchanged.limits, unchanged.policy
     slots = changed_slots(recorded, world)
     planned = framework.replan(recorded, world, replans)
     execution = planned.execution

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from query.diagnosis import diagnose
 from query.execution import Execution, load
 from query.frameworks import Framework, get
 from query.predict import Unchanged, predict, replay_unchanged
-from query.world import Resources, Value, World, changed_world, combinations, parse_settings, recorded_resources
+from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
 
 
 class Run:
@@ -104,7 +103,7 @@ class Run:
                     raise
                 # One question of a list that cannot be asked leaves the others their answers.
                 unchanged = predict(execution, changed_world({}, known), framework, unchanged=base)
-                points.append(_refused(unchanged, chosen, error))
+                points.append(unchanged.refusing(World(chosen, Resources(), {}).describe(), str(error)))
         return points[0] if len(points) == 1 else Sweep(tuple(points))
 
     def _framework(self) -> Framework:
@@ -125,17 +124,3 @@ class Run:
             yield connection
         finally:
             connection.close()
-
-
-def _refused(unchanged: Prediction, changes: dict[str, Value], error: NoAnswerError) -> Prediction:
-    """The answer to a question that cannot be asked of this run: what is known of the run, and the reason."""
-    return replace(
-        unchanged,
-        setting=World(changes, Resources(), {}).describe(),
-        predicted_ms=None,
-        interval_ms=None,
-        interval_shares={},
-        stages=tuple(replace(each, predicted_ms=None) for each in unchanged.stages),
-        assumptions=(),
-        refused=(str(error),),
-    )

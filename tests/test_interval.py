@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from query.frameworks.spark import SPARK
-from query.interval import SOURCES, Evidence, interval
+from query.interval import SOURCES, Evidence, interval, variances
 from query.predict import predict
 from tests.test_predict import execution, world
 
@@ -18,7 +18,8 @@ SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
 def around(evidence: Evidence, *settings: str, predicted_ms: float = 900.0, replayed_ms: float = 1000.0) -> float:
     """Half of the interval's width on the log scale."""
     run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
-    (low, high), shares = interval(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence)
+    told = variances(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence)
+    (low, high), shares = interval(predicted_ms, told)
     assert list(shares) == list(SOURCES)
     assert sum(shares.values()) == pytest.approx(1)
     assert low * high == pytest.approx(predicted_ms**2)
