@@ -61,6 +61,9 @@ KNEE = 0.10
 CLOSE_SECOND = 0.75
 """A second resource is named from this share of the bottleneck's time."""
 
+# Share of a function's time from which the code that it called for it is named.
+TELLING_CALLEE = 0.25
+
 
 # Whole answers ------------------------------------------------------------------------------------------------------
 
@@ -486,14 +489,13 @@ def _functions(page: _Page, functions: Sequence[FunctionTime], unit: TimeUnit) -
     if not functions:
         return
     page.line()
-    rows = [
-        [
-            unit.number(each.time_ms),
-            f"{each.resource} {100 * each.share:.0f} %",
-            cut_left(printable(each.qualified_name), page.width - 28),
-        ]
-        for each in functions
-    ]
+    rows = []
+    for each in functions:
+        name = cut_left(printable(each.qualified_name), page.width - 28)
+        rows.append([unit.number(each.time_ms), f"{each.resource} {100 * each.share:.0f} %", name])
+        if each.callee and each.callee_ms >= TELLING_CALLEE * each.time_ms:
+            share = f"{100 * each.callee_ms / each.time_ms:.0f} % in "
+            rows.append(["", "", "  " + share + cut_left(printable(each.callee), page.width - 30 - len(share))])
     page.table([f"task time [{unit.name}]", "label", "in function"], rows, "><<")
 
 

@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
     kept.add_argument("--recorder", action="append", default=[], metavar="NAME", help="jfr20, jfr100, async20, none")
+    costs = commands.add_parser("overhead", help="what recorders cost, switched on and off in one JVM")
+    costs.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    costs.add_argument("--rounds", type=int, default=12, metavar="N", help="each with every recorder once (default 12)")
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
@@ -65,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
+            return 0
+        if given.command == "overhead":
+            from lab.overhead import measure, table
+
+            print("\n".join(table(measure(given.out, given.rounds))))
             return 0
         if given.command == "calibrate":
             return _calibrate(given.suite or list(SUITES), given.out)

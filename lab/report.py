@@ -5,30 +5,29 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from scipy.stats import binomtest
 
+from lab import overhead
 from lab.deciding import rule_table
-from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs, recorder
+from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.suites import ROLES, Configuration
-from lab.sweep import read_rows
 from lab.vectors import vector_table
 
 
 def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
     """All tables by the mark that they go under in docs/accuracy.md; vectors only with a folder for their run files."""
-    rows = [row for each in known for row in read_rows(out, each.suite)]
     titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
     found = {
         "deviations": ["", *deviations(known, roles), ""],
         "suites": _sections((title, deviations([each], roles)) for each, title in titled),
         "intervals": ["", *coverage(known, roles), ""],
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
-        "overhead": ["", *overhead(rows), ""],
     }
+    if turns := overhead.read(out):
+        found["overhead"] = ["", *overhead.table(turns), ""]
     if kept is not None:
         compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
         found["vectors"] = _sections(compared)
@@ -137,25 +136,3 @@ def _predicted(pair: Pair) -> str:
     assert pair.interval_ms is not None
     low, high = pair.interval_ms
     return f"{pair.predicted_ms / 1e3:.1f} ({low / 1e3:.1f} to {high / 1e3:.1f})"
-
-
-def overhead(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """CPU time of the executors, and runtime, in each recorded base run over the unrecorded base run after it."""
-    bases = sorted(
-        (row for row in rows if row["role"] == "base"), key=lambda row: (row["suite"], row["sweep"], row["repetition"])
-    )
-    ratios: dict[str, list[tuple[float, float]]] = {}
-    for recorded, plain in itertools.pairwise(bases):
-        same = (recorded["suite"], recorded["sweep"]) == (plain["suite"], plain["sweep"])
-        if same and recorded["sampler"] != "none" and plain["sampler"] == "none":
-            ratios.setdefault(recorder(recorded), []).append(
-                (recorded["executors_cpu_ms"] / plain["executors_cpu_ms"], recorded["wall_ms"] / plain["wall_ms"])
-            )
-    lines = ["| recorder | pairs | CPU time of executors, median (range) | runtime, median |", "|---|---|---|---|"]
-    for who, found in sorted(ratios.items()):
-        cpu, wall = ([100 * (each[side] - 1) for each in found] for side in (0, 1))
-        lines.append(
-            f"| {who} | {len(found)} | {statistics.median(cpu):+.1f} % ({min(cpu):+.1f} to {max(cpu):+.1f}) |"
-            f" {statistics.median(wall):+.1f} % |"
-        )
-    return lines

@@ -96,24 +96,31 @@ def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:
     return f"-agentpath:{library}=start,event=wall,interval={sample_ms}ms,jfr,file={file}"
 
 
-def async_profiler_library() -> Path:
-    """async-profiler's library for this machine, fetched once with Maven into the lab's cache."""
-    library = cache_dir() / f"libasyncProfiler-{ASYNC_PROFILER_VERSION}.so"
-    if library.exists():
-        return library
+def async_profiler_jar() -> Path:
+    """async-profiler's jar (its Java interface and its libraries), fetched once with Maven into the lab's cache."""
+    folder = cache_dir() / "maven"
+    jar = folder / f"async-profiler-{ASYNC_PROFILER_VERSION}.jar"
+    if jar.exists():
+        return jar
     if shutil.which("mvn") is None:
         raise LabError("Fetching async-profiler needs 'mvn'; install Maven, or name its library with --async-profiler.")
     artifact = f"tools.profiler:async-profiler:{ASYNC_PROFILER_VERSION}"
-    folder = cache_dir() / "maven"
     command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
         raise LabError("Maven did not fetch async-profiler within 300 s; try again later.") from None
-    jar = folder / f"async-profiler-{ASYNC_PROFILER_VERSION}.jar"
     if done.returncode != 0 or not jar.exists():
         raise LabError(f"Maven could not fetch {artifact}; name async-profiler's library with --async-profiler.")
-    with zipfile.ZipFile(jar) as archive:
+    return jar
+
+
+def async_profiler_library() -> Path:
+    """async-profiler's library for this machine, kept in the lab's cache."""
+    library = cache_dir() / f"libasyncProfiler-{ASYNC_PROFILER_VERSION}.so"
+    if library.exists():
+        return library
+    with zipfile.ZipFile(async_profiler_jar()) as archive:
         content = archive.read("linux-x64/libasyncProfiler.so")
     partial = library.with_suffix(".partial")
     partial.write_bytes(content)

@@ -70,13 +70,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class FunctionTime:
-    """A function that decided samples on task threads, with the time they stand for."""
+    """A function that decided samples on task threads, with the time they stand for.
+
+    `callee` is what it called that most of that was spent in, `callee_ms`, where it called any code but the platform's.
+    """
 
     qualified_name: str
     index_name: str
     resource: str
     share: float
     time_ms: float
+    callee: str | None = None
+    callee_ms: float = 0.0
 
 
 @dataclass(frozen=True)

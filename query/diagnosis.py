@@ -104,9 +104,10 @@ def _functions(
         _sql("hot_functions"), [execution.scope.start_ms, execution.scope.end_ms, limit]
     ).fetchall()
     found = []
-    for symbol, index_name, time_ms, *vector in rows:
+    for symbol, index_name, time_ms, callee, callee_ms, *vector in rows:
         largest = int(np.argmax(vector))
-        found.append(FunctionTime(symbol, index_name, names[largest], float(vector[largest]), time_ms))
+        share = float(vector[largest])
+        found.append(FunctionTime(symbol, index_name, names[largest], share, time_ms, callee, callee_ms or 0.0))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Floats, Ints, Stage, Ta
 from query.interval import Evidence
 from query.replay import Slots
 from query.samples import ON_CPU, TIMED_KINDS
-from query.sharing import CpuUse, Loads, cpu_use
+from query.sharing import Loads, cpu_limits
 from query.world import Resources
 
 SCOPES = "all, sql:ID, job:ID or START..END (ms since application start)"
@@ -84,7 +84,6 @@ class Execution:
     dag: Dag
     tasks: Tasks
     volumes: Volumes
-    cpu_use: CpuUse
     slots: Slots
     hosts: tuple[str, ...]
     driver: DriverTime
@@ -106,15 +105,14 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
     stages, tasks, volumes = _stages_and_tasks(connection, stretch, executors, hosts)
     run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
     assert run is not None
-    use = _cpu_use(connection, stretch, executors, tasks, volumes)
-    per_slot = use.cores / np.maximum(np.bincount(slots.executor, minlength=len(use.cores)), 1)
+    cores = _cpu_limits(connection, stretch, executors, tasks, volumes)
+    per_slot = cores / np.maximum(np.bincount(slots.executor, minlength=len(cores)), 1)
     slots = replace(slots, cpu_cores=per_slot[slots.executor])
     return Execution(
         scope=stretch,
         dag=dag.build(stages, tasks, stretch.start_ms, stretch.end_ms, len(slots)),
         tasks=tasks,
         volumes=volumes,
-        cpu_use=use,
         slots=slots,
         hosts=tuple(hosts),
         driver=_driver(connection, stretch),
@@ -321,28 +319,26 @@ def _stages_and_tasks(
     return stages, tasks, volumes
 
 
-def _cpu_use(
+def _cpu_limits(
     connection: duckdb.DuckDBPyConnection, scope: Scope, executors: dict[str, int], tasks: Tasks, volumes: Volumes
-) -> CpuUse:
-    """What the executors' processes used, by the loads that recordings measured in the scope.
+) -> Floats:
+    """The CPU that executors can use, cores, by the loads that recordings measured of their processes in the scope.
 
     Outside of it they may have had more or less: a container's quota changes, neighbours come and go.
     """
     columns = connection.execute(
         """
-        SELECT executor_id, time_ms, cpu_cores FROM loads
+        SELECT executor_id, cpu_cores FROM loads
         QUALIFY time_ms <= ? AND coalesce(lag(time_ms) OVER (PARTITION BY executor_id ORDER BY time_ms), 0) >= ?
-        ORDER BY time_ms
         """,
         [scope.end_ms, scope.start_ms],
     ).fetchnumpy()
     loads = Loads(
         np.array([executors.get(name, -1) for name in columns["executor_id"].tolist()], dtype=np.int64),
-        np.asarray(columns["time_ms"], dtype=np.float64),
         np.asarray(columns["cpu_cores"], dtype=np.float64),
     )
     cpu = tasks.parts_ms[:, resources().index("cpu")]
-    return cpu_use(loads, tasks.executor, tasks.launch_ms, tasks.finish_ms, volumes.on_cpu_ms, cpu, len(executors))
+    return cpu_limits(loads, tasks.executor, volumes.on_cpu_ms, cpu, len(executors))
 
 
 def _evidence(connection: duckdb.DuckDBPyConnection, scope: Scope, tasks: Tasks) -> Evidence:

@@ -46,6 +46,19 @@ WAITS_FOR_PEERS = (
 )
 """Of class and method: where a thread sits until somebody connects, writes or wakes it, or a child process ends."""
 
+SOCKET_CALLS = (
+    r"^(sun\.nio\.ch\.(Net|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*|UnixDomainSockets"
+    r"|EPoll\w*|KQueue\w*|PollSelector\w*|SelectorImpl)"
+    r"|java\.net\.((Server|Datagram)?Socket|(Abstract)?Plain\w*SocketImpl|Socket(In|Out)putStream|Inet\w*AddressImpl)"
+    r"|io\.netty\.channel\.(epoll|kqueue)\.Native)[$.]"
+)
+FILE_CALLS = (
+    r"^(java\.io\.(File(In|Out)putStream|RandomAccessFile|UnixFileSystem|FileDescriptor)"
+    r"|sun\.nio\.ch\.(\w*FileChannelImpl|\w*FileDispatcher\w*)|sun\.nio\.fs\.UnixNativeDispatcher)[$.]"
+)
+"""Of class and method: where the JDK hands a thread to the kernel.  Who is blocked below such a frame waits for that
+device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
+
 _RELOCATIONS = (
     ("org.sparkproject.guava.", "com.google.common."),
     ("org.sparkproject.connect.guava.", "com.google.common."),

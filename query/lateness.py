@@ -29,6 +29,9 @@ WINDOW_TICKS = 50
 """The average lateness is that of so many ticks: a second at 20 ms."""
 
 
+_WALL = jfr.SAMPLE_KINDS.index("WALL")
+
+
 @dataclass(frozen=True)
 class Ticks:
     """When a sampler looked at threads, Unix ms in order, and how late that was, ms; arrays of one length."""
@@ -41,30 +44,33 @@ class Ticks:
         found: NDArray[np.int64] = np.minimum(np.searchsorted(self.time_ms, moment_ms), len(self.time_ms) - 1)
         return found
 
+    def unusual_ms(self) -> float:
+        """The lateness, ms, beyond which it was hardly ever for want of a CPU."""
+        return max(float(np.quantile(self.late_ms, UNUSUAL)), LATE_MS) if len(self.late_ms) else LATE_MS
+
+
+UNUSUAL = 0.95
+"""Of the ticks, this share comes no later than what a CPU is waited for at most, as a rule."""
 
 USUAL = 0.1
 """Of the gaps between ticks, this share is no longer than the period, however late the others are."""
 
 
-def ticks(recording: jfr.Recording, period_ms: float) -> Ticks:
+def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[np.bool_] | None = None) -> Ticks:
     """The ticks of a recording's sampler, which was told to look every `period_ms`; none of a sampler of the CPU alone.
 
     A recording that lost its settings may have had a longer period than that: then the shortest usual gap is taken.
 
     HotSpot's takes one thread in native code a tick, so those samples are its ticks.  A wall clock takes each thread
-    once in a period; a thread that slept on it counts without looking, so a sample may stand for several.
+    once in a period; `uninterruptible` ones, (samples,), may have been late for another reason than the CPU.
     """
     samples = recording.samples
-    wall = np.flatnonzero(samples.kind == jfr.SAMPLE_KINDS.index("WALL"))
-    if len(wall):
-        order = wall[np.lexsort((samples.time_ns[wall], samples.thread[wall]))]
-        count = np.maximum(samples.ticks[order][:-1], 1)
-        gap_ms = np.diff(samples.time_ns[order]) / 1e6 / count
-        of_one = np.diff(samples.thread[order]) == 0
-        period_ms = _at_least(period_ms, gap_ms[of_one])
-        late = np.concatenate([[0.0], np.where(of_one, gap_ms - period_ms, 0.0)])
-        by_time = np.argsort(samples.time_ns[order], kind="stable")
-        time_ms, late = samples.time_ns[order][by_time] / 1e6, late[by_time]
+    if (samples.kind == _WALL).any():
+        wall = samples.kind == _WALL
+        chosen = np.flatnonzero(wall if uninterruptible is None else wall & ~uninterruptible)
+        chosen = chosen[np.argsort(samples.time_ns[chosen], kind="stable")]
+        period_ms, late = wall_lateness(samples, period_ms)
+        time_ms, late = samples.time_ns[chosen] / 1e6, late[chosen]
     elif recording.async_profiler_event is None:
         native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
         time_ms = np.sort(samples.time_ns[native]) / 1e6
@@ -74,6 +80,21 @@ def ticks(recording: jfr.Recording, period_ms: float) -> Ticks:
         time_ms = late = np.empty(0)
     late = np.minimum(np.where(late > LATE_MS, late, 0.0), MOST_PERIODS * period_ms)
     return Ticks(time_ms, late)
+
+
+def wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Floats]:
+    """The period that a wall clock kept, ms, and how much later than that each sample of a thread came, (samples,).
+
+    A thread that slept on a tick counts without looking, so a sample may stand for several.
+    """
+    late = np.zeros(len(samples))
+    wall = np.flatnonzero(samples.kind == _WALL)
+    order = wall[np.lexsort((samples.time_ns[wall], samples.thread[wall]))]
+    gap_ms = np.diff(samples.time_ns[order]) / 1e6 / np.maximum(samples.ticks[order][:-1], 1)
+    of_one = np.diff(samples.thread[order]) == 0
+    period_ms = _at_least(period_ms, gap_ms[of_one])
+    late[order[1:]] = np.where(of_one, gap_ms - period_ms, 0.0)
+    return period_ms, late
 
 
 def _at_least(period_ms: float, gaps_ms: Floats) -> float:

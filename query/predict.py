@@ -188,12 +188,12 @@ def _changed_replay(
     parts = parts.copy()
     parts[:, cpu] /= world.ratio("cpu_speed")
     shared = [name for name in names if name != "cpu"]
-    company_before = {name: _company(recorded.slots, before, tasks.parts_ms, names.index(name)) for name in shared}
+    company_before = {name: _company_before(recorded, base, execution, names.index(name)) for name in shared}
     for name in shared:
         parts[:, names.index(name)] = io_scaled(
             execution, parts[:, names.index(name)], name, KEY_OF_RESOURCE[name], world
         )
-    pressure_before = _pressure(execution, recorded.slots, before, World({}, world.recorded, {}))
+    allowed = np.maximum(_pressure(execution, recorded.slots, before, World({}, world.recorded, {})), 1.0)
     wave_before, warm_up = first_wave(dag_stage=tasks.stage, replayed=before), warm_up_factors(recorded, base)
     driver_dag = _driver_scaled(recorded, world)
 
@@ -216,7 +216,7 @@ def _changed_replay(
             after = _company(slots, now, current, names.index(name))
             factor[name] = (factor[name] + after / company_before[name]) / 2
         # What was hidden behind another device comes to light once its own is full.
-        excess = _pressure(execution, slots, now, world) / pressure_before
+        excess = _pressure(execution, slots, now, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
@@ -254,20 +254,20 @@ def _assumed(execution: Execution, world: World, slots: Slots) -> list[str]:
 
 
 def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World) -> Floats:
-    """What is wanted of the fullest device while a task runs, over what it can do in a world; never below 1.
+    """What is wanted of the fuller of CPU and network while a task runs, over what it can do in a world.
 
-    An executor's CPU has the work of all its threads, a node's disk and network the bytes that its tasks logged, as
-    far as the run tells how much they can do.
+    An executor's CPU has the work of its tasks.  What its compilers and servers do besides takes turns with them, but
+    they do not wait for it to be done: with less CPU, less of it gets done meanwhile.  A node's network has the bytes
+    that its tasks logged, as far as the run tells how much it can do: they may have arrived ahead of their reader.  Of
+    a disk that is read as needed, time waited says all; what is logged beyond that came from memory.
     """
     executor = slots.executor[replayed.slot]
     cores = np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed")
-    wanted = _wanted(executor, replayed, execution.cpu_use.work_ms) / cores[executor]
-    for name, key in KEY_OF_RESOURCE.items():
-        bandwidth = getattr(execution.recorded, key) if name != "cpu" else None
-        if bandwidth is not None:
-            its = moved_bytes(execution.volumes, name) / (bandwidth * world.ratio(key)) * 1e3
-            wanted = np.maximum(wanted, _wanted(slots.host[replayed.slot], replayed, its))
-    pressure: Floats = np.maximum(wanted, 1.0)
+    pressure = _wanted(executor, replayed, execution.volumes.on_cpu_ms) / cores[executor]
+    bandwidth = execution.recorded.network
+    if bandwidth is not None:
+        its = moved_bytes(execution.volumes, "net") / (bandwidth * world.ratio("network")) * 1e3
+        pressure = np.maximum(pressure, _wanted(slots.host[replayed.slot], replayed, its))
     return pressure
 
 
@@ -282,6 +282,22 @@ def _company(slots: Slots, replayed: Replayed, parts: Floats, column: int) -> Fl
     total = parts.sum(axis=1)
     share = np.divide(parts[:, column], total, out=np.zeros(len(total)), where=total > 0)
     return company(slots.host[replayed.slot], replayed.launch_ms, replayed.finish_ms, share)
+
+
+def _company_before(recorded: Execution, base: Replayed, execution: Execution, column: int) -> Floats:
+    """The company in which the recorded time on a device was spent, for each task that is to run.
+
+    Tasks that are cut anew are made of what the recorded ones of their stage did, in their company on average.
+    """
+    parts, stage = recorded.tasks.parts_ms, recorded.tasks.stage
+    found = _company(recorded.slots, base, parts, column)
+    if execution is recorded:
+        return found
+    count = len(recorded.dag.stages)
+    weight = parts[:, column] + 1e-9
+    mean = np.bincount(stage, found * weight, count) / np.maximum(np.bincount(stage, weight, count), 1e-9)
+    of_stage: Floats = np.maximum(mean, 1.0)[execution.tasks.stage]
+    return of_stage
 
 
 def _driver_scaled(execution: Execution, world: World) -> Dag:

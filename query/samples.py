@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from query import jfr
 from query.dag import Floats, Ints
+from query.frames import FILE_CALLS
 from query.jfr.merge import parse_period_ns
-from query.lateness import Ticks, ticks, waking
+from query.lateness import Ticks, ticks, waking, wall_lateness
 
 DEFAULT_PERIOD_MS = 20.0
 """HotSpot's sampling period in its `profile` settings; used where a recording does not state its own."""
@@ -67,6 +68,8 @@ _JDK = re.compile(r"(java|javax|jdk|sun|com\.sun)\.")
 _WAITS = re.compile(
     r"(?i).*(wait|park|sleep|poll|select|accept|connect|lookup|receive|recv|send|force|sync|lock|transfer|load0)\w*$"
 )
+_FILE_CALL = re.compile(FILE_CALLS)
+_NATIVE_CODE = re.compile(r"\.so\b|^\[")
 _READS_OR_WRITES = re.compile(r"(?i).*\.\w*(read|write)\w*$")
 
 
@@ -91,7 +94,9 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     """All samples and intervals of a recording that say what a thread did, none of the time counted twice."""
     samples, intervals = recording.samples, recording.intervals
     names = np.array(jfr.SAMPLE_KINDS)
-    by = ticks(recording, _period_ms(recording, "WALL") if _is_wall(recording) else _period_ms(recording, "NATIVE"))
+    period_ms = _period_ms(recording, "WALL") if _is_wall(recording) else _period_ms(recording, "NATIVE")
+    in_call = _file_calls(recording)[np.maximum(samples.stack, 0)]
+    by = ticks(recording, period_ms, in_call > 0)
     weight = _weights(recording, by)
     native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
     running = native & _answer_at_once(recording)[np.maximum(samples.stack, 0)]
@@ -123,7 +128,24 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     ready_ms[blocked] = _ready(sample_ms[blocked], weight[blocked], samples.ticks[blocked], by, wall=bool(wall.any()))
     weight -= ready_ms
     unsure = ready_ms > 0
+    # A signal waits until a thread that sleeps on a disk comes back: then its sample is late, and shows the call.
+    _, late_ms = wall_lateness(samples, period_ms) if wall.any() else (period_ms, np.zeros(len(samples)))
+    held = keep & wall & (in_call > 0) & (late_ms > by.unusual_ms())
+    held_end, held_ms, held_thread, held_stack = (
+        each[held] for each in (sample_ms, late_ms, samples.thread, samples.stack)
+    )
+    after_ms = waking(held_end, held_ms, by)
+    behind = after_ms > 0
     blocks = (
+        (held_end - held_ms, held_thread, held_stack, in_call[held], held_ms - after_ms, 0),
+        (
+            (held_end - after_ms)[behind],
+            held_thread[behind],
+            held_stack[behind],
+            kinds.index(WAKING),
+            after_ms[behind],
+            0,
+        ),
         (sample_ms[keep], samples.thread[keep], samples.stack[keep], sample_kind[keep], weight[keep], 0),
         (start_ms, thread, stack, interval_kind, end_ms - start_ms - waking_ms, intervals.bytes[timed]),
         ((end_ms - waking_ms)[woken], thread[woken], stack[woken], kinds.index(WAKING), waking_ms[woken], 0),
@@ -243,6 +265,30 @@ def _answer_at_once(recording: jfr.Recording) -> NDArray[np.bool_]:
     some = lengths > 0
     found[: len(lengths)][some] = at_once[recording.stacks.frame_index[recording.stacks.offsets[:-1][some]]]
     return found
+
+
+def _file_calls(recording: jfr.Recording) -> NDArray[np.int64]:
+    """The kind of interval that waiting in each stack is, (stacks,); at least one row.
+
+    0 but where its topmost Java frame hands the thread to the kernel for a file.
+    """
+    found = np.zeros(max(len(recording.stacks), 1), dtype=np.int64)
+    classes, methods, _ = frame_texts(recording)
+    names = [f"{owner}.{method}" for owner, method in zip(classes, methods, strict=True)]
+    native = np.array([bool(_NATIVE_CODE.search(owner)) for owner in classes], dtype=bool)
+    calls = np.array([_call_kind(name) for name in names], dtype=np.int64)
+    for stack in range(len(recording.stacks)):
+        java = (frame for frame in recording.stacks.frames(stack).tolist() if not native[frame])
+        found[stack] = calls[first] if (first := next(java, None)) is not None else 0
+    return found
+
+
+def _call_kind(name: str) -> int:
+    """Which of the kinds of intervals a call for a file is, 0 for other functions."""
+    if not _FILE_CALL.match(name):
+        return 0
+    kind = "file write" if "write" in name.lower() else "file force" if "force" in name.lower() else "file read"
+    return len(jfr.SAMPLE_KINDS) + list(TIMED_KINDS.values()).index(kind)
 
 
 def _effective_period(samples: jfr.Samples, mine: NDArray[np.int64], stated_ms: float) -> float:

@@ -24,63 +24,27 @@ FEWEST_LOADS = 10
 
 
 @dataclass(frozen=True)
-class CpuUse:
-    """CPU that processes used while tasks ran.
-
-    `work_ms` (tasks,) is the CPU time that each task stands for: what the whole process of its executor used while it
-    ran (compilers, collectors and servers too), shared among the tasks then running; 0 where nothing measured it.
-    `cores` (executors,) is the most that each process can use; infinite where the run knows no limit.
-    """
-
-    work_ms: Floats
-    cores: Floats
-
-
-@dataclass(frozen=True)
 class Loads:
-    """Measured CPU use of processes: rows of executor, end of the interval and cores in use, sorted by time."""
+    """Measured CPU use of processes: rows of executor and cores in use."""
 
     executor: Ints
-    time_ms: Floats
     cores: Floats
 
 
-def cpu_use(
-    loads: Loads, executor: Ints, launch_ms: Floats, finish_ms: Floats, on_cpu_ms: Floats, cpu_ms: Floats, count: int
-) -> CpuUse:
-    """What executors 0 to `count` − 1 used, by their measured loads and the tasks on them.
+def cpu_limits(loads: Loads, executor: Ints, on_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:
+    """The most CPU that each of executors 0 to `count` − 1 can use, cores; infinite where the run knows no limit.
 
-    `cpu_ms` is each task's time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of its thread.  An
-    executor whose tasks got about the CPU that they wanted shows no limit; one whose tasks waited for it was at its
-    limit when it used the most.
+    `executor` is each task's, `cpu_ms` its time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of
+    its thread.  An executor whose tasks got about the CPU that they wanted shows no limit; one whose tasks waited for
+    it was at its limit when it used the most.
     """
-    work = np.zeros(len(launch_ms))
     cores = np.full(count, np.inf)
     for each in range(count):
-        its = loads.executor == each
-        mine = np.flatnonzero(executor == each)
-        if its.sum() < FEWEST_LOADS or not len(mine):
-            continue
-        time, level = loads.time_ms[its], loads.cores[its]
-        work[mine] = _shared_out(time, level, launch_ms[mine], finish_ms[mine])
-        if cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0:
+        level = loads.cores[loads.executor == each]
+        mine = executor == each
+        if len(level) >= FEWEST_LOADS and cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0:
             cores[each] = float(np.quantile(level, PLATEAU))
-    return CpuUse(work, cores)
-
-
-def _shared_out(time_ms: Floats, level: Floats, launch_ms: Floats, finish_ms: Floats) -> Floats:
-    """∫ level / running tasks, over each task's life; a level holds from the measurement before to its own."""
-    moments = np.unique(np.concatenate([time_ms, launch_ms, finish_ms]))
-    middle = (moments[1:] + moments[:-1]) / 2
-    running = np.searchsorted(np.sort(launch_ms), middle, side="right") - np.searchsorted(
-        np.sort(finish_ms), middle, side="right"
-    )
-    at = np.searchsorted(time_ms, middle)
-    now = np.where(at < len(level), level[np.minimum(at, len(level) - 1)], 0.0)
-    rate = np.divide(now, running, out=np.zeros(len(middle)), where=running > 0)
-    integral = np.concatenate([[0.0], np.cumsum(rate * np.diff(moments))])
-    shared: Floats = np.interp(finish_ms, moments, integral) - np.interp(launch_ms, moments, integral)
-    return shared
+    return cores
 
 
 def mean_level(group: NDArray[np.int64], start_ms: Floats, end_ms: Floats, rate: Floats) -> Floats:

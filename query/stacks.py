@@ -13,24 +13,11 @@ from numpy.typing import NDArray
 from indexes import resources
 from query import jfr
 from query.dag import Ints
-from query.frames import WAITS_FOR_PEERS
+from query.frames import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS
 from query.frameworks import Framework, OperatorFrame, Role
 from query.records import objects
 from query.resolve import resolve
 from query.samples import frame_texts
-
-SOCKET_CALLS = (
-    r"^(sun\.nio\.ch\.(Net|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*|UnixDomainSockets"
-    r"|EPoll\w*|KQueue\w*|PollSelector\w*|SelectorImpl)"
-    r"|java\.net\.((Server|Datagram)?Socket|(Abstract)?Plain\w*SocketImpl|Socket(In|Out)putStream|Inet\w*AddressImpl)"
-    r"|io\.netty\.channel\.(epoll|kqueue)\.Native)[$.]"
-)
-FILE_CALLS = (
-    r"^(java\.io\.(File(In|Out)putStream|RandomAccessFile|UnixFileSystem|FileDescriptor)"
-    r"|sun\.nio\.ch\.(\w*FileChannelImpl|\w*FileDispatcher\w*)|sun\.nio\.fs\.UnixNativeDispatcher)[$.]"
-)
-"""Of class and method: where the JDK hands a thread to the kernel.  Who is blocked below such a frame waits for that
-device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
 
 
 @dataclass

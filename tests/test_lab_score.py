@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pytest
 
 pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
-from lab import report
+from lab import overhead, report
 from lab.__main__ import main
 from lab.calibrate import calibrate
 from lab.host import LabError
 from lab.keep import keep
+from lab.overhead import Turn
 from lab.predictors import ernest
 from lab.score import Measured, measured, noise, pairs
 from lab.suites import Configuration, Suite, Sweep, axis, configurations
@@ -153,18 +155,39 @@ def test_tables(known: Measured) -> None:
     assert odd.startswith("| odd | 2 | 2 |")
 
 
-def test_overhead_is_of_a_recorded_run_over_the_one_after_it() -> None:
-    rows = [
-        row(0, 110.0, sampler="jfr", executors_cpu_ms=1200.0),
-        row(0, 100.0, repetition=1),
-        row(0, 90.0, repetition=2, sampler="async", executors_cpu_ms=900.0),
-        row(0, 100.0, repetition=3),
-        row(1, 5.0, repetition=4),
+def turn(recorder: str, cpu_ms: float) -> Turn:
+    return Turn(0, recorder, cpu_ms, cpu_ms / 100, cpu_ms / 2, 0.0 if recorder == "none" else 250.0, 1000)
+
+
+def test_overhead_is_of_a_turn_over_those_around_it(tmp_path: Path) -> None:
+    costs = [("none", 90.0), ("jfr20", 110.0), ("none", 110.0), ("async20", 99.0), ("none", 88.0), ("jfr20", 95.0)]
+    found = [turn(*each) for each in [*costs, ("none", 102.0)]]
+    assert overhead.table(found)[2:] == [
+        "| jfr20 | 2 | +5.0 % (+0.0 to +10.0) | +5.0 % (+0.0 to +10.0) | 1.0 % | 0.25 s | 1.2 MB/min |",
+        "| async20 | 1 | +0.0 % (+0.0 to +0.0) | +0.0 % (+0.0 to +0.0) | 1.0 % | 0.25 s | 1.2 MB/min |",
     ]
-    assert report.overhead(rows)[2:] == [
-        "| async20 | 1 | -10.0 % (-10.0 to -10.0) | -10.0 % |",
-        "| jfr20 | 1 | +20.0 % (+20.0 to +20.0) | +10.0 % |",
-    ]
+    assert overhead.read(tmp_path) == []
+    (tmp_path / overhead.FILE).write_text("".join(json.dumps(asdict(each)) + "\n" for each in found))
+    assert overhead.read(tmp_path) == found
+
+
+def test_every_recorder_has_turns_without_one_around_it() -> None:
+    order = [recorder.name for _, recorder in overhead.turns(3)]
+    assert set(order[::2]) == {"none"}
+    assert sorted(order[1::2]) == sorted(3 * [each.name for each in overhead.RECORDERS])
+
+
+def test_the_interval_of_a_median() -> None:
+    # Ranks 3 and 10 of 12: the median is outside with 2 · P(at most 2 heads of 12) = 3.9 %.
+    assert overhead.median_interval(range(1, 13)) == (3, 10)
+    assert overhead.median_interval([5.0, 4.0, 6.0]) == (4.0, 6.0)
+
+
+def test_jfr_settings_as_java_takes_them() -> None:
+    settings = overhead.jfr_map(100)
+    assert settings["jdk.ExecutionSample#period"] == "100 ms"
+    assert settings["jdk.ThreadPark#threshold"] == "1 ms"
+    assert settings["jdk.ThreadPark#enabled"] == "true"
 
 
 def test_calibration_looks_at_even_configurations_alone(known: Measured) -> None:

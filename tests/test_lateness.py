@@ -10,7 +10,7 @@ import pytest
 
 from query import jfr
 from query.lateness import Ticks, ticks, waking
-from query.samples import ON_CPU, RUNNING, WAKING, _turn, thread_time
+from query.samples import ON_CPU, RUNNING, TIMED_KINDS, WAKING, _file_calls, _turn, thread_time
 
 PERIOD_MS = 20.0
 
@@ -98,3 +98,34 @@ def test_opening_a_file_is_work_for_the_cpu_and_polling_is_waiting(demo: Path) -
     assert "native" in polls
     assert opens == {RUNNING}
     assert (recording.samples.kind == native).any()
+
+
+def test_a_wall_clock_late_in_a_call_for_a_file_waited_for_the_disk(demo: Path) -> None:
+    """A thread asleep on a disk takes no signal: its next sample, due at 60 ms and there at 560, shows the call.
+
+    Another thread, late by as much in code that computes, had no CPU: nothing is known of its gap.
+    """
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+    calls = _file_calls(recording)
+    reading = int(np.flatnonzero(calls == len(jfr.SAMPLE_KINDS) + list(TIMED_KINDS).index("FILE_READ"))[0])
+    computing = int(np.flatnonzero(calls == 0)[0])
+    steady = [(7, at, computing) for at in range(0, 3000, 20)]
+    seen = [*steady, *((8, at, computing) for at in (0, 20, 40)), (8, 560, reading), (8, 580, computing)]
+    seen = sorted([*seen, (9, 2000, computing), (9, 2500, computing)], key=lambda each: each[1])
+    thread, at_ms, stack = (np.array(column) for column in zip(*seen, strict=True))
+    made = jfr.Samples(
+        time_ns=at_ms.astype(np.int64) * 1_000_000,
+        thread=thread.astype(np.int32),
+        stack=stack.astype(np.int32),
+        ticks=np.ones(len(seen), dtype=np.int32),
+        kind=np.full(len(seen), jfr.SAMPLE_KINDS.index("WALL"), dtype=np.uint8),
+        state=np.zeros(len(seen), dtype=np.uint8),
+        period_ns=np.zeros(len(seen), dtype=np.int64),
+        state_names=("STATE_RUNNABLE",),
+    )
+    time = thread_time(replace(recording, samples=made))
+    kinds = np.array(time.kinds)[time.kind]
+    assert set(kinds) == {RUNNING, "file read"}
+    (waited,) = np.flatnonzero(kinds == "file read")
+    assert (time.thread[waited], time.start_ms[waited], time.weight_ms[waited]) == (8, 60.0, 500.0)
+    assert time.weight_ms[time.thread == 9].sum() == 2 * PERIOD_MS

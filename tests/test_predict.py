@@ -17,7 +17,6 @@ from query.memory import with_memory
 from query.parallelism import sequential_limits
 from query.predict import predict
 from query.replay import FIFO, Slots
-from query.sharing import CpuUse
 from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
 
 GIB = float(2**30)
@@ -45,7 +44,6 @@ def execution(
         dag=build([whole], tasks, 0, end, len(pool)),
         tasks=tasks,
         volumes=Volumes(*[zero] * 8, *[np.zeros(len(rows))] * 3),
-        cpu_use=CpuUse(np.zeros(len(rows)), np.full(executors, np.inf)),
         slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf)),
         hosts=("a",) * executors,
         driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
@@ -217,17 +215,16 @@ def test_a_faster_device_alone_never_predicts_a_slower_run(key: str) -> None:
 
 
 def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
-    """A task of 10 s, 8 of them on the network, in a process that used 5 s of CPU of the one core it can get.
+    """Two tasks of 10 s, each 2 s on the CPU and 8 on the network, on an executor that can get half a core for each.
 
-    Without network time the task alone would take 2 s, but all threads' work fits into no less than 5 s.
+    Without network time each alone would take 2 s, but their work of 4 s fits into no less than 4 s of one core.
     """
-    run = execution([(0, 10_000)], (0.2, 0.0, 0.8, 0.0))
+    run = execution([(0, 10_000)] * 2, (0.2, 0.0, 0.8, 0.0), cores=2)
+    run = replace(run, volumes=replace(run.volumes, on_cpu_ms=np.full(2, 2000.0)))
     free = predicted(run, "network=1000000x")
     assert free == pytest.approx(2000, rel=0.05)
-    limited = replace(
-        run, cpu_use=CpuUse(np.array([5000.0]), np.ones(1)), slots=replace(run.slots, cpu_cores=np.ones(1))
-    )
-    assert predicted(limited, "network=1000000x") == pytest.approx(5000, rel=0.02)
+    limited = replace(run, slots=replace(run.slots, cpu_cores=np.full(2, 0.5)))
+    assert predicted(limited, "network=1000000x") == pytest.approx(4000, rel=0.02)
     assert predicted(limited, "network=1x") == pytest.approx(10_000)
     assert any("no more CPU" in each for each in predict(limited, world(limited, "network=2x"), SPARK).assumptions)
 

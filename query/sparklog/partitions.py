@@ -18,7 +18,6 @@ import numpy as np
 
 from query.dag import AT_HOME, Floats, Ints, Tasks
 from query.execution import Execution, Volumes
-from query.sharing import CpuUse
 from query.world import World
 
 MIB = 2**20
@@ -124,7 +123,6 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
         np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
     )
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    columns["work_ms"] = execution.cpu_use.work_ms
     pieces: list[Tasks] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
     for number in range(len(execution.dag.stages)):
@@ -150,7 +148,6 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
     joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")
     whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
-    work = whole.pop("work_ms")
     for name, values in whole.items():
         if getattr(volumes, name).dtype.kind == "i":
             whole[name] = np.rint(values).astype(np.int64)
@@ -158,7 +155,6 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
         execution,
         tasks=joined.select(order),
         volumes=Volumes(**whole),
-        cpu_use=CpuUse(work, execution.cpu_use.cores),
     )
 
 

@@ -1,4 +1,4 @@
--- The functions that decided most of the time sampled in tasks.
+-- The functions that decided most of the time sampled in tasks, and what they called that most of it was spent in.
 --
 -- parameters  start and end of the scope in ms since application start, most rows wanted
 --
@@ -6,20 +6,45 @@
 --   function     its qualified name with the line of the deciding frame left out
 --   index_name   the index it is in
 --   time_ms      task time its samples stand for
+--   callee       of the functions it called, nearest the leaf and neither the platform's own nor generated, the one
+--                with the most time; NULL where it called none
+--   callee_ms    task time of that
 --   (resources)  the vector of its stacks, one column per resource
+WITH sampled AS (
+    SELECT
+        symbol,
+        regexp_replace(frames[deciding_depth + 1], ':\d+$', '') AS function,
+        regexp_replace(
+            [
+                frame FOR frame IN frames[:deciding_depth]
+                IF NOT regexp_matches(frame, '^(java|javax|jdk|sun|com\.sun|scala)\.|GeneratedClass|\$\$Lambda|LambdaForm')
+            ][1],
+            ':\d+$', ''
+        ) AS callee,
+        weight_ms,
+        stacks.* EXCLUDE (stack_id, frames, truncated, deciding_depth, symbol, skipped, operator, pipeline)
+    FROM samples JOIN stacks USING (stack_id)
+    WHERE task_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+),
+called AS (
+    SELECT symbol, index_name, callee, sum(weight_ms) AS callee_ms
+    FROM sampled
+    WHERE callee IS NOT NULL
+    GROUP BY ALL
+),
+most AS (
+    SELECT symbol, index_name, arg_max(callee, callee_ms) AS callee, max(callee_ms) AS callee_ms
+    FROM called
+    GROUP BY ALL
+)
 SELECT
-    regexp_replace(any_value(frames[deciding_depth + 1]), ':\d+$', '') AS function,
+    any_value(function) AS function,
     index_name,
     sum(weight_ms) AS time_ms,
-    sum(
-        COLUMNS(
-            stacks.* EXCLUDE (
-                stack_id, frames, truncated, deciding_depth, index_name, symbol, skipped, operator, pipeline
-            )
-        ) * weight_ms
-    ) / sum(weight_ms)
-FROM samples JOIN stacks USING (stack_id)
-WHERE task_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+    any_value(most.callee) AS callee,
+    any_value(most.callee_ms) AS callee_ms,
+    sum(COLUMNS(sampled.* EXCLUDE (symbol, function, callee, weight_ms, index_name)) * weight_ms) / sum(weight_ms)
+FROM sampled LEFT JOIN most USING (symbol, index_name)
 GROUP BY symbol, index_name
 ORDER BY time_ms DESC, function
 LIMIT ?
