@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scipy.stats import binom
 
@@ -177,7 +177,7 @@ class _Jvm:
     """The one JVM, in which everything runs, with its recorders."""
 
     def __init__(self, spark: SparkSession, library: Path, folder: Path) -> None:
-        self.java: Any = spark.sparkContext._jvm
+        self.java = cast(Any, spark.sparkContext._jvm)
         self.process = Path(f"/proc/{self.java.java.lang.ProcessHandle.current().pid()}")
         self.profiler = self.java.one.profiler.AsyncProfiler.getInstance(str(library))
         self.folder = folder

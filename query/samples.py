@@ -128,24 +128,13 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     ready_ms[blocked] = _ready(sample_ms[blocked], weight[blocked], samples.ticks[blocked], by, wall=bool(wall.any()))
     weight -= ready_ms
     unsure = ready_ms > 0
-    # A signal waits until a thread that sleeps on a disk comes back: then its sample is late, and shows the call.
-    _, late_ms = wall_lateness(samples, period_ms) if wall.any() else (period_ms, np.zeros(len(samples)))
-    held = keep & wall & (in_call > 0) & (late_ms > by.unusual_ms())
-    held_end, held_ms, held_thread, held_stack = (
-        each[held] for each in (sample_ms, late_ms, samples.thread, samples.stack)
-    )
+    held, held_ms = _asleep_in_calls(samples, keep & (in_call > 0), period_ms, by)
+    held_end, held_thread, held_stack = sample_ms[held], samples.thread[held], samples.stack[held]
     after_ms = waking(held_end, held_ms, by)
-    behind = after_ms > 0
+    late = after_ms > 0
     blocks = (
         (held_end - held_ms, held_thread, held_stack, in_call[held], held_ms - after_ms, 0),
-        (
-            (held_end - after_ms)[behind],
-            held_thread[behind],
-            held_stack[behind],
-            kinds.index(WAKING),
-            after_ms[behind],
-            0,
-        ),
+        ((held_end - after_ms)[late], held_thread[late], held_stack[late], kinds.index(WAKING), after_ms[late], 0),
         (sample_ms[keep], samples.thread[keep], samples.stack[keep], sample_kind[keep], weight[keep], 0),
         (start_ms, thread, stack, interval_kind, end_ms - start_ms - waking_ms, intervals.bytes[timed]),
         ((end_ms - waking_ms)[woken], thread[woken], stack[woken], kinds.index(WAKING), waking_ms[woken], 0),
@@ -197,6 +186,21 @@ def _ready(sample_ms: Floats, weight_ms: Floats, count: NDArray[np.int32], by: T
     if not len(by.time_ms):
         return np.zeros(len(sample_ms))
     return np.where(by.late_ms[by.at(sample_ms)] > 0, weight_ms / 2, 0.0)
+
+
+def _asleep_in_calls(
+    samples: jfr.Samples, in_call: NDArray[np.bool_], period_ms: float, by: Ticks
+) -> tuple[NDArray[np.int64], Floats]:
+    """Samples of a wall clock, of those `in_call` for a file, that came when the call was over, and how late, ms.
+
+    A thread that sleeps on a disk takes no signal: it waits for the call to return, and its handler shows the call.
+    Where the sample is no later than threads without a CPU are, it may have been that.
+    """
+    if not (samples.kind == jfr.SAMPLE_KINDS.index("WALL")).any():
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    _, late_ms = wall_lateness(samples, period_ms)
+    found = np.flatnonzero(in_call & (samples.kind == jfr.SAMPLE_KINDS.index("WALL")) & (late_ms > by.unusual_ms()))
+    return found, late_ms[found]
 
 
 def _weights(recording: jfr.Recording, by: Ticks) -> Floats:
