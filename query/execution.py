@@ -91,6 +91,8 @@ class Execution:
     scheduler: str | None
     properties: Mapping[str, str]
     has_samples: bool
+    tells_memory: bool
+    """Whether the log has the most execution memory that each task held, if it was none."""
     evidence: Evidence
 
     @property
@@ -119,9 +121,14 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         recorded=recorded,
         scheduler=run[0],
         properties=dict(run[1] or {}),
-        has_samples=connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone() is not None,
+        has_samples=_has(connection, "samples"),
+        tells_memory=_has(connection, "tasks WHERE peak_memory_bytes >= 0"),
         evidence=_evidence(connection, stretch, tasks),
     )
+
+
+def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchone() is not None
 
 
 def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:

@@ -11,6 +11,9 @@ from query.dag import Floats
 from query.execution import Execution
 from query.world import World
 
+MUCH_COLLECTING = 0.1
+"""Share of task time in garbage collection from which another heap changes more than is known of it."""
+
 HEAP_RESERVED_BYTES = 300 * 2**20
 """Spark keeps this much of the heap for itself (UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES)."""
 
@@ -27,18 +30,19 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     """Task parts with the transfers that less memory adds or more memory saves, and what was assumed.
 
     The roofline is flat above the turning point: the execution memory that the slots of an executor hold at their
-    peak.  Below it every missing byte is written and read again at disk speed (§5, ours for the seconds).  Raises
-    NoAnswerError where the run does not tell how much it needed.
+    peak.  Below it every missing byte is written and read again at disk speed (§5, ours for the seconds), and the JVM
+    collects garbage as much more often as the heap is smaller, at the same price each time.  Raises NoAnswerError where
+    the run does not tell how much it needed.
     """
     ratio, tasks, volumes = world.ratio("memory"), execution.tasks, execution.volumes
     if ratio == 1:
         return tasks.parts_ms, []
-    disk = resources().index("disk")
+    cpu, disk = (resources().index(name) for name in ("cpu", "disk"))
     spilled = bool(volumes.spill_memory.any())
     busy = float(tasks.duration_ms.sum()) or 1.0
     gc = float(volumes.gc_ms.sum()) / busy
     if ratio > 1 and not spilled:
-        if gc > 0.1:
+        if gc > MUCH_COLLECTING:
             raise BoundedError(
                 f"memory: {gc:.0%} of task time went to garbage collection, which more memory would shorten by an"
                 " amount this run does not tell",
@@ -54,8 +58,14 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     usable = [max(size - HEAP_RESERVED_BYTES, 0.0) * fraction for size in (memory, memory * ratio)]
     if memory * ratio < 1.5 * HEAP_RESERVED_BYTES:
         raise NoAnswerError(f"memory: {memory * ratio / 2**20:.0f} MiB is less than Spark starts with (450 MiB)")
-    if not volumes.peak_memory.any() and not spilled:
+    if not execution.tells_memory and not spilled:
         raise BoundedError("memory: nothing in the run tells how much of its memory it needed", low=1.0)
+    if ratio < 1 and gc > MUCH_COLLECTING:
+        raise BoundedError(
+            f"memory: {gc:.0%} of task time went to garbage collection already, and this run does not tell how much of"
+            " the heap is in use for good",
+            low=1.0,
+        )
     per_slot = [size / max(execution.recorded.cores or 1, 1) for size in usable]
     # A task that spilled lacked what it spilled, and every byte its slot gains or loses is one less or more of it;
     # one that did not spill lacks what of its peak no longer fits.
@@ -71,10 +81,10 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     parts = tasks.parts_ms.copy()
     saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])
     parts[:, disk] += np.maximum(change_ms, 0.0) - saved
-    if ratio < 1 and not missing.any():
-        return parts, [
-            "every task's peak memory still fits, so less memory changes nothing; cached blocks are not counted"
-        ]
-    return parts, [
-        f"missing memory is written and read once at {rate / 1e6:.0f} MB/s; garbage collection is not modelled"
-    ]
+    assumed = [f"missing memory is written and read once at {rate / 1e6:.0f} MB/s"]
+    if ratio < 1:
+        parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (1 / ratio - 1)
+        if not missing.any():
+            assumed = ["every task's peak memory still fits; cached blocks and objects that live long are not counted"]
+        assumed.append(f"garbage collection, {gc:.1%} of task time, comes {1 / ratio:.1f} times as often")
+    return parts, assumed

@@ -51,6 +51,7 @@ def execution(
         scheduler="FIFO",
         properties={},
         has_samples=True,
+        tells_memory=True,
         evidence=Evidence(np.zeros(3), np.zeros(3), 0.0),
     )
 
@@ -143,8 +144,18 @@ def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below()
     assert predicted(run, "memory=0.2x") > 11_000
 
 
+def test_less_memory_means_more_garbage_collection() -> None:
+    """0.5 s of 10 in collections; a heap of half the size is full twice as often."""
+    run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), gc_ms=500.0)
+    assert predicted(run, "memory=0.5x") == pytest.approx(10_500)
+    assert predicted(run, "memory=2x") == 10_000
+    answer = predict(with_volumes(run, gc_ms=2000.0), world(run, "memory=0.5x"), SPARK)
+    assert answer.predicted_ms is None
+    assert answer.bound_ms == (10_000, None)
+
+
 def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
-    run = execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB)
+    run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
     answer = predict(run, world(run, "memory=0.5x"), SPARK)
     assert answer.predicted_ms is None
     assert "nothing in the run tells" in answer.refused[0]
