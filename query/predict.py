@@ -203,6 +203,9 @@ def _changed_replay(
     now = before
     factor = {name: np.ones(len(tasks)) for name in shared}
     stretch = np.ones(len(tasks))
+    on_cpu = np.minimum(execution.volumes.on_cpu_ms / world.ratio("cpu_speed"), parts[:, cpu])
+    waits, left = parts[:, cpu] - on_cpu, np.ones(len(tasks))
+    crowd_before = _crowd(recorded.slots, before, tasks.parts_ms, World({}, world.recorded, {}))
     for _ in range(ROUNDS):
         current = parts.copy()
         for name in shared:
@@ -210,7 +213,7 @@ def _changed_replay(
         wave = first_wave(dag_stage=tasks.stage, replayed=now)
         warmth = np.where(wave & ~wave_before, warm_up[tasks.stage], 1.0)
         warmth = np.where(~wave & wave_before, 1.0 / warm_up[tasks.stage], warmth)
-        current[:, cpu] += current.sum(axis=1) * (stretch - 1.0)
+        current[:, cpu] += current.sum(axis=1) * (stretch - 1.0) - waits * (1.0 - left)
         last, now = now, replay(driver_dag, placed, current.sum(axis=1) * warmth, slots, policy, limits)
         for name in shared:
             after = _company(slots, now, current, names.index(name))
@@ -218,6 +221,10 @@ def _changed_replay(
         # What was hidden behind another device comes to light once its own is full.
         excess = _pressure(execution, slots, now, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
+        if world.ratio("cores") > 1:
+            crowd = _over(_crowd(slots, now, current, world), crowd_before)
+            eased = np.maximum(parts[:, cpu] * np.minimum(crowd, 1.0), on_cpu) - on_cpu
+            left = (left + _over(eased, waits)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
     return _Outcome(execution, now, (*assumptions, *_assumed(execution, world, slots)))
@@ -245,10 +252,10 @@ def _assumed(execution: Execution, world: World, slots: Slots) -> list[str]:
         if name == "cpu" or ratio == 1:
             continue
         said.append(f"time on the {key} scales with its bandwidth, less the processing of each buffer")
-        if ratio < 1 and getattr(execution.recorded, key) is None:
+        if key == "network" and ratio < 1 and execution.recorded.network is None:
             said.append(
-                f"the run does not tell its {key} bandwidth, so work that hid behind computing may come to light:"
-                f" the true runtime may be longer (--recorded {key}=… would tell)"
+                "the run does not tell its network bandwidth, so what arrived while tasks were computing may come to"
+                " light: the true runtime may be longer (--recorded network=… would tell)"
             )
     return said
 
@@ -271,16 +278,34 @@ def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: Wor
     return pressure
 
 
+def _crowd(slots: Slots, replayed: Replayed, parts: Floats, world: World) -> Floats:
+    """How many tasks of its executor want a CPU while a task runs, itself counted as one, over the cores that the
+    executor can get; 0 where no limit is known.
+
+    A task's turn comes round the later the more want one.  An executor with more slots gets more CPU, and a task that
+    runs there alone, as the last of its stage, waits less for it.
+    """
+    executor = slots.executor[replayed.slot]
+    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed")
+    share = _over(parts[:, resources().index("cpu")], parts.sum(axis=1), 0.0)
+    crowd: Floats = company(executor, replayed.launch_ms, replayed.finish_ms, share) / cores[executor]
+    return crowd
+
+
+def _over(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
+    """Quotients, `otherwise` where there is nothing to divide by."""
+    quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    return quotient
+
+
 def _wanted(group: Ints, replayed: Replayed, work_ms: Floats) -> Floats:
     """The work per time that all tasks of its group bring while a task runs."""
     length = replayed.finish_ms - replayed.launch_ms
-    rate = np.divide(work_ms, length, out=np.zeros(len(length)), where=length > 0)
-    return mean_level(group, replayed.launch_ms, replayed.finish_ms, rate)
+    return mean_level(group, replayed.launch_ms, replayed.finish_ms, _over(work_ms, length, 0.0))
 
 
 def _company(slots: Slots, replayed: Replayed, parts: Floats, column: int) -> Floats:
-    total = parts.sum(axis=1)
-    share = np.divide(parts[:, column], total, out=np.zeros(len(total)), where=total > 0)
+    share = _over(parts[:, column], parts.sum(axis=1), 0.0)
     return company(slots.host[replayed.slot], replayed.launch_ms, replayed.finish_ms, share)
 
 
