@@ -7,8 +7,9 @@ vector being the mean of its samples' labels, and once as one part of a profile,
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,14 +144,15 @@ def profile_vectors(
     return {stage: each / each.sum() for stage, each in sums.items() if each.sum() > 0}
 
 
-def rule_table(suite: Suite, out: Path, kept: Path) -> str:
-    """Mean absolute error of each share, in points, by recorder and rule, as a Markdown table; empty without base runs.
+def rule_table(suites: Iterable[Suite], out: Path, kept: Path) -> str:
+    """Mean absolute error of each share over the stages of all base runs, in points, by recorder and rule, as a Markdown
+    table; empty without base runs.
 
     `kept` is a folder for run files.
     """
     kept.mkdir(parents=True, exist_ok=True)
     found: dict[tuple[str, str], tuple[list[Off], list[Off]]] = {}
-    for row in read_rows(out, suite):
+    for row in itertools.chain.from_iterable(read_rows(out, each) for each in suites):
         if row["role"] != "base" or row["sampler"] == "none" or not (out / row["event_log"]).exists():
             continue
         truth = truth_of(out / row["run"], row, out)
@@ -168,7 +170,7 @@ def rule_table(suite: Suite, out: Path, kept: Path) -> str:
         f"| recorder | rule | labels alone: {' / '.join((*resources(), 'other'))} | in the profile |",
         "|---|---|---|---|",
     ]
-    for recorder in dict.fromkeys(key[0] for key in found):
+    for recorder in sorted({key[0] for key in found}, reverse=True):
         for name in (*RULES, SHIPPED):
             sides = (points(average(rows, [abs(each.error) for each in rows])) for rows in found[recorder, name])
             lines.append(f"| {recorder} | {name} | {' | '.join(sides)} |")

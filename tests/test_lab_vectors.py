@@ -119,7 +119,7 @@ def test_the_shipped_rule_gives_the_profile_back_and_others_do_not(recorded_base
         stacks = known_stacks(connection)
         (decided,) = connection.execute("SELECT count(deciding_depth) FROM stacks").fetchall()[0]
     assert sum(framework_first(each) is not None for each in stacks.values()) >= decided
-    table = rule_table(find_suite("q9"), tmp_path, tmp_path / "kept").split("\n")
+    table = rule_table([find_suite("q9")], tmp_path, tmp_path / "kept").split("\n")
     profiles = [line.split("|")[4].strip() for line in table[2:]]
     assert len(profiles) == len(RULES) + 1
     assert profiles[-1] == "0.0 / 0.0 / 0.0 / 0.0"
