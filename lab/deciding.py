@@ -145,8 +145,8 @@ def profile_vectors(
 
 
 def rule_table(suites: Iterable[Suite], out: Path, kept: Path) -> str:
-    """Mean absolute error of each share over the stages of all base runs, in points, by recorder and rule, as a Markdown
-    table; empty without base runs.
+    """Mean absolute error of each share over the stages of all base runs, in points, by recorder and rule, as a
+    Markdown table; empty without base runs.
 
     `kept` is a folder for run files.
     """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from scipy.stats import binomtest
@@ -13,7 +14,7 @@ from scipy.stats import binomtest
 from lab import overhead
 from lab.deciding import rule_table
 from lab.score import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
-from lab.suites import ROLES, Configuration
+from lab.suites import ROLES
 from lab.vectors import vector_table
 
 
@@ -22,7 +23,7 @@ def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Seque
     titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
     found = {
         "deviations": ["", *deviations(known, roles), ""],
-        "suites": _sections((title, deviations([each], roles)) for each, title in titled),
+        "suites": ["", *by_suite(known, roles), ""],
         "intervals": ["", *coverage(known, roles), ""],
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
     }
@@ -62,7 +63,7 @@ def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
     off = [each.deviation for each in found if each.deviation is not None]
     if not found:
         return []
-    configurations = len({_key(each.configuration) for each in found})
+    configurations = len({_key(each) for each in found})
     count = f"{role}: {configurations}" + (
         f" × {len(found) / configurations:.3g}" if len(found) > configurations else ""
     )
@@ -74,8 +75,34 @@ def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
     ]
 
 
-def _key(one: Configuration) -> tuple[str, int, int]:
-    return one.workload, one.sweep, one.number
+def _key(pair: Pair) -> tuple[str, int]:
+    return pair.suite, pair.configuration.number
+
+
+def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
+    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of what is shipped; %."""
+    names = [re.split(r"[(,:]", title)[0].strip() for title, _ in ARMS]
+    lines = [
+        f"| suite | configurations | worst of shipped | noise | {' | '.join(names)} |",
+        f"|---|---|---:|---:|{'---:|' * len(names)}",
+    ]
+    for each in known:
+        found = [pairs(each, arm) for _, arm in ARMS]
+        apart = [abs(one) for one in noise(each)]
+        for role in roles:
+            mine = [[p for p in several if p.configuration.role == role] for several in found]
+            off = [[abs(p.deviation) for p in several if p.deviation is not None] for several in mine]
+            if not off[0]:
+                continue
+            count = len({_key(p) for several in mine for p in several})
+            cells = [_percent(statistics.mean, values) for values in off]
+            worst, around = _percent(max, off[0]), _percent(statistics.mean, apart)
+            lines.append(f"| {each.suite.name} | {role}: {count} | {worst} | {around} | {' | '.join(cells)} |")
+    return lines
+
+
+def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) -> str:
+    return f"{100 * of(values):.0f}" if values else ""
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -98,7 +125,7 @@ def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm =
         if not mine:
             continue
         inside = [_is_inside(pair) for pair in mine]
-        count = len({_key(pair.configuration) for pair in mine})
+        count = len({_key(pair) for pair in mine})
         low, high = binomtest(round(statistics.mean(inside) * count), count).proportion_ci(0.95, "wilson")
         widths = [math.sqrt(pair.interval_ms[1] / pair.interval_ms[0]) - 1 for pair in mine if pair.interval_ms]
         lines.append(

@@ -55,6 +55,7 @@ class Measured:
 class Pair:
     """One prediction and what happened, ms; `predicted_ms` is None where the predictor refused."""
 
+    suite: str
     configuration: Configuration
     actual_ms: float
     predicted_ms: float | None
@@ -154,7 +155,9 @@ def _pairs(known: Measured, who: str, ask: Callable[[Base, Configuration], Predi
     for one in known.scored:
         for base in known.bases.get((one.sweep, who), ()):
             given = ask(base, one)
-            found.append(Pair(one, known.actual_ms[one.number], given.predicted_ms, given.interval_ms))
+            found.append(
+                Pair(known.suite.name, one, known.actual_ms[one.number], given.predicted_ms, given.interval_ms)
+            )
     return found
 
 

@@ -149,6 +149,11 @@ def test_tables(known: Measured) -> None:
     assert f"| odd: 2 | {100 * sum(off) / 2:.1f} ±" in shipped
     assert any(line.startswith("| noise") and "| 2 runs | 5.0 ± 0.0 |" in line for line in table)
     assert not any("odd" in line for line in report.deviations([known], ("even",)))
+    suites = report.by_suite([known])
+    assert suites[0].startswith(
+        "| suite | configurations | worst of shipped | noise | shipped | the paper's plain model |"
+    )
+    assert [line.split(" | ")[:2] for line in suites[2:]] == [["| made", "even: 1"], ["| made", "odd: 2"]]
     assert len(report.every_configuration(known)) == 2 + 3
     even, odd = report.coverage([known])[2:]
     assert even.startswith("| even | 1 | 1 |")
