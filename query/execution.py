@@ -15,6 +15,7 @@ from indexes.errors import SettingError
 from query import dag
 from query.critical import fill
 from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Floats, Ints, Stage, Tasks
+from query.frameworks import get
 from query.interval import Evidence
 from query.replay import Slots
 from query.samples import ON_CPU, TIMED_KINDS
@@ -48,6 +49,8 @@ class Volumes:
     gc_ms: Floats
     on_cpu_ms: Floats
     overhead_ms: Floats
+    spill_ms: Floats
+    """Time in which a task was seen spilling or reading back what it had spilled."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,10 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
     stretch = find_scope(connection, scope)
     executors, hosts, slots, recorded = _slots(connection)
     stages, tasks, volumes = _stages_and_tasks(connection, stretch, executors, hosts)
-    run = connection.execute("SELECT scheduler, properties FROM runs").fetchone()
+    run = connection.execute("SELECT scheduler, properties, framework FROM runs").fetchone()
     assert run is not None
+    if volumes.spill_memory.any():
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, tasks, get(run[2]).spilling))
     cores = _cpu_limits(connection, stretch, executors, tasks, volumes)
     per_slot = cores / np.maximum(np.bincount(slots.executor, minlength=len(cores)), 1)
     slots = replace(slots, cpu_cores=per_slot[slots.executor])
@@ -322,8 +327,32 @@ def _stages_and_tasks(
         gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
         on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole) * kept,
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
+        spill_ms=np.zeros(len(launch)),
     )
     return stages, tasks, volumes
+
+
+def _spill_ms(connection: duckdb.DuckDBPyConnection, tasks: Tasks, spilling: tuple[str, str] | None) -> Floats:
+    """Of each task's time the share of its samples that were in spilling, (tasks,); 0 without samples."""
+    if spilling is None:
+        return np.zeros(len(tasks))
+    found = connection.execute(
+        """
+        WITH spilling AS (
+            SELECT stack_id FROM stacks
+            WHERE len([frame FOR frame IN frames IF regexp_matches(frame, $1)]) > 0
+                AND len([frame FOR frame IN frames IF regexp_matches(frame, $2)]) = 0
+        )
+        SELECT task_id, coalesce(sum(weight_ms) FILTER (stack_id IN (FROM spilling)), 0) / sum(weight_ms) AS share
+        FROM samples
+        WHERE task_id IS NOT NULL AND weight_ms > 0
+        GROUP BY task_id
+        """,
+        list(spilling),
+    ).fetchnumpy()
+    share = dict(zip(found["task_id"].tolist(), found["share"].tolist(), strict=True))
+    spilling_ms: Floats = tasks.duration_ms * np.array([share.get(each, 0.0) for each in tasks.task_id.tolist()])
+    return spilling_ms
 
 
 def _cpu_limits(

@@ -30,7 +30,8 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     """Task parts with the transfers that less memory adds or more memory saves, and what was assumed.
 
     The roofline is flat above the turning point: the execution memory that the slots of an executor hold at their
-    peak.  Below it every missing byte is written and read again at disk speed (§5, ours for the seconds), and the JVM
+    peak.  Below it every missing byte is written and read again at disk speed (§5, ours for the seconds); where tasks
+    were sampled spilling, what that kept them from grows and shrinks with the bytes that are missing.  And the JVM
     collects garbage as much more often as the heap is smaller, at the same price each time.  Raises NoAnswerError where
     the run does not tell how much it needed.
     """
@@ -81,7 +82,13 @@ def with_memory(execution: Execution, world: World) -> tuple[Floats, list[str]]:
     parts = tasks.parts_ms.copy()
     saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])
     parts[:, disk] += np.maximum(change_ms, 0.0) - saved
+    if spilled:
+        share = np.divide(missing, volumes.spill_memory, out=np.ones(len(tasks)), where=volumes.spill_memory > 0)
+        parts[:, cpu] += np.minimum(volumes.spill_ms, parts[:, cpu]) * (share - 1)
     assumed = [f"missing memory is written and read once at {rate / 1e6:.0f} MB/s"]
+    if volumes.spill_ms.any():
+        seen = volumes.spill_ms.sum() / busy
+        assumed.append(f"spilling, {seen:.0%} of task time by its samples, grows and shrinks with its bytes")
     if ratio < 1:
         parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (1 / ratio - 1)
         if not missing.any():

@@ -43,7 +43,7 @@ def execution(
         scope=Scope("all", 0, end),
         dag=build([whole], tasks, 0, end, len(pool)),
         tasks=tasks,
-        volumes=Volumes(*[zero] * 8, *[np.zeros(len(rows))] * 3),
+        volumes=Volumes(*[zero] * 8, *[np.zeros(len(rows))] * 4),
         slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf)),
         hosts=("a",) * executors,
         driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
@@ -142,6 +142,15 @@ def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below()
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), peak_memory=1 * GIB)
     assert predicted(run, "memory=0.6x") == 10_000
     assert predicted(run, "memory=0.2x") > 11_000
+
+
+def test_what_was_sampled_spilling_goes_with_the_spilled_bytes() -> None:
+    """Of 10 s, 2 were spent in spilling 300 MB; 4 GiB leave room for them, and half of 1 GiB makes them more."""
+    run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
+    run = with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0)
+    assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
+    per_slot = 0.5 * GIB * 0.6
+    assert predicted(run, "memory=0.5x") == pytest.approx(10_000 + 2000 * per_slot / 300e6, rel=0.001)
 
 
 def test_less_memory_means_more_garbage_collection() -> None:

@@ -73,6 +73,8 @@ class Framework:
     titles      what time is called whose kind of operator has no node in the plan
     process     arguments of a recorded JVM (None where the recording lost them) and its file's name
                 → (application id if it says, executor id or 'driver'), None if foreign
+    spilling    frames ('package.Class.method:line') below which a task does what it does for want of memory only, and
+                frames below those that it would work in anyway; two patterns, None where there are none
     """
 
     name: str
@@ -86,6 +88,7 @@ class Framework:
     node_operator: Callable[[str], OperatorFrame]
     node_title: Callable[[str, str | None, str | None], str]
     titles: Mapping[str, str]
+    spilling: tuple[str, str] | None = None
 
 
 @cache

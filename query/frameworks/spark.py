@@ -139,6 +139,14 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
     )
 
 
+_SPILLING = (
+    r"^org\.apache\.spark\..*\b(UnsafeSorterSpill(Writer|Reader|Merger)\b|SpillReader\.|DiskMapIterator\."
+    r"|(UnsafeExternalSorter|ShuffleExternalSorter|UnsafeKVExternalSorter|BytesToBytesMap\$MapIterator"
+    r"|ExternalSorter|ExternalAppendOnlyMap)\.(spill|spillMemoryIteratorToDisk)(:|$))"
+)
+# What is spilled is sorted first, as it would be later.
+_SORTING = r"^org\.apache\.spark\..*\b(Unsafe|Shuffle)InMemorySorter\.|\b(TimSort|RadixSort|collection\.Sorter)\b"
+
 LOCALITY_WAIT_MS = 3000.0
 """Spark's default of spark.locality.wait."""
 
@@ -172,4 +180,5 @@ SPARK = Framework(
     node_operator=operators.of_node,
     node_title=operators.title,
     titles=operators.TITLES,
+    spilling=(_SPILLING, _SORTING),
 )
