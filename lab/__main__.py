@@ -70,10 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
             return 0
         if given.command == "overhead":
-            from lab.overhead import measure, table
-
-            print("\n".join(table(measure(given.out, given.rounds))))
-            return 0
+            return _overhead(given.out, given.rounds)
         if given.command == "calibrate":
             return _calibrate(given.suite or list(SUITES), given.out)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
@@ -112,6 +109,13 @@ def _calibrate(names: Sequence[str], out: Path) -> int:
 
     calibration, count = calibrate(_measured(names, out, out / "profiles"))
     print(f"from {count} predictions of even configurations: {calibration}")
+    return 0
+
+
+def _overhead(out: Path, rounds: int) -> int:
+    from lab.overhead import measure, table
+
+    print("\n".join(table(measure(out, rounds))))
     return 0
 
 

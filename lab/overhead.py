@@ -87,6 +87,8 @@ def turns(rounds: int) -> list[tuple[int, Recorder]]:
 
 def measure(out: Path, rounds: int) -> list[Turn]:
     """Measure, with a line of progress a round on stderr; the turns are also written to ``out``/overhead.jsonl."""
+    if rounds < 1:
+        raise LabError(f"{rounds} rounds measure nothing; ask for at least one, better for seven or more.")
     workload = find_workload(QUERY)
     data = make_data(workload.data, SCALE_FACTOR)
     out.mkdir(parents=True, exist_ok=True)

@@ -176,6 +176,11 @@ def test_overhead_is_of_a_turn_over_those_around_it(tmp_path: Path) -> None:
     assert overhead.read(tmp_path) == found
 
 
+def test_no_rounds_measure_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["overhead", "--rounds", "0", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("error: 0 rounds measure nothing")
+
+
 def test_every_recorder_has_turns_without_one_around_it() -> None:
     order = [recorder.name for _, recorder in overhead.turns(3)]
     assert set(order[::2]) == {"none"}
