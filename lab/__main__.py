@@ -93,7 +93,7 @@ def _score(given: argparse.Namespace) -> int:
     if given.pictures:
         from lab.pictures import draw
 
-        for each in known:
+        for each in (one for one in known if one.bases):
             draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
     roles = (given.only,) if given.only else ROLES
     for mark, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():

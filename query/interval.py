@@ -55,7 +55,7 @@ class Calibration:
     width: float
 
 
-CALIBRATED = Calibration(repetition=0.097, model=0.005, slope=0.2, width=1.805)
+CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.852)
 
 
 def variances(
