@@ -6,7 +6,7 @@ Relative errors multiply, so each source of error is a variance of log(actual / 
     repetition   two runs of one job differ, and a prediction compares two
     samples      shares of time counted from few samples, and time in which nothing was seen
     labels       each function's class is drawn from its own probabilities
-    model        the model's own error, which grows with the distance that it bridges
+    model        the model's own error, which may grow with the distance that it bridges
 
 The first, third and fourth are worked out from the run.  `CALIBRATED` has the rest: measured on the even configurations
 of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.

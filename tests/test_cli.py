@@ -391,7 +391,13 @@ def test_a_full_disk_is_a_sentence(run_file: Path) -> None:
 def test_an_interrupt_exits_with_130_and_no_traceback(run_file: Path) -> None:
     statement = "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 1"
     command = [*COMMAND, "sql", "--run", str(run_file), statement]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as done:
+    # A process in the background inherits that interrupts are ignored; this one is to be interrupted all the same.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with done:
         while not _works_hard(done.pid):
             assert done.poll() is None
             time.sleep(0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from query.frameworks.spark import SPARK
-from query.interval import SOURCES, Evidence, interval, variances
+from query.interval import CALIBRATED, SOURCES, Evidence, interval, variances
 from query.predict import predict
 from tests.test_predict import execution, world
 
@@ -28,11 +28,20 @@ def around(evidence: Evidence, *settings: str, predicted_ms: float = 900.0, repl
 
 def test_each_source_of_error_widens_the_interval() -> None:
     plain = around(SURE, "network=2x")
-    assert around(SURE, "network=2x", predicted_ms=500.0) > plain  # a longer way
     assert around(SURE, "network=2x", replayed_ms=1100.0) > plain  # a worse replay
     assert around(Evidence(np.array([0, 0, 0.2]), np.zeros(3), 0.0), "network=2x") > plain
     assert around(Evidence(np.zeros(3), np.array([0, 0, 0.2]), 0.0), "network=2x") > plain
     assert around(Evidence(np.zeros(3), np.zeros(3), 0.5), "network=2x") > plain
+
+
+def test_the_models_error_may_grow_with_the_distance() -> None:
+    """|log(500 / 1000)| = 0.693, times a slope of 0.2; without a slope the way does not matter."""
+    run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
+    changed = world(run, "network=2x")
+    steep = replace(CALIBRATED, model=0.1, slope=0.2)
+    told = variances(1000.0, 1000.0, 500.0, changed, SURE, steep)
+    assert told["model"] == pytest.approx(0.1**2 + (0.2 * 0.693147) ** 2)
+    assert variances(1000.0, 1000.0, 500.0, changed, SURE, replace(steep, slope=0.0))["model"] == pytest.approx(0.01)
 
 
 def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
