@@ -61,8 +61,8 @@ KNEE = 0.10
 CLOSE_SECOND = 0.75
 """A second resource is named from this share of the bottleneck's time."""
 
-# Share of a function's time from which the code that it called for it is named.
 TELLING_CALLEE = 0.25
+"""What a function called for its work is named from this share of its time."""
 
 
 # Whole answers ------------------------------------------------------------------------------------------------------

@@ -193,7 +193,8 @@ def _changed_replay(
         parts[:, names.index(name)] = io_scaled(
             execution, parts[:, names.index(name)], name, KEY_OF_RESOURCE[name], world
         )
-    allowed = np.maximum(_pressure(execution, recorded.slots, before, World({}, world.recorded, {})), 1.0)
+    unchanged_world = World({}, world.recorded, {})
+    allowed = np.maximum(_pressure(execution, recorded.slots, before, unchanged_world), 1.0)
     wave_before, warm_up = first_wave(dag_stage=tasks.stage, replayed=before), warm_up_factors(recorded, base)
     driver_dag = _driver_scaled(recorded, world)
 
@@ -205,7 +206,9 @@ def _changed_replay(
     stretch = np.ones(len(tasks))
     on_cpu = np.minimum(execution.volumes.on_cpu_ms / world.ratio("cpu_speed"), parts[:, cpu])
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(tasks))
-    crowd_before = _crowd(recorded.slots, before, tasks.parts_ms, World({}, world.recorded, {}))
+    has_more_cpu = world.ratio("cores") > 1
+    if has_more_cpu:
+        crowd_before = _crowd(recorded.slots, before, tasks.parts_ms, unchanged_world)
     for _ in range(ROUNDS):
         current = parts.copy()
         for name in shared:
@@ -216,12 +219,12 @@ def _changed_replay(
         current[:, cpu] += current.sum(axis=1) * (stretch - 1.0) - waits * (1.0 - left)
         last, now = now, replay(driver_dag, placed, current.sum(axis=1) * warmth, slots, policy, limits)
         for name in shared:
-            after = _company(slots, now, current, names.index(name))
+            after = _company(slots.host, now, current, names.index(name))
             factor[name] = (factor[name] + after / company_before[name]) / 2
         # What was hidden behind another device comes to light once its own is full.
         excess = _pressure(execution, slots, now, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
-        if world.ratio("cores") > 1:
+        if has_more_cpu:
             crowd = _over(_crowd(slots, now, current, world), crowd_before)
             eased = np.maximum(parts[:, cpu] * np.minimum(crowd, 1.0), on_cpu) - on_cpu
             left = (left + _over(eased, waits)) / 2
@@ -269,8 +272,7 @@ def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: Wor
     a disk that is read as needed, time waited says all; what is logged beyond that came from memory.
     """
     executor = slots.executor[replayed.slot]
-    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed")
-    pressure = _wanted(executor, replayed, execution.volumes.on_cpu_ms) / cores[executor]
+    pressure = _wanted(executor, replayed, execution.volumes.on_cpu_ms) / _cores(slots, world)[executor]
     bandwidth = execution.recorded.network
     if bandwidth is not None:
         its = moved_bytes(execution.volumes, "net") / (bandwidth * world.ratio("network")) * 1e3
@@ -285,11 +287,14 @@ def _crowd(slots: Slots, replayed: Replayed, parts: Floats, world: World) -> Flo
     A task's turn comes round the later the more want one.  An executor with more slots gets more CPU, and a task that
     runs there alone, as the last of its stage, waits less for it.
     """
-    executor = slots.executor[replayed.slot]
-    cores = np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed")
-    share = _over(parts[:, resources().index("cpu")], parts.sum(axis=1), 0.0)
-    crowd: Floats = company(executor, replayed.launch_ms, replayed.finish_ms, share) / cores[executor]
+    cores = _cores(slots, world)[slots.executor[replayed.slot]]
+    crowd: Floats = _company(slots.executor, replayed, parts, resources().index("cpu")) / cores
     return crowd
+
+
+def _cores(slots: Slots, world: World) -> Floats:
+    """The CPU that each executor can get in a world, recorded cores; infinite where no limit is known."""
+    return np.asarray(np.bincount(slots.executor, weights=slots.cpu_cores) * world.ratio("cpu_speed"), np.float64)
 
 
 def _over(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
@@ -304,9 +309,10 @@ def _wanted(group: Ints, replayed: Replayed, work_ms: Floats) -> Floats:
     return mean_level(group, replayed.launch_ms, replayed.finish_ms, _over(work_ms, length, 0.0))
 
 
-def _company(slots: Slots, replayed: Replayed, parts: Floats, column: int) -> Floats:
+def _company(of_slot: Ints, replayed: Replayed, parts: Floats, column: int) -> Floats:
+    """How many tasks share a resource with each task on average; `of_slot` is each slot's host or executor."""
     share = _over(parts[:, column], parts.sum(axis=1), 0.0)
-    return company(slots.host[replayed.slot], replayed.launch_ms, replayed.finish_ms, share)
+    return company(of_slot[replayed.slot], replayed.launch_ms, replayed.finish_ms, share)
 
 
 def _company_before(recorded: Execution, base: Replayed, execution: Execution, column: int) -> Floats:
@@ -315,7 +321,7 @@ def _company_before(recorded: Execution, base: Replayed, execution: Execution, c
     Tasks that are cut anew are made of what the recorded ones of their stage did, in their company on average.
     """
     parts, stage = recorded.tasks.parts_ms, recorded.tasks.stage
-    found = _company(recorded.slots, base, parts, column)
+    found = _company(recorded.slots.host, base, parts, column)
     if execution is recorded:
         return found
     count = len(recorded.dag.stages)

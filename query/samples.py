@@ -94,15 +94,17 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     """All samples and intervals of a recording that say what a thread did, none of the time counted twice."""
     samples, intervals = recording.samples, recording.intervals
     names = np.array(jfr.SAMPLE_KINDS)
-    period_ms = _period_ms(recording, "WALL") if _is_wall(recording) else _period_ms(recording, "NATIVE")
-    in_call = _file_calls(recording)[np.maximum(samples.stack, 0)]
+    is_wall = _is_wall(recording)
+    period_ms = _period_ms(recording, "WALL" if is_wall else "NATIVE")
+    # Only a wall clock's samples are late in calls; HotSpot has events for those.
+    in_call = _file_calls(recording)[np.maximum(samples.stack, 0)] if is_wall else np.zeros(len(samples), np.int64)
     by = ticks(recording, period_ms, in_call > 0)
     weight = _weights(recording, by)
     native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
     running = native & _answer_at_once(recording)[np.maximum(samples.stack, 0)]
     keep = weight > 0
     wall = samples.kind == jfr.SAMPLE_KINDS.index("WALL")
-    if wall.any():
+    if is_wall:
         # A wall-clock profiler sees blocked threads too, so nothing else may add to it.
         keep &= wall
         timed = np.zeros(len(intervals), dtype=bool)
@@ -125,10 +127,10 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     sample_ms = samples.time_ns / 1e6
     blocked = keep & (native | wall) & ~running
     ready_ms = np.zeros(len(weight))
-    ready_ms[blocked] = _ready(sample_ms[blocked], weight[blocked], samples.ticks[blocked], by, wall=bool(wall.any()))
+    ready_ms[blocked] = _ready(sample_ms[blocked], weight[blocked], samples.ticks[blocked], by, wall=is_wall)
     weight -= ready_ms
     unsure = ready_ms > 0
-    held, held_ms = _asleep_in_calls(samples, keep & (in_call > 0), period_ms, by)
+    held, held_ms = _asleep_in_calls(samples, keep & wall & (in_call > 0), period_ms, by)
     held_end, held_thread, held_stack = sample_ms[held], samples.thread[held], samples.stack[held]
     after_ms = waking(held_end, held_ms, by)
     late = after_ms > 0
@@ -196,10 +198,10 @@ def _asleep_in_calls(
     A thread that sleeps on a disk takes no signal: it waits for the call to return, and its handler shows the call.
     Where the sample is no later than threads without a CPU are, it may have been that.
     """
-    if not (samples.kind == jfr.SAMPLE_KINDS.index("WALL")).any():
+    if not in_call.any():
         return np.empty(0, dtype=np.int64), np.empty(0)
     _, late_ms = wall_lateness(samples, period_ms)
-    found = np.flatnonzero(in_call & (samples.kind == jfr.SAMPLE_KINDS.index("WALL")) & (late_ms > by.unusual_ms()))
+    found = np.flatnonzero(in_call & (late_ms > by.unusual_ms()))
     return found, late_ms[found]
 
 
