@@ -267,9 +267,10 @@ def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: Wor
     """What is wanted of the fuller of CPU and network while a task runs, over what it can do in a world.
 
     An executor's CPU has the work of its tasks.  What its compilers and servers do besides takes turns with them, but
-    they do not wait for it to be done: with less CPU, less of it gets done meanwhile.  A node's network has the bytes
-    that its tasks logged, as far as the run tells how much it can do: they may have arrived ahead of their reader.  Of
-    a disk that is read as needed, time waited says all; what is logged beyond that came from memory.
+    they do not wait for it to be done: with less CPU, less of it gets done meanwhile.  A node's network has the
+    shuffled bytes that its tasks fetched, as far as the run tells how much it can do: they may have arrived ahead of
+    their reader.  What it sends, and input from other nodes, is not among them.  Of a disk that is read as needed,
+    time waited says all; what is logged beyond that came from memory.
     """
     executor = slots.executor[replayed.slot]
     pressure = _wanted(executor, replayed, execution.volumes.on_cpu_ms) / _cores(slots, world)[executor]
