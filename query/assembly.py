@@ -35,7 +35,7 @@ from query.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.operators import operator_times
 from query.records import Columns, Problems, RunTables, import_stats, objects, shortened
 from query.resolve import load_indexes
-from query.samples import ThreadTime, sees_all, thread_time
+from query.samples import KINDS, ThreadTime, sees_all, thread_time
 from query.split import Measured, split
 from query.split import Recorded as TaskTime
 from query.stacks import StackTable, decide
@@ -345,7 +345,7 @@ def _place(
         "executor_id": objects([executor_id] * len(time.thread)),
         "thread": objects([thread_names[each] for each in time.thread.tolist()]),
         "stack_id": stack,
-        "kind": objects([time.kinds[each] for each in time.kind.tolist()]),
+        "kind": objects([KINDS[each] for each in time.kind.tolist()]),
         "weight_ms": time.weight_ms,
         "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
         "task_id": task_id,

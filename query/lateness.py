@@ -34,10 +34,14 @@ _WALL = jfr.SAMPLE_KINDS.index("WALL")
 
 @dataclass(frozen=True)
 class Ticks:
-    """When a sampler looked at threads, Unix ms in order, and how late that was, ms; arrays of one length."""
+    """When a sampler looked at threads, Unix ms in order, and how late that was, ms; arrays of one length.
+
+    `samples_late_ms` is how much later than its period each sample of a wall clock came, (samples,), 0 for others.
+    """
 
     time_ms: Floats
     late_ms: Floats
+    samples_late_ms: Floats
 
     def at(self, moment_ms: Floats) -> NDArray[np.int64]:
         """The tick at or next after each moment; of no tick, nothing to ask for."""
@@ -65,12 +69,13 @@ def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[n
     once in a period; `uninterruptible` ones, (samples,), may have been late for another reason than the CPU.
     """
     samples = recording.samples
+    samples_late = np.zeros(len(samples))
     if (samples.kind == _WALL).any():
         wall = samples.kind == _WALL
         chosen = np.flatnonzero(wall if uninterruptible is None else wall & ~uninterruptible)
         chosen = chosen[np.argsort(samples.time_ns[chosen], kind="stable")]
-        period_ms, late = wall_lateness(samples, period_ms)
-        time_ms, late = samples.time_ns[chosen] / 1e6, late[chosen]
+        period_ms, samples_late = _wall_lateness(samples, period_ms)
+        time_ms, late = samples.time_ns[chosen] / 1e6, samples_late[chosen]
     elif recording.async_profiler_event is None:
         native = samples.kind == jfr.SAMPLE_KINDS.index("NATIVE")
         time_ms = np.sort(samples.time_ns[native]) / 1e6
@@ -79,10 +84,10 @@ def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[n
     else:
         time_ms = late = np.empty(0)
     late = np.minimum(np.where(late > LATE_MS, late, 0.0), MOST_PERIODS * period_ms)
-    return Ticks(time_ms, late)
+    return Ticks(time_ms, late, samples_late)
 
 
-def wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Floats]:
+def _wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Floats]:
     """The period that a wall clock kept, ms, and how much later than that each sample of a thread came, (samples,).
 
     A thread that slept on a tick counts without looking, so a sample may stand for several.

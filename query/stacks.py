@@ -17,7 +17,6 @@ from query.frames import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS
 from query.frameworks import Framework, OperatorFrame, Role
 from query.records import objects
 from query.resolve import resolve
-from query.samples import frame_texts
 
 
 @dataclass
@@ -33,8 +32,9 @@ class StackTable:
 
     def add(self, recording: jfr.Recording) -> Ints:
         """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
-        classes, methods, lines = frame_texts(recording)
-        own = np.array([self._frame(key) for key in zip(classes, methods, lines.tolist(), strict=True)], dtype=np.int32)
+        names = recording.frames
+        keys = zip(names.owners(), names.methods(), np.maximum(names.line, 0).tolist(), strict=True)
+        own = np.array([self._frame(key) for key in keys], dtype=np.int32)
         numbers = np.empty(len(recording.stacks), dtype=np.int64)
         for stack in range(len(recording.stacks)):
             frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]

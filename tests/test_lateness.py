@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from query import jfr
+from query.calls import NO_CALL, file_calls
+from query.jfr.model import FILE_READ
 from query.lateness import Ticks, ticks, waking
-from query.samples import ON_CPU, RUNNING, TIMED_KINDS, WAKING, _file_calls, _turn, thread_time
+from query.samples import KINDS, ON_CPU, RUNNING, WAKING, thread_time
+from query.weights import turns
 
 PERIOD_MS = 20.0
 
@@ -18,7 +21,7 @@ PERIOD_MS = 20.0
 def by(*late_ms: float) -> Ticks:
     """Ticks of a sampler that came late by so much each, from 0 on."""
     late = np.array(late_ms)
-    return Ticks(np.cumsum(PERIOD_MS + late), late)
+    return Ticks(np.cumsum(PERIOD_MS + late), late, np.empty(0))
 
 
 def test_a_wait_that_ends_while_the_sampler_is_overdue_waited_for_a_cpu() -> None:
@@ -36,7 +39,7 @@ def test_on_average_a_wait_ends_as_late_as_the_ticks_around_it() -> None:
 
 
 def test_without_ticks_nothing_is_known_of_it() -> None:
-    nothing = Ticks(np.empty(0), np.empty(0))
+    nothing = Ticks(np.empty(0), np.empty(0), np.empty(0))
     assert waking(np.array([5.0]), np.array([5.0]), nothing).tolist() == [0.0]
 
 
@@ -45,7 +48,7 @@ def test_a_turn_is_what_lies_between_samples_of_a_thread_always_there() -> None:
     always = np.tile([1, 2, 3], 60)
     thread = np.insert(always, [30, 90, 150], 9).astype(np.int32)
     time_ns = (np.arange(len(thread)) * 20e6).astype(np.int64)
-    assert _turn(time_ns, thread) == pytest.approx(3.05, abs=0.03)
+    assert turns(time_ns, thread) == pytest.approx(3.05, abs=0.03)
 
 
 def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:
@@ -73,7 +76,7 @@ def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
     """Cutting waits in two adds no time: intervals keep their sums, and no sample weighs less than nothing."""
     recording = jfr.read(demo / "executor-0.jfr.gz")
     time = thread_time(recording)
-    kinds = np.array(time.kinds)[time.kind]
+    kinds = np.array(KINDS)[time.kind]
     timed = ~np.isin(kinds, [name.lower() for name in jfr.SAMPLE_KINDS] + [RUNNING])
     named = [jfr.INTERVAL_KINDS.index(name) for name in ("PARK", "SLEEP", "MONITOR_WAIT", "MONITOR_ENTER")]
     named += [jfr.INTERVAL_KINDS.index(f"{device}_{way}") for device in ("SOCKET", "FILE") for way in ("READ", "WRITE")]
@@ -93,8 +96,8 @@ def test_opening_a_file_is_work_for_the_cpu_and_polling_is_waiting(demo: Path) -
     names = recording.frames
     leaf = [names.name(int(recording.stacks.frames(stack)[0])) for stack in time.stack.tolist()]
     native = jfr.SAMPLE_KINDS.index("NATIVE")
-    polls = {time.kinds[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if "EPoll.wait" in name}
-    opens = {time.kinds[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if ".open0" in name}
+    polls = {KINDS[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if "EPoll.wait" in name}
+    opens = {KINDS[kind] for kind, name in zip(time.kind.tolist(), leaf, strict=True) if ".open0" in name}
     assert "native" in polls
     assert opens == {RUNNING}
     assert (recording.samples.kind == native).any()
@@ -106,9 +109,9 @@ def test_a_wall_clock_late_in_a_call_for_a_file_waited_for_the_disk(demo: Path) 
     Another thread, late by as much in code that computes, had no CPU: nothing is known of its gap.
     """
     recording = jfr.read(demo / "executor-0.jfr.gz")
-    calls = _file_calls(recording)
-    reading = int(np.flatnonzero(calls == len(jfr.SAMPLE_KINDS) + list(TIMED_KINDS).index("FILE_READ"))[0])
-    computing = int(np.flatnonzero(calls == 0)[0])
+    calls = file_calls(recording)[:-1]
+    reading = int(np.flatnonzero(calls == FILE_READ)[0])
+    computing = int(np.flatnonzero(calls == NO_CALL)[0])
     steady = [(7, at, computing) for at in range(0, 3000, 20)]
     seen = [*steady, *((8, at, computing) for at in (0, 20, 40)), (8, 560, reading), (8, 580, computing)]
     seen = sorted([*seen, (9, 2000, computing), (9, 2500, computing)], key=lambda each: each[1])
@@ -124,7 +127,7 @@ def test_a_wall_clock_late_in_a_call_for_a_file_waited_for_the_disk(demo: Path) 
         state_names=("STATE_RUNNABLE",),
     )
     time = thread_time(replace(recording, samples=made))
-    kinds = np.array(time.kinds)[time.kind]
+    kinds = np.array(KINDS)[time.kind]
     assert set(kinds) == {RUNNING, "file read"}
     (waited,) = np.flatnonzero(kinds == "file read")
     assert (time.thread[waited], time.start_ms[waited], time.weight_ms[waited]) == (8, 60.0, 500.0)

@@ -138,6 +138,14 @@ class Frames:
         method = self.method_names[self.method_id[index]]
         return f"{class_name}.{method}" if class_name else method
 
+    def owners(self) -> list[str]:
+        """The class of every frame."""
+        return [self.class_names[i] for i in self.class_id.tolist()]
+
+    def methods(self) -> list[str]:
+        """The method of every frame, without its class."""
+        return [self.method_names[i] for i in self.method_id.tolist()]
+
 
 @dataclass(frozen=True)
 class Stacks:
