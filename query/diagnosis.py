@@ -24,7 +24,7 @@ from query.answers import (
 from query.critical import bottleneck, critical_path
 from query.dag import Floats
 from query.execution import Execution
-from query.stagefacts import Detail, disagreements, host_times, stage_details
+from query.stagefacts import Detail, disagreements, host_times, neighbours, stage_details
 from query.waiting import waiting
 
 _LEFT_OUT_SHOWN = 3
@@ -144,6 +144,9 @@ def _findings(
     found += findings.slow_hosts(hosts, details)
     found += findings.spilling(details, _spilling_operators(connection, details))
     found += findings.collecting_garbage(details)
+    cores_per_slot = float(np.median(execution.slots.cpu_cores)) if len(execution.slots) else np.inf
+    beside = neighbours(connection, execution.scope.start_ms, execution.scope.end_ms)
+    found += findings.short_of_cpus(details, beside, cores_per_slot)
     lost_ms, lost, reason = connection.execute(
         """
         SELECT coalesce(sum(finish_ms - launch_ms), 0), count(*), mode(reason)

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from query.answers import Finding
-from query.stagefacts import Detail, HostTime, Longest
+from query.sharing import STARVED
+from query.stagefacts import Detail, HostTime, Longest, Neighbours
 from query.waiting import DRIVER, EXECUTORS, PROGRAM
 
 SKEW = 2.0
@@ -264,6 +265,34 @@ def collecting_garbage(details: Sequence[Detail]) -> list[Finding]:
         f", and a tenth or more in {len(found) - 1} other" + ("s" if len(found) > 2 else "") if len(found) > 1 else ""
     )
     return [Finding(cost, what, "measured", "more memory per executor, or fewer slots")]
+
+
+def short_of_cpus(details: Sequence[Detail], neighbours: Sequence[Neighbours], cores_per_slot: float) -> list[Finding]:
+    """Tasks that could have run and had no CPU: for other programs on the machine, a quota, or too many slots.
+
+    `cores_per_slot` is the most that executors were seen to use, inf where they were at no limit.  A task whose Python
+    worker computes has none itself.
+    """
+    mine = [each for each in details if each.ready_ms > 0 and "python" not in each.kind]
+    ready_ms = sum(each.ready_ms for each in mine)
+    cpu_ms = sum(each.facts.resource_ms["cpu"] for each in mine)
+    if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:
+        return []
+    cost = sum(each.facts.path_ms * each.ready_ms / each.facts.task_ms for each in mine)
+    what = f"tasks could have run but had no CPU for {ready_ms / 1000:.1f} s, {ready_ms / cpu_ms:.0%} of their CPU time"
+    advice = []
+    if np.isfinite(cores_per_slot):
+        what += f"; executors never got more than {cores_per_slot:.2f} cores a slot"
+        advice.append("a larger CPU limit for each executor, or fewer slots on it")
+    crowds = {each.stage: each for each in neighbours}
+    crowded = [(each.ready_ms * crowd.crowded, crowd) for each in mine if (crowd := crowds.get(each.facts.id))]
+    crowded_ms = sum(ms for ms, _ in crowded)
+    if crowded_ms >= ready_ms / 2:
+        others = sum(ms * crowd.others_cores for ms, crowd in crowded) / crowded_ms
+        processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
+        what += f"; their machines were full, and other programs used {others:.1f} of {processors:.0f} cores"
+        advice.append("run it without its neighbours: all answers here take them for granted")
+    return [Finding(cost, what, "measured", "; or ".join(advice) or "fewer slots than cores")]
 
 
 def wasted(task_ms: float, tasks: int, reason: str | None, slots: int) -> list[Finding]:

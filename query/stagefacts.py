@@ -17,6 +17,12 @@ from query.execution import Execution
 MOST_HOSTS = 200
 """Hosts of a stage are compared up to this many; each is held against all others."""
 
+FULL = 0.9
+"""A machine that is busy to this share has no CPU to spare …"""
+
+OTHERS = 0.25
+"""… and is crowded where processes that are not the application's have this share of it."""
+
 FEWEST_SAMPLES = 20
 """Of a stage with fewer samples the labels say too little to be held against anything …"""
 
@@ -43,12 +49,16 @@ class Longest:
 
 @dataclass(frozen=True)
 class Detail:
-    """What the rules need of a stage beyond its facts; times are sums over its tasks."""
+    """What the rules need of a stage beyond its facts; times are sums over its tasks.
+
+    `ready_ms` is the time on the CPU in which tasks had none: they could have run, and Spark counted no CPU time.
+    """
 
     facts: StageFacts
     longest: Longest
     run_ms: float
     on_cpu_ms: float
+    ready_ms: float
     fetch_wait_ms: float
     read_bytes: int
     remote_bytes: int
@@ -76,6 +86,20 @@ class HostTime:
     others_duration_ms: float
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """What ran beside the application while the tasks of a stage did.
+
+    `crowded` is the share of their time in which their machines were full, and others had a good part of them;
+    `others_cores` what those used then, of `processors`.
+    """
+
+    stage: str
+    crowded: float
+    others_cores: float
+    processors: float
+
+
 def stage_details(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> list[Detail]:
@@ -98,6 +122,7 @@ def stage_details(
     order = np.argsort(tasks.stage, kind="stable")
     bounds_of = np.searchsorted(tasks.stage[order], np.arange(len(execution.dag.stages) + 1))
     level = _Level(tasks.launch_ms, tasks.finish_ms)
+    ready = np.maximum(tasks.parts_ms[:, resources().index("cpu")] - execution.volumes.on_cpu_ms, 0.0)
     free = _Level(execution.slots.available_ms, np.minimum(execution.slots.until_ms, execution.scope.end_ms))
     found = []
     for number, stage in enumerate(execution.dag.stages):
@@ -147,6 +172,7 @@ def stage_details(
                 ),
                 run_ms=row["run_ms"],
                 on_cpu_ms=row["on_cpu_ms"],
+                ready_ms=float(ready[mine].sum()),
                 fetch_wait_ms=row["fetch_wait_ms"],
                 read_bytes=row["read_bytes"],
                 remote_bytes=row["remote_bytes"],
@@ -168,6 +194,12 @@ def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> l
     query = _sql("host_times").format(resources=names, most_hosts=MOST_HOSTS)
     rows = connection.execute(query, [execution.scope.start_ms, execution.scope.end_ms]).fetchall()
     return [HostTime(f"stage:{row[0]}.{row[1]}", *row[2:]) for row in rows]
+
+
+def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:
+    """One value per stage attempt that ran on a crowded machine then, as far as recordings measured that."""
+    rows = connection.execute(_sql("neighbours").format(full=FULL, others=OTHERS), [start_ms, end_ms]).fetchall()
+    return [Neighbours(f"stage:{row[0]}.{row[1]}", *row[2:]) for row in rows]
 
 
 def disagreements(

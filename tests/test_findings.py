@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
+from indexes.store import create
 from query import findings
 from query.answers import StageFacts
 from query.run import Run
-from query.stagefacts import Detail, HostTime, Longest
+from query.stagefacts import Detail, HostTime, Longest, Neighbours, neighbours
 from query.waiting import DRIVER, EXECUTORS, PROGRAM, merged
 
 MIB = 2**20
@@ -41,6 +42,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         longest=replace(usual, **(longest or {})),
         run_ms=39_000.0,
         on_cpu_ms=39_000.0,
+        ready_ms=1000.0,
         fetch_wait_ms=0.0,
         read_bytes=320 * MIB,
         remote_bytes=0,
@@ -219,6 +221,61 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
     assert findings.odd_use([replace(busy, remote_bytes=900 * MIB)], {"cpu"}) == []
 
 
+def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
+    assert findings.short_of_cpus([detail()], [], np.inf) == []
+    starved = detail(ready_ms=30_000.0)
+    (found,) = findings.short_of_cpus([starved], [], np.inf)
+    assert found.cost_ms == 7500
+    assert "for 30.0 s, 75% of their CPU time" in found.what
+    assert "cores a slot" not in found.what
+    assert "other programs" not in found.what
+    (found,) = findings.short_of_cpus([starved], [], 0.2)
+    assert "never got more than 0.20 cores a slot" in found.what
+    assert "CPU limit" in found.advice
+
+
+def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
+    assert findings.short_of_cpus([detail(ready_ms=30_000.0, kind="scan, python")], [], np.inf) == []
+
+
+def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
+    starved = detail(ready_ms=30_000.0)
+    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
+    assert "other programs used 5.5 of 8 cores" in found.what
+    assert "neighbours" in found.advice
+    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
+    assert "other programs" not in found.what
+
+
+def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_processes(tmp_path: Path) -> None:
+    """Two executors on one machine of 4 cores, measured at different moments, and one on a machine of its own.
+
+    From second 10 on, the shared one is full: the two use 1.5 cores together, so 2.5 are of others.
+    """
+    with create(tmp_path / "run.duckdb", "run", {}) as connection:
+        connection.execute(
+            "INSERT INTO executors (executor_id, host, added_ms) VALUES ('0', 'a', 0), ('1', 'a', 0), ('2', 'b', 0)"
+        )
+        for executor, cores, shift in (("0", 1.0, 0), ("1", 0.5, 300), ("2", 3.9, 0)):
+            rows = [
+                (executor, second * 1000.0 + shift, cores, 4.0 if second > 10 or executor == "2" else 2.0, 4)
+                for second in range(21)
+            ]
+            connection.executemany("INSERT INTO loads VALUES (?, ?, ?, ?, ?)", rows)
+        connection.executemany(
+            "INSERT INTO tasks (task_id, stage_id, stage_attempt, executor_id, launch_ms, finish_ms, status)"
+            " VALUES (?, ?, 0, ?, ?, ?, 'succeeded')",
+            [(0, 0, "0", 0, 5000), (1, 1, "0", 5000, 15_000), (2, 1, "2", 5000, 15_000), (3, 2, "1", 12_000, 14_000)],
+        )
+        found = neighbours(connection, 0.0, 20_000.0)
+        assert [each.stage for each in found] == ["stage:1.0", "stage:2.0"]
+        assert [each.crowded for each in found] == pytest.approx([0.25, 1.0])
+        assert [each.others_cores for each in found] == pytest.approx([2.5, 2.5])
+        assert [each.processors for each in found] == [4.0, 4.0]
+        (early,) = neighbours(connection, 0.0, 11_000.0)
+        assert (early.stage, early.crowded) == ("stage:1.0", pytest.approx(1 / 12))
+
+
 def test_work_thrown_away_names_its_reason() -> None:
     assert findings.wasted(0.0, 0, None, 4) == []
     (found,) = findings.wasted(8000.0, 3, "ExecutorLostFailure", 4)
@@ -280,6 +337,13 @@ def test_every_stage_of_the_scope_has_its_facts(run: Run) -> None:
     for each in stages.values():
         assert sum(each.resource_ms.values()) == pytest.approx(each.task_ms)
         assert 0 <= each.idle_ms <= each.slots * each.length_ms
+
+
+def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
+    """Its executors had a quota of 0.2 cores a slot, on a machine that was busy with other things."""
+    first = run.debug().findings[0]
+    assert "executors never got more than 0.20 cores a slot" in first.what
+    assert "other programs used 1.7 of 2 cores" in first.what
 
 
 def test_the_schema_stages_are_not_told_to_use_more_partitions(run: Run) -> None:
