@@ -2,7 +2,7 @@
 # test   sets itself up, then runs every test that needs only Python packages
 # test-all   also installs the indexer (torch) and runs the rest
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
-# table-NAME a table of docs/classifiers.md: development folds languages words noise lengths mistakes front baselines
+# table-NAME a table of docs/classifiers.md: development folds languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
@@ -14,6 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
 LIBRARIES ?= libraries
+ENCODER ?= sentence-transformers/all-MiniLM-L6-v2
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -54,6 +55,9 @@ texts: $(VENV)/ready-all
 
 table-baselines: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
+
+table-encoder: $(VENV)/ready-all
+	@$(BIN)/python -m indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --encoder $(ENCODER)
 
 table-%: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*

@@ -306,17 +306,17 @@ def _missing_for_shaping() -> str:
 def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = [sys.executable, "-m", "lab.spark", "--query", "q6", "--scale", "0.01", "--workers", "2", "--slots", "1"]
-    command += ["--memory", "512m", "--network", "200Mbps", "--cpu-quota", "1", "--timeout", "50", "--out", str(out)]
+    command += ["--memory", "512m", "--network", "200Mbps", "--cpu-quota", "1", "--timeout", "150", "--out", str(out)]
     environment = os.environ | {"CRYSTALPERF_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=110, check=False
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     if "has the machine" in done.stderr:
         pytest.skip("another lab run has the machine")
     assert done.returncode == 0, done.stderr
     row = json.loads((out / "run.json").read_text())
     assert row["rows"] == 1
-    assert 0 < row["end_ms"] - row["start_ms"] < 60_000
+    assert 0 < row["end_ms"] - row["start_ms"] < 150_000
     assert len(row["recordings"]) == 3  # the driver and two executors
     assert all(samplers.is_complete_recording(out / file) for file in row["recordings"])
     assert row["configuration"]["network_bps"] == 200_000_000

@@ -415,7 +415,7 @@ with open(path, "wb") as opened:
     opened.write(b"x" * 1000000)
     os.fsync(opened)
 if os.fork() == 0:
-    time.sleep(0.2)
+    time.sleep(0.6)
     other.send(b"x")
     os._exit(0)
 one.recv(1)
