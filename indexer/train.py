@@ -33,6 +33,7 @@ from indexer.classify import (
     load,
     logits,
     save,
+    softmax,
 )
 from indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
 from indexer.examples import TRAIN, Labels, Prepared, Recipe, prepare, read_examples, select
@@ -136,7 +137,31 @@ def judge(heads: tuple[Head, Head], data: Prepared, rows: Ids) -> Judged:
     return Judged(rows, logits(code, seen_by(Recipe(code.fields, code.texts), code.rarity, data, rows)), result)
 
 
+def uncontradicted(data: Prepared, rows: Ids, labels: Labels, seed: int, least: float = 0.2, parts: int = 5) -> Ids:
+    """The rows whose label is not contradicted: heads that learn from other files give it a probability of `least`.
+
+    Most labels that are wrong fall (confident learning, Northcutt et al. 2021), and a few that are right and hard.
+    """
+    files = sorted({(data.examples[row].library, data.examples[row].file) for row in rows})
+    part_of = dict(zip(files, np.random.default_rng(seed).integers(0, parts, len(files)), strict=True))
+    part = np.array([part_of[data.examples[row].library, data.examples[row].file] for row in rows])
+    kept = np.zeros(len(rows), bool)
+    for each in range(parts):
+        test = rows[part == each]
+        if len(test):
+            judged = judge(train_heads(data, rows[part != each], labels), data, test)
+            of_label = softmax(summed(judged))[np.arange(len(test)), labels[test]]
+            kept[part == each] = of_label >= least
+    return rows[kept]
+
+
 # 2. From two heads to one calibrated vector ---------------------------------------------------------------------------
+
+
+def summed(judged: Judged) -> Floats:
+    """(n, k) logits of both heads together, of the code head where there is no documentation."""
+    both = CODE_WEIGHT * judged.code + DOC_WEIGHT * judged.doc
+    return np.asarray(np.where(np.isnan(both), judged.code, both), dtype=np.float32)
 
 
 def fit_pooling(judged: Judged, labels: Labels) -> Pooling:
@@ -147,8 +172,7 @@ def fit_pooling(judged: Judged, labels: Labels) -> Pooling:
     are in nature: a profile's samples meet input and output more often than a list of functions does.
     """
     having = ~np.isnan(judged.doc[:, 0])
-    both = np.where(having[:, None], CODE_WEIGHT * judged.code + DOC_WEIGHT * judged.doc, judged.code)
-    scale, bias = _fit_scale(np.asarray(both, dtype=np.float32), labels)
+    scale, bias = _fit_scale(summed(judged), labels)
     doc_scale, doc_bias = _fit_scale(judged.doc[having], labels[having]) if having.any() else (1.0, (0.0,) * len(bias))
     return Pooling(scale, CODE_WEIGHT * scale, DOC_WEIGHT * scale, doc_scale, bias, doc_bias)
 
@@ -191,12 +215,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--embedding", help="a folder of an earlier training, or a sentence-transformers model")
     parser.add_argument("--teacher", default=TEACHER, help="the model whose words the embedding starts from")
     parser.add_argument("--seed", type=int, default=20210714)
+    parser.add_argument(
+        "--sift", action="store_true", help="leave out labels that heads trained on other files contradict"
+    )
     parser.add_argument("--flipped", type=float, default=0.0, metavar="SHARE", help="of labels made wrong (Fig 9)")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
     try:
         origin = Origin(chosen.sources, chosen.embedding, chosen.teacher)
-        train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped)
+        train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped, sift=chosen.sift)
     except CrystalPerfError as error:
         print(error, file=sys.stderr)
         return 1
@@ -212,8 +239,13 @@ class Origin:
     teacher: str = TEACHER
 
 
-def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flipped: float = 0.0) -> LinearClassifier:
-    """Train everything, write it to `out` and report; `flipped` is a share of training labels to make wrong."""
+def train(
+    texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flipped: float = 0.0, sift: bool = False
+) -> LinearClassifier:
+    """Train everything, write it to `out` and report.
+
+    `flipped` is a share of training labels to make wrong; `sift` leaves out those that others contradict.
+    """
     started = time.monotonic()
     examples = read_examples(texts)
     counts = Counter((each.set, resources()[each.label]) for each in examples)
@@ -222,7 +254,12 @@ def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flippe
     words, table, encoder = embedding_of(origin, seed, say)
     data = prepare(examples, words, encoder, (CODE, DOC))
     rows = data.rows(TRAIN)
-    heads = train_heads(data, rows, flip(data.labels, rows, flipped, seed))
+    labels = flip(data.labels, rows, flipped, seed)
+    if sift:
+        counted = len(rows)
+        rows = uncontradicted(data, rows, labels, seed)
+        say(f"{counted - len(rows)} of {counted} labels are contradicted and left out")
+    heads = train_heads(data, rows, labels)
     development = data.rows(*data.development)
     if not len(development):
         raise InputError(f"{texts}: no development set, which the calibration needs")
@@ -234,6 +271,7 @@ def train(texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flippe
             "texts_sha256": hashlib.sha256(texts.read_bytes()).hexdigest(),
             "seed": seed,
             **({"flipped": flipped} if flipped else {}),
+            **({"sifted": len(rows)} if sift else {}),
             "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson())},
         }
     }

@@ -49,6 +49,18 @@ def test_folds_by_library_keep_a_library_together(data: examples.Prepared) -> No
     assert sorted(np.concatenate(parts)) == sorted(rows)
 
 
+def test_labels_that_other_files_contradict_are_sifted_out(data: examples.Prepared) -> None:
+    rows = data.rows("train")
+    wrong = rows[::25]
+    labels = data.labels.copy()
+    labels[wrong] = (labels[wrong] + 1) % 3
+    kept = train.uncontradicted(data, rows, labels, seed=0)
+    assert not len(np.intersect1d(kept, wrong))
+    assert len(kept) == len(rows) - len(wrong)
+    # A label is judged by what others say, not by itself.
+    assert set(train.uncontradicted(data, rows, data.labels, seed=0)) >= set(wrong)
+
+
 def test_a_set_is_pooled_by_the_other_sets(data: examples.Prepared) -> None:
     """Turning the labels of a development set around changes the other's pooling and not its own."""
     heads = train.train_heads(data, data.rows("train"), data.labels)

@@ -25,7 +25,7 @@ from indexer.classify import FIELDS, load
 from indexer.embed import Ids, load_embedding
 from indexer.evaluate import COLUMNS, pooled_by_others, score, spread
 from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
-from indexer.train import CODE, CODE_WEIGHT, DOC, DOC_WEIGHT, TEACHER, Judged, judge, train_heads
+from indexer.train import CODE, DOC, TEACHER, Judged, judge, summed, train_heads
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say
 from indexes.errors import CrystalPerfError, InputError
@@ -153,13 +153,11 @@ def table(data: Prepared, tokenizer: Any, encoder: torch.nn.Module, width: int, 
     tuned = read(model, [texts[row] for row in development])
     rate = len(development) / (time.process_time() - started)
     ours = judge(train_heads(data, train, data.labels), data, development)
-    pooled = CODE_WEIGHT * ours.code + DOC_WEIGHT * ours.doc
-    linear = np.where(np.isnan(pooled), ours.code, pooled)
     nothing: Floats = np.full_like(tuned, np.nan)
     arms = {
         "encoder, fine-tuned": Judged(development, tuned, nothing),
         "shipped heads": ours,
-        "both, logits averaged": Judged(development, ((tuned + linear) / 2).astype(np.float32), nothing),
+        "both, logits averaged": Judged(development, (tuned + summed(ours)) / np.float32(2), nothing),
     }
     sets = np.array([data.examples[row].set for row in development])
     say(f"\nThe encoder reads {rate:,.0f} functions a second of one core's CPU time.")
