@@ -316,7 +316,7 @@ def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     row = json.loads((out / "run.json").read_text())
     assert row["rows"] == 1
-    assert 0 < row["end_ms"] - row["start_ms"] < 150_000
+    assert 0 < row["end_ms"] - row["start_ms"] < 60_000
     assert len(row["recordings"]) == 3  # the driver and two executors
     assert all(samplers.is_complete_recording(out / file) for file in row["recordings"])
     assert row["configuration"]["network_bps"] == 200_000_000
