@@ -162,11 +162,11 @@ def table(data: Prepared, tokenizer: Any, encoder: torch.nn.Module, width: int, 
     sets = np.array([data.examples[row].set for row in development])
     say(f"\nThe encoder reads {rate:,.0f} functions a second of one core's CPU time.")
     say(f"\n| development set | arm | {COLUMNS}\n|---|---|---|---|---|---|")
+    found = {arm: pooled_by_others(data, judged, judged, data.labels) for arm, judged in arms.items()}
     for name in ("all", *data.development):
         kept = (sets == name) | (name == "all")
-        for arm, judged in arms.items():
-            found = pooled_by_others(data, judged, judged, data.labels)[kept]
-            say(f"| {name} | {arm} | {spread([score(found, data.labels[development[kept]])])} |")
+        for arm, pooled in found.items():
+            say(f"| {name} | {arm} | {spread([score(pooled[kept], data.labels[development[kept]])])} |")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
