@@ -30,12 +30,12 @@ import torch
 
 from indexer.classify import Head, LinearClassifier, Pooling, load, pool, softmax
 from indexer.embed import Embedding, Ids, Words, load_embedding
-from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
+from indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples
 from indexer.labels.tables import Reading, committed, read_labels, read_table
 from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, flip, judge, train_heads, uncontradicted
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say, in_order
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import InputError, told
 from indexes.schema import resources
 
 SEEDS = 5
@@ -103,19 +103,6 @@ def without_some_files(data: Prepared, rows: Ids, seed: int, share: float = 0.1)
     return np.array(
         [row for row in rows if (data.examples[row].library, data.examples[row].file) not in gone], np.int64
     )
-
-
-def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = False) -> list[Ids]:
-    """Rows in `count` parts (fewer where there are fewer files), functions of one file, or of one library, together."""
-
-    def group(row: int) -> tuple[str, ...]:
-        example = data.examples[row]
-        return (example.library,) if by_library else (example.library, example.file)
-
-    groups = sorted({group(row) for row in rows})
-    fold = dict(zip(groups, np.random.default_rng(seed).permutation(len(groups)) % count, strict=True))
-    of_row = np.array([fold[group(row)] for row in rows])
-    return [rows[of_row == each] for each in sorted(set(of_row))]
 
 
 # 3. Arms ------------------------------------------------------------------------------------------------------------
@@ -434,7 +421,8 @@ TABLES: dict[str, Callable[[Prepared, Say], None]] = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@told
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m indexer.evaluate", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
     parser.add_argument("--measured", type=Path, help="measured ones, from indexer.labels.rebuild --measured")
@@ -443,23 +431,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--against", action="append", default=[], help="other embeddings for the table `front`")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
-    try:
-        model = load(chosen.model)
-        examples = read_examples(chosen.texts)
-        measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []
-        data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
-        if not data.development:
-            raise InputError(f"{chosen.texts}: no development set, by which all tables judge")
-        for name, table in TABLES.items():
-            if chosen.table in (name, "all"):
-                table(data, print)
-        if chosen.table == "front":
-            others = [(name, load_embedding(name)) for name in chosen.against]
-            table_of_the_front(data, [("static, ours", model.embedding), *others], print)
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    model = load(chosen.model)
+    examples = read_examples(chosen.texts)
+    measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []
+    data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
+    if not data.development:
+        raise InputError(f"{chosen.texts}: no development set, by which all tables judge")
+    for name, table in TABLES.items():
+        if chosen.table in (name, "all"):
+            table(data, print)
+    if chosen.table == "front":
+        others = [(name, load_embedding(name)) for name in chosen.against]
+        table_of_the_front(data, [("static, ours", model.embedding), *others], print)
 
 
 if __name__ == "__main__":

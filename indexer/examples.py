@@ -156,3 +156,16 @@ def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[
         lengths = np.minimum(lengths, limit)
     new = np.concatenate([[0], np.cumsum(lengths)])
     return ids[np.repeat(starts[rows] - new[:-1], lengths) + np.arange(new[-1])], new
+
+
+def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = False) -> list[Ids]:
+    """Rows in `count` parts (fewer where there are fewer files), functions of one file, or of one library, together."""
+
+    def group(row: int) -> tuple[str, ...]:
+        example = data.examples[row]
+        return (example.library,) if by_library else (example.library, example.file)
+
+    groups = sorted({group(row) for row in rows})
+    fold = dict(zip(groups, np.random.default_rng(seed).permutation(len(groups)) % count, strict=True))
+    of_row = np.array([fold[group(row)] for row in rows])
+    return [rows[of_row == each] for each in sorted(set(of_row))]

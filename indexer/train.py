@@ -36,10 +36,10 @@ from indexer.classify import (
     softmax,
 )
 from indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
-from indexer.examples import TRAIN, Labels, Prepared, Recipe, prepare, read_examples, select
+from indexer.examples import TRAIN, Labels, Prepared, Recipe, folds, prepare, read_examples, select
 from indexer.vectors import Floats
 from indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import InputError, told
 from indexes.schema import resources
 
 NAME = "crystalperf-static"
@@ -142,17 +142,12 @@ def uncontradicted(data: Prepared, rows: Ids, labels: Labels, seed: int, least: 
 
     Most labels that are wrong fall (confident learning, Northcutt et al. 2021), and a few that are right and hard.
     """
-    files = sorted({(data.examples[row].library, data.examples[row].file) for row in rows})
-    part_of = dict(zip(files, np.random.default_rng(seed).integers(0, parts, len(files)), strict=True))
-    part = np.array([part_of[data.examples[row].library, data.examples[row].file] for row in rows])
-    kept = np.zeros(len(rows), bool)
-    for each in range(parts):
-        test = rows[part == each]
-        if len(test):
-            judged = judge(train_heads(data, rows[part != each], labels), data, test)
-            of_label = softmax(summed(judged))[np.arange(len(test)), labels[test]]
-            kept[part == each] = of_label >= least
-    return rows[kept]
+    kept = []
+    for part in folds(data, rows, parts, seed):
+        judged = judge(train_heads(data, np.setdiff1d(rows, part), labels), data, part)
+        of_label = softmax(summed(judged))[np.arange(len(part)), labels[part]]
+        kept.append(part[of_label >= least])
+    return np.sort(np.concatenate(kept))
 
 
 # 2. From two heads to one calibrated vector ---------------------------------------------------------------------------
@@ -207,7 +202,8 @@ def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
     return flipped
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@told
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m indexer.train", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write the model to")
@@ -221,13 +217,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--flipped", type=float, default=0.0, metavar="SHARE", help="of labels made wrong (Fig 9)")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
-    try:
-        origin = Origin(chosen.sources, chosen.embedding, chosen.teacher)
-        train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped, sift=chosen.sift)
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    origin = Origin(chosen.sources, chosen.embedding, chosen.teacher)
+    train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped, sift=chosen.sift)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,13 @@ Anything else that escapes is a bug of ours.
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+_P = ParamSpec("_P")
+
 
 class CrystalPerfError(Exception):
     """A mistake or a limit the user can act on; its text is the whole message."""
@@ -35,3 +42,18 @@ class BuildError(CrystalPerfError):
 
 class NoAnswerError(CrystalPerfError):
     """The run cannot answer the question; the text says why."""
+
+
+def told(main: Callable[_P, None]) -> Callable[_P, int]:
+    """The `main` of a `python -m` command with an exit code: 1 where it ends in one sentence for the user, else 0."""
+
+    @functools.wraps(main)
+    def run(*arguments: _P.args, **settings: _P.kwargs) -> int:
+        try:
+            main(*arguments, **settings)
+        except CrystalPerfError as error:
+            print(error, file=sys.stderr)
+            return 1
+        return 0
+
+    return run

@@ -23,7 +23,7 @@ from indexer.labels.functions import Located, functions_of
 from indexer.labels.libraries import libraries
 from indexer.labels.sample import BATCH_SIZE, show
 from indexer.labels.tables import CLASSES, Measured, Reading, committed, read_table, write_table
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import InputError, told
 
 SET = "measured"
 _MARKS = re.compile(r"(<!-- measured: [^>]*-->\n).*?(<!-- end of measured -->)", re.DOTALL)
@@ -163,7 +163,8 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-def main() -> int:
+@told
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.measure_score", description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     batches = commands.add_parser("batches", help="write what an annotator reads")
@@ -173,29 +174,24 @@ def main() -> int:
     compare.add_argument("work", type=Path, nargs="?", help="the folder of batches/ and out/")
     compare.add_argument("--write", type=Path, metavar="CARD", help="put the figures into this data card")
     arguments = parser.parse_args()
-    try:
-        measured = read_table(committed(SET), Measured)
-        if arguments.command == "batches":
-            count = write_batches(measured, arguments.sources, arguments.work)
-            print(f"{len(measured)} functions in {count} batches in {arguments.work / 'batches'}")
-            return 0
-        table = committed(f"{SET}_readings")
-        if arguments.work and (readings := read_answers(arguments.work, measured)):
-            write_table(table, Reading, readings)
-        readings = read_table(table, Reading) if table.is_file() else []
-        figures = report(measured, readings)
-        if arguments.write:
-            card = arguments.write.read_text(encoding="utf-8")
-            if not _MARKS.search(card):
-                raise InputError(f"{arguments.write} lacks its marks <!-- measured: … --> and <!-- end of measured -->")
-            card = _MARKS.sub(lambda match: f"{match[1]}\n{figures}\n\n{match[2]}", card)
-            arguments.write.write_text(card, encoding="utf-8")
-        print(figures)
-        print("\n".join(["", *differences(measured, readings)]))
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    measured = read_table(committed(SET), Measured)
+    if arguments.command == "batches":
+        count = write_batches(measured, arguments.sources, arguments.work)
+        print(f"{len(measured)} functions in {count} batches in {arguments.work / 'batches'}")
+        return
+    table = committed(f"{SET}_readings")
+    if arguments.work and (readings := read_answers(arguments.work, measured)):
+        write_table(table, Reading, readings)
+    readings = read_table(table, Reading) if table.is_file() else []
+    figures = report(measured, readings)
+    if arguments.write:
+        card = arguments.write.read_text(encoding="utf-8")
+        if not _MARKS.search(card):
+            raise InputError(f"{arguments.write} lacks its marks <!-- measured: … --> and <!-- end of measured -->")
+        card = _MARKS.sub(lambda match: f"{match[1]}\n{figures}\n\n{match[2]}", card)
+        arguments.write.write_text(card, encoding="utf-8")
+    print(figures)
+    print("\n".join(["", *differences(measured, readings)]))
 
 
 if __name__ == "__main__":

@@ -350,7 +350,7 @@ def test_measures_on_a_case_done_by_hand() -> None:
 def test_folds_keep_files_together(texts: Path, model: Path) -> None:
     classifier = classify.load(str(model))
     data = examples.prepare(examples.read_examples(texts), classifier.words, classifier.embedding, [train.CODE])
-    parts = evaluate.folds(data, data.rows("train"), 3, seed=0)
+    parts = examples.folds(data, data.rows("train"), 3, seed=0)
     files = [{data.examples[row].file for row in part} for part in parts]
     assert sum(map(len, parts)) == 48
     assert not files[0] & files[1]

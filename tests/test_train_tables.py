@@ -43,7 +43,7 @@ def test_measured_functions_are_no_development_set(data: examples.Prepared) -> N
 
 def test_folds_by_library_keep_a_library_together(data: examples.Prepared) -> None:
     rows = data.rows("train")
-    parts = evaluate.folds(data, rows, 2, seed=0, by_library=True)
+    parts = examples.folds(data, rows, 2, seed=0, by_library=True)
     libraries = [{data.examples[row].library for row in part} for part in parts]
     assert not libraries[0] & libraries[1]
     assert sorted(np.concatenate(parts)) == sorted(rows)

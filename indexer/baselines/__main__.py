@@ -27,12 +27,12 @@ from indexer.baselines import autoencoder, documents
 from indexer.baselines.trees import binary_trees
 from indexer.classify import FIELDS
 from indexer.embed import Ids, Words, new_words
-from indexer.evaluate import SEEDS, Score, f1_by_class, folds, score, spread, tfidf, without_some_files
-from indexer.examples import TRAIN, Example, Prepared, read_examples
+from indexer.evaluate import SEEDS, Score, f1_by_class, score, spread, tfidf, without_some_files
+from indexer.examples import TRAIN, Example, Prepared, folds, read_examples
 from indexer.labels.reserve import FRAMEWORKS
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import InputError, told
 from indexes.schema import resources
 
 VALIDATION = ("python-stdlib", "jdk-java.base")
@@ -251,20 +251,16 @@ def _listed(values: Sequence[float]) -> str:
     return ", ".join(f"{each:.3f}" for each in values)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@told
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m indexer.baselines", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
     parser.add_argument("--sources", type=Path, required=True, help="libraries, from indexer.labels.fetch")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other
-    try:
-        read_examples(chosen.texts)  # fail before the sources are parsed
-        run(chosen.texts, unlabelled(chosen.sources), Sizes(), chosen.seed, print)
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    read_examples(chosen.texts)  # fail before the sources are parsed
+    run(chosen.texts, unlabelled(chosen.sources), Sizes(), chosen.seed, print)
 
 
 if __name__ == "__main__":

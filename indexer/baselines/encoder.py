@@ -28,7 +28,7 @@ from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples
 from indexer.train import CODE, DOC, TEACHER, Judged, judge, summed, train_heads
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say
-from indexes.errors import CrystalPerfError, InputError
+from indexes.errors import InputError, told
 from indexes.schema import resources
 
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
@@ -169,7 +169,8 @@ def table(data: Prepared, tokenizer: Any, encoder: torch.nn.Module, width: int, 
             say(f"| {name} | {arm} | {spread([score(pooled[kept], data.labels[development[kept]])])} |")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@told
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m indexer.baselines.encoder", description=(__doc__ or "").split("\n")[0]
     )
@@ -177,23 +178,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--encoder", default=TEACHER, help="a sentence-transformers model, by hub name or folder")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)
-    try:
-        examples = read_examples(chosen.texts)
-        shipped = load()
-        data = prepare(examples, shipped.words, shipped.embedding, (CODE, DOC))
-        if not data.development:
-            raise InputError(f"{chosen.texts}: no development set, by which the table judges")
-        loaded = load_embedding(chosen.encoder)
-        assert loaded.encoder is not None
-        layers = getattr(loaded.encoder[0], "auto_model", None)
-        if not isinstance(layers, torch.nn.Module):
-            raise InputError(f"{chosen.encoder}: has no layers to fine-tune; name a transformer, such as {TEACHER}")
-        shape: Any = layers.config
-        table(data, loaded.encoder.tokenizer, layers, shape.hidden_size, chosen.seed, print)
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    examples = read_examples(chosen.texts)
+    shipped = load()
+    data = prepare(examples, shipped.words, shipped.embedding, (CODE, DOC))
+    if not data.development:
+        raise InputError(f"{chosen.texts}: no development set, by which the table judges")
+    loaded = load_embedding(chosen.encoder)
+    assert loaded.encoder is not None
+    layers = getattr(loaded.encoder[0], "auto_model", None)
+    if not isinstance(layers, torch.nn.Module):
+        raise InputError(f"{chosen.encoder}: has no layers to fine-tune; name a transformer, such as {TEACHER}")
+    shape: Any = layers.config
+    table(data, loaded.encoder.tokenizer, layers, shape.hidden_size, chosen.seed, print)
 
 
 if __name__ == "__main__":

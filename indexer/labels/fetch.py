@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import escape
 
 from indexer.labels.libraries import Library, libraries
-from indexes.errors import BuildError, CrystalPerfError, SettingError
+from indexes.errors import BuildError, SettingError, told
 
 _MARK = ".version"
 # Security updates are not wanted of source packages: their upstream tarball is the same.
@@ -216,17 +216,13 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
         raise BuildError(f"{tool} failed: {(errors or lines or ['it said nothing'])[0].strip()}")
 
 
-def main() -> int:
+@told
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m indexer.labels.fetch", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="where the sources go; about 2 GB")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one library (may be repeated)")
     arguments = parser.parse_args()
-    try:
-        fetch(arguments.folder, frozenset(arguments.only))
-    except CrystalPerfError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    fetch(arguments.folder, frozenset(arguments.only))
 
 
 if __name__ == "__main__":
