@@ -144,9 +144,8 @@ def _findings(
     found += findings.slow_hosts(hosts, details)
     found += findings.spilling(details, _spilling_operators(connection, details))
     found += findings.collecting_garbage(details)
-    cores_per_slot = float(np.median(execution.slots.cpu_cores)) if len(execution.slots) else np.inf
     beside = neighbours(connection, execution.scope.start_ms, execution.scope.end_ms)
-    found += findings.short_of_cpus(details, beside, cores_per_slot)
+    found += findings.short_of_cpus(details, beside, execution.slots.cpu_limit())
     lost_ms, lost, reason = connection.execute(
         """
         SELECT coalesce(sum(finish_ms - launch_ms), 0), count(*), mode(reason)

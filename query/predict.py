@@ -244,11 +244,11 @@ def _assumed(execution: Execution, world: World, slots: Slots) -> list[str]:
         widest = max(np.bincount(execution.tasks.stage), default=0)
         if len(slots) > widest:
             said.append(f"{len(slots)} slots for at most {widest} tasks of a stage: some slots stay idle")
-    limit = slots.cpu_cores[np.isfinite(slots.cpu_cores)]
-    if len(limit):
+    limit = slots.cpu_limit()
+    if np.isfinite(limit):
         said.append(
-            f"an executor gets no more CPU than the recorded ones did at most, {float(np.median(limit)):.2f} cores"
-            " a slot, for they waited for it"
+            f"an executor gets no more CPU than the recorded ones did at most, {limit:.2f} cores a slot, for they"
+            " waited for it"
         )
     for name, key in KEY_OF_RESOURCE.items():
         ratio = world.ratio(key)

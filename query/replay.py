@@ -37,6 +37,11 @@ class Slots:
     def __len__(self) -> int:
         return len(self.executor)
 
+    def cpu_limit(self) -> float:
+        """The CPU, cores, of a slot whose executor is known to be at its limit (the median); infinite where none is."""
+        known = self.cpu_cores[np.isfinite(self.cpu_cores)]
+        return float(np.median(known)) if len(known) else np.inf
+
 
 @dataclass(frozen=True)
 class Waiting:
