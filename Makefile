@@ -57,7 +57,7 @@ table-baselines: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
 
 table-encoder: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --encoder $(ENCODER)
+	@$(BIN)/python -m indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES) --encoder $(ENCODER)
 
 table-%: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*

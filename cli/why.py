@@ -42,7 +42,7 @@ def words(
     try:
         from indexer.build import text_hash
         from indexer.catalogue import source_at_hand
-        from indexer.classify import load
+        from indexer.modelfile import load
         from indexer.parse import parse_file
         from indexer.sources import open_source
         from indexer.vectors import FunctionText
@@ -86,7 +86,9 @@ def words(
         return None, str(error)
     same = metadata.get("model_hash") == classifier.identity.get("hash")
     whose = "the model of the index" if same else "today's model, which is another than the index's"
-    return classifier.explain(text, MOST_WORDS), f"by {whose}; what the embedding adds is not among them"
+    return classifier.explain(
+        text, MOST_WORDS
+    ), f"by {whose}; what the embedding and the sequence head add is not among them"
 
 
 def why_text(facts: Mapping[str, Any]) -> str:

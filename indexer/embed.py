@@ -73,6 +73,16 @@ def load_words(path: Path) -> Words:
     return Words(tokenizer, tokenizer.get_vocab_size())
 
 
+def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[Ids, Ids]:
+    """The words of some rows' texts, of each the first `limit`."""
+    ids, starts = part
+    lengths = np.diff(starts)[rows]
+    if limit is not None:
+        lengths = np.minimum(lengths, limit)
+    new = np.concatenate([[0], np.cumsum(lengths)])
+    return ids[np.repeat(starts[rows] - new[:-1], lengths) + np.arange(new[-1])], new
+
+
 @dataclass(frozen=True)
 class Embedding:
     """Sentence embeddings: of an encoder, or means of a static table over the vocabulary of `Words`."""

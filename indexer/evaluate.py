@@ -2,8 +2,10 @@
 
     python -m indexer.evaluate --texts texts.jsonl --table development
 
-Every table trains what it judges, over the embedding of `--model`, so that nothing is measured on what it learned
-from.  `pooled` probabilities of a development set use a pooling that was fitted on the other development sets.
+Every table trains the linear heads it judges, over the embedding of `--model`, so that nothing is measured on what it
+learned from.  The sequence head of `--model` is taken as it is, and therefore judged on development sets and measured
+functions alone, which it has not seen.  Pooled probabilities of a development set use a pooling that was fitted on the
+other development sets.
 
     development   the paper's Table 4: every arm on every development set, as drawn and weighted to the natural mix
     folds         the paper's Table 1: folds over training functions by file, by library; `--measured` functions
@@ -28,11 +30,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.classify import Head, LinearClassifier, Pooling, load, pool, softmax
+from indexer.classify import Head, LinearClassifier, Pooling, softmax
 from indexer.embed import Embedding, Ids, Words, load_embedding
-from indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples
+from indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from indexer.heads import CODE, DOC, Judged, fit_pooling, judge, summed, train_heads, uncontradicted
 from indexer.labels.tables import Reading, committed, read_labels, read_table
-from indexer.train import CODE, DOC, NAME, Judged, fit_pooling, flip, judge, train_heads, uncontradicted
+from indexer.modelfile import load
+from indexer.sequence import SequenceHead
+from indexer.train import NAME, flip
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say, in_order
 from indexes.errors import InputError, told
@@ -111,44 +116,52 @@ TFIDF = "TF-IDF + logistic regression"
 CODE_ARM = "code head"
 DOC_ARM = "documentation head, where there is any"
 AVERAGE = "average of both (paper)"
-POOLED = "pooled (shipped)"
+LINEAR = "linear heads, pooled"
+SHIPPED = "all heads, pooled (shipped)"
 READERS = "one reader, against the other"
 
 
-def arms(data: Prepared, train: Ids, test: Ids, labels: Labels) -> dict[str, Floats]:
+def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bool = False) -> dict[str, Floats]:
     """(n, k) probabilities for the functions `test` by every arm, trained on `train`; NaN rows where it has none.
 
     Development functions among `test` are pooled as the other development sets want it, all others as all of them do.
+    `has_sequence` says that the sequence head has seen no function of `test`.
     """
-    judged, pooled = judged_and_pooled(data, train, test, labels)
+    judged, tuning = judged_by(train_heads(data, train, labels), data, test, has_sequence)
     code, doc = softmax(judged.code), softmax(judged.doc)
-    return {
+    found = {
         TFIDF: tfidf(data, train, test, labels),
         CODE_ARM: code,
         DOC_ARM: doc,
         AVERAGE: np.where(np.isnan(doc), code, (code + doc) / 2),
-        POOLED: pooled,
+        LINEAR: pooled_by_others(data, judged.linear(), tuning.linear(), data.labels),
     }
+    if tuning.sequence.any() and has_sequence:
+        found[SHIPPED] = pooled_by_others(data, judged, tuning, data.labels)
+    return found
 
 
-def judged_and_pooled(data: Prepared, train: Ids, test: Ids, labels: Labels) -> tuple[Judged, Floats]:
-    """The heads' logits for the functions `test`, and the pooled probabilities."""
-    heads = train_heads(data, train, labels)
-    judged = judge(heads, data, test)
-    tuning = judge(heads, data, data.rows(*data.development))
-    return judged, pooled_by_others(data, judged, tuning, data.labels)
+def judged_by(heads: tuple[Head, Head], data: Prepared, test: Ids, has_sequence: bool = False) -> tuple[Judged, Judged]:
+    """The heads' logits for the functions `test`, and for those that poolings are fitted on."""
+    tuning = data.rows(*data.development)
+    return judge(heads, data, test, has_sequence), judge(heads, data, tuning, has_sequence)
+
+
+def pooled_by(train: Ids, data: Prepared, test: Ids, labels: Labels, has_sequence: bool = False) -> Floats:
+    """Pooled probabilities for the functions `test` by heads trained on `train`."""
+    return pooled_by_others(data, *judged_by(train_heads(data, train, labels), data, test, has_sequence), data.labels)
 
 
 def pooled_by_others(data: Prepared, judged: Judged, tuning: Judged, labels: Labels) -> Floats:
     """Pooled probabilities; of a development set's functions with the pooling that its other sets (`tuning`) want."""
     of_test = np.array([data.examples[row].set for row in judged.rows])
     of_tuning = np.array([data.examples[row].set for row in tuning.rows])
-    pooled = np.zeros_like(judged.code)
+    scores = summed(judged)
+    pooled = np.zeros_like(scores)
     for name in sorted(set(of_test)):
         inside, others = of_test == name, of_tuning != name
-        others = others if others.any() else ~others
-        chosen = Judged(tuning.rows[others], tuning.code[others], tuning.doc[others])
-        pooled[inside] = pool(fit_pooling(chosen, labels[chosen.rows]), judged.code[inside], judged.doc[inside])
+        chosen = tuning.at(others if others.any() else ~others)
+        pooled[inside] = fit_pooling(chosen, labels[chosen.rows]).combined.probabilities(scores[inside])
     return pooled
 
 
@@ -186,7 +199,8 @@ def table_of_development_sets(data: Prepared, say: Say) -> None:
         some = without_some_files(data, train, seed)
         shares = np.bincount(data.labels[some], minlength=len(resources())) / len(some)
         majority = np.tile(shares.astype(np.float32), (len(development), 1))
-        for arm, probabilities in {"majority": majority, **arms(data, some, development, data.labels)}.items():
+        found_arms = arms(data, some, development, data.labels, has_sequence=True)
+        for arm, probabilities in {"majority": majority, **found_arms}.items():
             for name in (*data.development, "all"):
                 kept = ~np.isnan(probabilities[:, 0]) & ((sets == name) | (name == "all"))
                 rows = development[kept]
@@ -237,7 +251,8 @@ def table_of_folds(data: Prepared, say: Say, measured: str = "measured") -> None
         say(f"\nTrained on all training functions, tested on measured ones: {len(rows)} functions")
         found: dict[str, list[Floats]] = defaultdict(list)
         for seed in range(SEEDS):
-            for arm, probabilities in arms(data, without_some_files(data, train, seed), rows, data.labels).items():
+            some = without_some_files(data, train, seed)
+            for arm, probabilities in arms(data, some, rows, data.labels, has_sequence=True).items():
                 found[arm].append(probabilities)
         say_arms(data, {arm: [(rows, each) for each in several] for arm, several in found.items()}, say)
 
@@ -283,14 +298,14 @@ def table_of_languages(data: Prepared, say: Say) -> None:
             if name != title.lower() and len(rows):
                 scores = []
                 for seed in range(SEEDS):
-                    _, pooled = judged_and_pooled(data, without_some_files(data, rows, seed), test, data.labels)
+                    pooled = pooled_by(without_some_files(data, rows, seed), data, test, data.labels)
                     scores.append(score(pooled, data.labels[test]))
                 say(f"| {title} | {len(rows)} | {name} | {len(test)} | {spread(scores)} |")
     development = data.rows(*data.development)
     for title, rows in (("Scala", train[languages == "scala"]), ("all languages", train)):
         scores = []
         for seed in range(SEEDS):
-            _, pooled = judged_and_pooled(data, without_some_files(data, rows, seed), development, data.labels)
+            pooled = pooled_by(without_some_files(data, rows, seed), data, development, data.labels)
             scores.append(score(pooled, data.labels[development]))
         say(f"| {title} | {len(rows)} | development sets | {len(development)} | {spread(scores)} |")
 
@@ -316,7 +331,7 @@ def table_of_noise(data: Prepared, say: Say) -> None:
             some = some if share < 1 else without_some_files(data, some, seed)
             labels = flip(data.labels, train, wrong, seed)
             some = uncontradicted(data, some, labels, seed) if sift else some
-            _, pooled = judged_and_pooled(data, some, development, labels)
+            pooled = pooled_by(some, data, development, labels)
             scores.append(score(pooled, data.labels[development]))
             sizes.append(len(some))
         say(f"| {title} | {np.mean(sizes):.0f} | {spread(scores)} |")
@@ -325,8 +340,9 @@ def table_of_noise(data: Prepared, say: Say) -> None:
 def table_of_lengths(data: Prepared, say: Say) -> None:
     """How accuracy grows with the text, and what missing documentation costs (§7.4); development sets as drawn."""
     development = data.rows(*data.development)
-    judged, combined = judged_and_pooled(data, data.rows(TRAIN), development, data.labels)
-    blank = Judged(judged.rows, judged.code, np.full_like(judged.doc, np.nan))
+    judged, _ = judged_by(train_heads(data, data.rows(TRAIN), data.labels), data, development, has_sequence=True)
+    combined = pooled_by_others(data, judged, judged, data.labels)
+    blank = Judged(judged.rows, judged.code, np.full_like(judged.doc, np.nan), data.undocumented[development])
     undocumented = pooled_by_others(data, blank, judged, data.labels)
     labels = data.labels[development]
     right = combined.argmax(axis=1) == labels
@@ -366,7 +382,7 @@ def table_of_mistakes(data: Prepared, say: Say, top: int = 30) -> None:
     """Confusion on the development sets, and the mistakes that the model is surest of."""
     order = resources()
     development = data.rows(*data.development)
-    _, combined = judged_and_pooled(data, data.rows(TRAIN), development, data.labels)
+    combined = pooled_by(data.rows(TRAIN), data, development, data.labels, has_sequence=True)
     labels = data.labels[development]
     predicted = combined.argmax(axis=1)
     say("\n| label \\ predicted | " + " | ".join(order) + " |\n|---|" + "---|" * len(order))
@@ -383,9 +399,10 @@ def table_of_mistakes(data: Prepared, say: Say, top: int = 30) -> None:
 
 
 def table_of_the_front(
-    data: Prepared, embeddings: Sequence[tuple[str, Embedding]], say: Say, timed: int = 2000
+    data: Prepared, models: Sequence[tuple[str, Embedding, SequenceHead | None]], say: Say, timed: int = 2000
 ) -> None:
-    """Macro-F1 on the development sets as drawn against functions/s of the whole classifier, for each embedding."""
+    """Macro-F1 on the development sets as drawn against functions/s of the whole classifier, for each embedding, with
+    a sequence head or without."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
     sample = [data.examples[row].function for row in np.random.default_rng(0).permutation(train)[:timed]]
     say(f"\n| arm | functions/s | {COLUMNS}\n|---|---|---|---|---|---|")
@@ -395,12 +412,12 @@ def table_of_the_front(
     rate = len(sample) / (time.process_time() - started)
     found = baseline([plain_text(data.examples[row].function) for row in development])
     say(f"| {TFIDF} | {rate:,.0f} | {spread([score(found, data.labels[development])])} |")
-    for title, embedding in embeddings:
-        tested = prepare(data.examples, data.words, embedding, (CODE, DOC))
+    for title, embedding, sequence in models:
+        tested = with_sequence(prepare(data.examples, data.words, embedding, (CODE, DOC)), sequence, embedding)
         heads = train_heads(tested, train, data.labels)
-        judged = judge(heads, tested, development)
+        judged = judge(heads, tested, development, has_sequence=True)
         pooled = pooled_by_others(tested, judged, judged, data.labels)
-        model = LinearClassifier(resources(), {"name": NAME}, data.words, embedding, *heads, Pooling.even())
+        model = LinearClassifier(resources(), {"name": NAME}, data.words, embedding, *heads, sequence, Pooling.even())
         model.classify(sample[:100])
         started = time.process_time()
         model.classify(sample)
@@ -435,14 +452,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     examples = read_examples(chosen.texts)
     measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []
     data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
+    data = with_sequence(data, model.sequence, model.embedding)
     if not data.development:
         raise InputError(f"{chosen.texts}: no development set, by which all tables judge")
     for name, table in TABLES.items():
         if chosen.table in (name, "all"):
             table(data, print)
     if chosen.table == "front":
-        others = [(name, load_embedding(name)) for name in chosen.against]
-        table_of_the_front(data, [("static, ours", model.embedding), *others], print)
+        ours = [("linear heads", model.embedding, None), ("all heads (shipped)", model.embedding, model.sequence)]
+        others = [(f"linear heads over {name}", load_embedding(name), None) for name in chosen.against]
+        table_of_the_front(data, [*(each for each in ours if each[2] or each is ours[0]), *others], print)
 
 
 if __name__ == "__main__":

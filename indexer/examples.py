@@ -7,7 +7,7 @@ data = prepare(examples, words, embedding, [CODE, DOC])
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from indexer.classify import FIELDS, Cut, cut_words, embed_texts
 from indexer.embed import Embedding, Ids, Words
 from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexer.sequence import SequenceHead, read, sequences
 from indexer.vectors import Floats, FunctionText
 from indexes.errors import InputError
 from indexes.schema import resources
@@ -121,6 +122,11 @@ class Prepared:
     cut: Cut
     dense: dict[tuple[tuple[str, ...], ...], Floats]
     """(n, D) vectors by the texts embedded."""
+    sequence: Floats
+    """(n, k) logits of a sequence head, zeros without one.  It is trained once: for examples that it learned from,
+    these are no test of it."""
+    undocumented: Floats
+    """(n, k) the same, had the examples no documentation."""
 
     def rows(self, *sets: str) -> Ids:
         """The examples of these sets."""
@@ -145,17 +151,20 @@ def prepare(examples: Sequence[Example], words: Words, embedding: Embedding, rec
         words,
         cut,
         dense,
+        np.zeros((len(examples), len(resources())), np.float32),
+        np.zeros((len(examples), len(resources())), np.float32),
     )
 
 
-def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[Ids, Ids]:
-    """The words of some rows' texts, of each the first `limit`."""
-    ids, starts = part
-    lengths = np.diff(starts)[rows]
-    if limit is not None:
-        lengths = np.minimum(lengths, limit)
-    new = np.concatenate([[0], np.cumsum(lengths)])
-    return ids[np.repeat(starts[rows] - new[:-1], lengths) + np.arange(new[-1])], new
+def with_sequence(data: Prepared, head: SequenceHead | None, embedding: Embedding) -> Prepared:
+    """The same with what a sequence head says of all examples."""
+    if head is None:
+        return data
+    nothing = (np.zeros(0, np.int64), np.zeros(len(data.examples) + 1, np.int64))
+    said, undocumented = (
+        read(head, embedding.table(), sequences(cut)) for cut in (data.cut, {**data.cut, "doc": nothing})
+    )
+    return replace(data, sequence=said, undocumented=undocumented)
 
 
 def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = False) -> list[Ids]:

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from indexer.classify import FIELDS, cut_words, joined
-from indexer.embed import Embedding, Ids, Words, new_words
-from indexer.examples import TRAIN, select
+from indexer.embed import Embedding, Ids, Words, new_words, select
+from indexer.examples import TRAIN
 from indexer.labels.functions import Located, functions_of, is_handwritten
 from indexer.labels.libraries import libraries, source_files
 from indexer.labels.reserve import FRAMEWORKS

@@ -16,7 +16,7 @@ pytest.importorskip("sentence_transformers", reason="needs the indexer's package
 import torch
 
 from indexer.baselines import __main__ as baselines
-from indexer.baselines import autoencoder, documents, encoder
+from indexer.baselines import autoencoder, documents
 from indexer.baselines.trees import Forest, Tree, binary_trees, by_level
 from indexer.embed import Words, new_words
 from indexer.vectors import FunctionText
@@ -279,40 +279,3 @@ def test_nothing_of_a_tested_framework_teaches_the_encoders(tmp_path: Path) -> N
 def test_a_missing_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert baselines.main(["--texts", str(tmp_path / "none.jsonl"), "--sources", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-
-
-# A fine-tuned encoder
-
-
-@pytest.fixture
-def tuned() -> encoder.Tuned:
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    shape = transformers.BertConfig(
-        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
-    )
-    return encoder.Tuned(transformers.BertModel(shape), 16, 3)
-
-
-def test_an_encoder_learns_which_token_makes_a_label(tuned: encoder.Tuned) -> None:
-    chance = np.random.default_rng(0)
-    labels = chance.integers(0, 3, 300)
-    texts = [[*chance.integers(10, 40, chance.integers(1, 9)).tolist(), int(label)] for label in labels]
-    said: list[str] = []
-    encoder.fine_tune(tuned, texts, labels, encoder.Training(epochs=12, rate=3e-3, head_rate=3e-3), said.append)
-    assert len(said) == 12
-    assert (encoder.read(tuned, texts).argmax(axis=1) == labels).mean() > 0.95
-
-
-def test_what_a_text_is_padded_with_changes_nothing(tuned: encoder.Tuned) -> None:
-    texts = [[5, 6], [7, 8, 9, 10, 11, 12, 13], [14]]
-    together = encoder.read(tuned, texts)
-    alone = np.concatenate([encoder.read(tuned, [text]) for text in texts])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-def test_the_text_of_an_encoder_begins_with_names() -> None:
-    text = encoder.as_text(
-        FunctionText("int readFully() {}", "Reads all.", "java", "a.B.readFully", "B", "x.y", ("f",))
-    )
-    assert text == "read Fully of B in y. Reads all. calls f : int read Fully() {}"

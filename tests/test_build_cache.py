@@ -98,11 +98,11 @@ def test_the_next_version_parses_what_changed(home: Path, tmp_path: Path, parsed
 def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path: Path) -> None:
     """Heads and embeddings too, of which some rows are recalled and others computed in smaller batches."""
     pytest.importorskip("torch", reason="the indexer extra is not installed")
-    from indexer import classify
+    from indexer import classify, modelfile
 
     if not (ROOT / "indexer" / "weights" / "config.json").is_file():
         pytest.skip("no classifiers are shipped")
-    classifier = classify.load()
+    classifier = modelfile.load()
     copy, _ = changed_copy(tmp_path)
     source = open_source("small-1.1", [copy, ROOT / "indexer"])
 

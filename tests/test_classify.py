@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
 
-from indexer import classify, embed, evaluate, examples, train, wordvectors
+from indexer import classify, embed, evaluate, examples, heads, modelfile, train, wordvectors
 from indexer.labels.reserve import is_reserved
 from indexer.vectors import FunctionText
 from indexes.errors import BuildError, InputError
@@ -99,10 +99,11 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.zeros((16, 3), np.float32),
         np.zeros(3, np.float32),
     )
-    pooling = classify.Pooling(1, 1, 1, 1, (0, 0, 0), (0, 0, 0))
     encoder = embed.static_embedding("static", table)
-    classifier = classify.LinearClassifier(resources(), {"name": "blank"}, words, encoder, blank, blank, pooling)
-    classify.save(folder / "embedding", classifier, table, {})
+    classifier = classify.LinearClassifier(
+        resources(), {"name": "blank"}, words, encoder, blank, blank, None, classify.Pooling.even()
+    )
+    modelfile.save(folder / "embedding", classifier, table, {})
     train.train(texts, folder / "model", train.Origin(embedding=str(folder / "embedding")), 1, lambda _: None)
     return folder / "model"
 
@@ -183,7 +184,7 @@ def test_a_docstring_is_not_code() -> None:
 
 
 def test_a_trained_model_knows_its_topics(model: Path) -> None:
-    classifier = classify.load(str(model))
+    classifier = modelfile.load(str(model))
     functions = [function(resource, 31, doc) for resource in TOPICS for doc in (True, False)]
     vectors = classifier.classify(functions)
     assert [classifier.resources[each] for each in vectors.combined.argmax(axis=1)] == [
@@ -196,7 +197,7 @@ def test_a_trained_model_knows_its_topics(model: Path) -> None:
 
 
 def test_a_vector_does_not_depend_on_the_batch(model: Path) -> None:
-    classifier = classify.load(str(model))
+    classifier = modelfile.load(str(model))
     functions = [function(resource, number, number % 2 > 0) for resource in TOPICS for number in range(5)]
     whole = classifier.classify(functions).combined
     single = np.concatenate([classifier.classify([each]).combined for each in functions])
@@ -204,7 +205,7 @@ def test_a_vector_does_not_depend_on_the_batch(model: Path) -> None:
 
 
 def test_functions_without_any_known_word_get_a_vector(model: Path) -> None:
-    vectors = classify.load(str(model)).classify([FunctionText("", "", "cpp", "", None, "", ())])
+    vectors = modelfile.load(str(model)).classify([FunctionText("", "", "cpp", "", None, "", ())])
     assert np.isfinite(vectors.combined).all()
 
 
@@ -223,11 +224,11 @@ def test_what_belongs_together_comes_closer() -> None:
 
 
 def test_nothing_to_classify_is_no_error(model: Path) -> None:
-    assert classify.load(str(model)).classify([]).combined.shape == (0, 3)
+    assert modelfile.load(str(model)).classify([]).combined.shape == (0, 3)
 
 
 def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
-    classifier = classify.load(str(model))
+    classifier = modelfile.load(str(model))
     text = function("net", 31, doc=False)
     seen = classify.features(
         classifier.code,
@@ -236,7 +237,7 @@ def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
         classifier.embedding,
     )
     whole = classify.logits(classifier.code, seen)[0] - seen.embedding[0] @ classifier.code.embedding
-    whole = (whole - classifier.code.bias) * classifier.pooling.alone
+    whole = (whole - classifier.code.bias) * classifier.pooling.combined.scale
     parts = classifier.explain(text, top=10**6)
     sums = [sum(logit for _, _, logit in parts[resource]) for resource in classifier.resources]
     np.testing.assert_allclose(sums, whole - whole.mean(), atol=1e-4)
@@ -245,7 +246,28 @@ def test_the_explanation_adds_up_to_the_words_logits(model: Path) -> None:
 
 def test_training_again_gives_the_same_model(model: Path, texts: Path, tmp_path: Path) -> None:
     again = train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, lambda _: None)
-    assert again.identity["hash"] == classify.load(str(model)).identity["hash"]
+    assert again.identity["hash"] == modelfile.load(str(model)).identity["hash"]
+
+
+@pytest.mark.parametrize(
+    ("share", "sift", "fate"), [(0.0, "auto", "kept"), (0.3, "auto", "left out"), (0.0, "always", "left out")]
+)
+def test_contradicted_labels_are_left_out_where_they_are_many(
+    model: Path, texts: Path, tmp_path: Path, share: float, sift: str, fate: str
+) -> None:
+    said: list[str] = []
+    train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, said.append, flipped=share, sift=sift)
+    (line,) = [each for each in said if "labels are contradicted" in each]
+    assert fate in line
+    trained = json.loads((tmp_path / "config.json").read_text())["trained"]
+    assert ("sifted" in trained) == (fate == "left out")
+    if share:
+        assert trained["sifted"] < 48
+
+
+def test_a_sequence_head_needs_something_to_learn_from(texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name them with --sources"):
+        train.train(texts, tmp_path, train.Origin(sequence="learn"), 1, lambda _: None)
 
 
 def test_no_pickle_and_small(model: Path) -> None:
@@ -257,7 +279,7 @@ def test_no_pickle_and_small(model: Path) -> None:
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="no trained classifiers there; train them"):
-        classify.load(str(tmp_path))
+        modelfile.load(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +288,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         ("config.json", b"{"),
         ("config.json", b"[]"),
         ("config.json", b'{"format": 99}'),
-        ("config.json", b'{"format": 1}'),
+        ("config.json", b'{"format": 2}'),
         ("model.safetensors", b""),
         ("model.safetensors", b"\x08\0\0\0\0\0\0\0{}      "),
         ("tokenizer.json", b"{}"),
@@ -276,7 +298,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_model_is_refused_in_one_sentence(copy: Path, name: str, content: bytes) -> None:
     (copy / name).write_bytes(content)
     with pytest.raises(BuildError, match=r"train (it|the model) again") as caught:
-        classify.load(str(copy))
+        modelfile.load(str(copy))
     assert "\n" not in str(caught.value)
 
 
@@ -299,7 +321,7 @@ def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
     if what == "truncated":
         path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(BuildError, match="train"):
-        classify.load(str(copy))
+        modelfile.load(str(copy))
 
 
 # Training
@@ -348,8 +370,8 @@ def test_measures_on_a_case_done_by_hand() -> None:
 
 
 def test_folds_keep_files_together(texts: Path, model: Path) -> None:
-    classifier = classify.load(str(model))
-    data = examples.prepare(examples.read_examples(texts), classifier.words, classifier.embedding, [train.CODE])
+    classifier = modelfile.load(str(model))
+    data = examples.prepare(examples.read_examples(texts), classifier.words, classifier.embedding, [heads.CODE])
     parts = examples.folds(data, data.rows("train"), 3, seed=0)
     files = [{data.examples[row].file for row in part} for part in parts]
     assert sum(map(len, parts)) == 48
@@ -369,17 +391,17 @@ def test_pooling_calibrates_heads_that_are_too_sure() -> None:
     labels = chance.integers(0, 3, 600)
     logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
     ones = np.ones(600, np.float32)
-    judged = train.Judged(np.arange(600), logits, np.full_like(logits, np.nan))
-    pooling = train.fit_pooling(judged, labels)
+    judged = heads.Judged(np.arange(600), logits, np.full_like(logits, np.nan), np.zeros_like(logits))
+    pooling = heads.fit_pooling(judged, labels)
     before = evaluate.score(classify.softmax(logits), labels, ones)
-    after = evaluate.score(classify.pool(pooling, judged.code, judged.doc), labels, ones)
+    after = evaluate.score(pooling.combined.probabilities(heads.summed(judged)), labels, ones)
     assert after.calibration_error < 0.03 < before.calibration_error
     assert after.accuracy == before.accuracy
 
 
 def test_selected_rows_keep_their_words() -> None:
     ids, starts = np.array([1, 2, 3, 4, 5]), np.array([0, 2, 2, 5])
-    chosen, new = examples.select((ids, starts), np.array([2, 1, 0]), limit=2)
+    chosen, new = embed.select((ids, starts), np.array([2, 1, 0]), limit=2)
     assert chosen.tolist() == [3, 4, 1, 2]
     assert new.tolist() == [0, 2, 2, 4]
 
@@ -389,9 +411,10 @@ def test_selected_rows_keep_their_words() -> None:
 
 def test_the_shipped_model_is_small_and_whole() -> None:
     folder = Path(str(files("indexer") / "weights"))
-    assert sorted(each.name for each in folder.iterdir()) == ["config.json", "model.safetensors", "tokenizer.json"]
+    names = ["config.json", "model.safetensors", "sequence.safetensors", "tokenizer.json"]
+    assert sorted(each.name for each in folder.iterdir()) == names
     assert sum(each.stat().st_size for each in folder.iterdir()) <= 6_000_000
-    classifier = classify.load()
+    classifier = modelfile.load()
     assert classifier.resources == resources()
     assert set(classifier.identity) == {"name", "embedding", "hash"}
 
@@ -439,7 +462,7 @@ def test_the_shipped_model_is_small_and_whole() -> None:
     ],
 )
 def test_the_shipped_model_knows_plain_cases(expected: str, text: FunctionText) -> None:
-    classifier = classify.load()
+    classifier = modelfile.load()
     vectors = classifier.classify([text])
     assert classifier.resources[int(vectors.combined[0].argmax())] == expected
     assert vectors.confidence[0] > 0.6

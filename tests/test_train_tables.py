@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason="needs the indexer's packages: pip install '
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
 pytest.importorskip("sklearn", reason="the baseline needs scikit-learn, which sentence-transformers brings")
 
-from indexer import embed, evaluate, examples, train
+from indexer import embed, evaluate, examples, heads
 from indexer.vectors import FunctionText
 from indexes.schema import resources
 
@@ -34,7 +34,7 @@ def data() -> examples.Prepared:
     table = np.random.default_rng(0).normal(size=(words.size, 8)).astype(np.float32)
     table[0] = 0
     embedding = embed.static_embedding("static", table)
-    return examples.prepare(rows, words, embedding, (train.CODE, train.DOC))
+    return examples.prepare(rows, words, embedding, (heads.CODE, heads.DOC))
 
 
 def test_measured_functions_are_no_development_set(data: examples.Prepared) -> None:
@@ -54,17 +54,17 @@ def test_labels_that_other_files_contradict_are_sifted_out(data: examples.Prepar
     wrong = rows[::25]
     labels = data.labels.copy()
     labels[wrong] = (labels[wrong] + 1) % 3
-    kept = train.uncontradicted(data, rows, labels, seed=0)
+    kept = heads.uncontradicted(data, rows, labels, seed=0)
     assert not len(np.intersect1d(kept, wrong))
     assert len(kept) == len(rows) - len(wrong)
     # A label is judged by what others say, not by itself.
-    assert set(train.uncontradicted(data, rows, data.labels, seed=0)) >= set(wrong)
+    assert set(heads.uncontradicted(data, rows, data.labels, seed=0)) >= set(wrong)
 
 
 def test_a_set_is_pooled_by_the_other_sets(data: examples.Prepared) -> None:
     """Turning the labels of a development set around changes the other's pooling and not its own."""
-    heads = train.train_heads(data, data.rows("train"), data.labels)
-    judged = train.judge(heads, data, data.rows("dev-a", "dev-b"))
+    both = heads.train_heads(data, data.rows("train"), data.labels)
+    judged = heads.judge(both, data, data.rows("dev-a", "dev-b"))
     inside = np.array([data.examples[row].set == "dev-a" for row in judged.rows])
     turned = data.labels.copy()
     turned[judged.rows[inside]] = (turned[judged.rows[inside]] + 1) % 3
@@ -76,7 +76,7 @@ def test_a_set_is_pooled_by_the_other_sets(data: examples.Prepared) -> None:
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        ("development", "| dev-b | natural | pooled (shipped) |"),
+        ("development", "| dev-b | natural | linear heads, pooled |"),
         ("folds", "Trained on all training functions, tested on measured ones: 15 functions"),
         ("languages", "| all but java | 48 | java | 24 |"),
         ("noise", "| 20 % of labels flipped |"),
@@ -93,7 +93,7 @@ def test_a_table_has_its_rows(data: examples.Prepared, monkeypatch: pytest.Monke
 
 def test_topics_that_words_tell_apart_are_all_found(data: examples.Prepared) -> None:
     found = evaluate.arms(data, data.rows("train"), data.rows("dev-a"), data.labels)
-    for arm in (evaluate.CODE_ARM, evaluate.POOLED, evaluate.TFIDF):
+    for arm in (evaluate.CODE_ARM, evaluate.LINEAR, evaluate.TFIDF):
         assert (found[arm].argmax(axis=1) == data.labels[data.rows("dev-a")]).all(), arm
     documented = data.documented[data.rows("dev-a")]
     assert np.isnan(found[evaluate.DOC_ARM][:, 0]).tolist() == (~documented).tolist()
@@ -110,7 +110,7 @@ def test_the_table_of_words_marks_what_no_documentation_says(data: examples.Prep
 def test_the_front_has_a_line_for_each_embedding(data: examples.Prepared) -> None:
     said: list[str] = []
     embedding = embed.static_embedding("mine", np.eye(data.words.size, 8, dtype=np.float32))
-    evaluate.table_of_the_front(data, [("mine", embedding)], said.append, timed=20)
+    evaluate.table_of_the_front(data, [("mine", embedding, None)], said.append, timed=20)
     rows = [line.split(" | ") for line in said[1:]]
     assert [row[0] for row in rows] == [f"| {evaluate.TFIDF}", "| mine"]
     assert all(int(row[1].replace(",", "")) > 0 for row in rows)

@@ -26,9 +26,9 @@ from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 from indexer.baselines import autoencoder, documents
 from indexer.baselines.trees import binary_trees
 from indexer.classify import FIELDS
-from indexer.embed import Ids, Words, new_words
+from indexer.embed import Ids, Words, new_words, static_embedding
 from indexer.evaluate import SEEDS, Score, f1_by_class, score, spread, tfidf, without_some_files
-from indexer.examples import TRAIN, Example, Prepared, folds, read_examples
+from indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples
 from indexer.labels.reserve import FRAMEWORKS
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
@@ -206,15 +206,8 @@ def table_of_folds(data: Prepared, encoded: Encoded, count: int, say: Say) -> No
 def run(texts: Path, functions: Sequence[tuple[str, FunctionText]], sizes: Sizes, seed: int, say: Say) -> None:
     """Train the encoders on `functions`, the heads on the texts, and print all tables."""
     examples = read_examples(texts)
-    data = Prepared(
-        tuple(examples),
-        np.array([each.label for each in examples], np.int64),
-        np.array([each.weight for each in examples], np.float32),
-        np.array([bool(each.function.doc.strip()) for each in examples]),
-        new_words(()),
-        {},
-        {},
-    )
+    # Only splits and labels are asked for: the baselines have words and vectors of their own.
+    data = prepare(examples, new_words(()), static_embedding("none", np.zeros((1, 1), np.float32)), ())
     train = data.rows(TRAIN)
     encoded = encode(functions, examples, sizes, seed, say)
     clock = _Clock(say)

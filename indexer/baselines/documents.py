@@ -22,8 +22,7 @@ from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from indexer.classify import DOC_CHARS
-from indexer.embed import Ids, Words
-from indexer.examples import select
+from indexer.embed import Ids, Words, select
 from indexer.vectors import Floats
 
 MAX_WORDS = 120

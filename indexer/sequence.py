@@ -1,0 +1,275 @@
+"""The sequence head: a small network over a function's words in their order (two convolutions over five words each).
+
+    texts = sequences(cut)                    every function's words, fields one after the other, each cut to a limit
+    head = learn(texts, table, targets, …)    from labels, and from what a larger encoder says (indexer.distil)
+    read(head, table, texts)                  (n, k) logits
+
+Words come in as their vectors of the static embedding, so that the network itself is 122 thousand weights.  What it is
+worth beside the two linear heads, docs/classifiers.md says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.embed import Ids, select
+from indexer.vectors import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+LIMITS = {"name": 8, "class": 8, "package": 8, "doc": 50, "callees": 40, "code": 100}
+"""The fields in the order in which they are read, and how many words of each."""
+
+VECTOR_LENGTH = 8.0
+KERNEL = 5
+GROUPS = 4
+BLOCKS = 2
+
+ROWS = 64
+STEP = 16
+"""Texts are read `ROWS` at a time, filled up to a multiple of `STEP` words: a matrix product of another shape may add
+up in another order, and what a function is given must not depend on the functions beside it."""
+
+
+@dataclass(frozen=True)
+class SequenceHead:
+    """The weights.  D dimensions of the word vectors, d of the network, k resources."""
+
+    projection: Floats
+    """(d, D)"""
+    field: Floats
+    """(fields, d): added to every word of a field"""
+    position: Floats
+    """(longest field, d): added by the place in the field"""
+    norm: Floats
+    """(blocks + 1, 2, d): scale and shift of each layer's normalisation"""
+    convolution: Floats
+    """(blocks, d, d / groups, words)"""
+    convolution_bias: Floats
+    """(blocks, d)"""
+    mixing: Floats
+    """(blocks, d, d)"""
+    mixing_bias: Floats
+    """(blocks, d)"""
+    output: Floats
+    """(k, 2 d): of the words' mean and of their maximum"""
+    bias: Floats
+    """(k,)"""
+
+
+def shapes(dimensions: int, width: int, count: int) -> dict[str, tuple[int, ...]]:
+    """The shape of each part of a head."""
+    return {
+        "projection": (width, dimensions),
+        "field": (len(LIMITS), width),
+        "position": (max(LIMITS.values()), width),
+        "norm": (BLOCKS + 1, 2, width),
+        "convolution": (BLOCKS, width, width // GROUPS, KERNEL),
+        "convolution_bias": (BLOCKS, width),
+        "mixing": (BLOCKS, width, width),
+        "mixing_bias": (BLOCKS, width),
+        "output": (count, 2 * width),
+        "bias": (count,),
+    }
+
+
+# 1. Texts -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """n functions' words in reading order: words, their fields and their places in these, flat; n + 1 starts."""
+
+    ids: Ids
+    fields: Ids
+    places: Ids
+    starts: Ids
+
+    @property
+    def lengths(self) -> Ids:
+        return np.diff(self.starts)
+
+
+def sequences(cut: Mapping[str, tuple[Ids, Ids]], rows: Ids | None = None) -> Sequences:
+    """The words of some functions (of all), from their fields' words."""
+    parts = []
+    for number, (field, limit) in enumerate(LIMITS.items()):
+        whole = np.arange(len(cut[field][1]) - 1) if rows is None else rows
+        ids, starts = select(cut[field], whole, limit)
+        lengths = np.diff(starts)
+        places = np.arange(len(ids)) - np.repeat(starts[:-1], lengths)
+        parts.append((np.repeat(np.arange(len(whole)), lengths), ids, np.full(len(ids), number), places))
+    row, ids, field_of, places = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.argsort(row, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(whole)))])
+    return Sequences(ids[order], field_of[order], places[order], starts)
+
+
+def _padded(texts: Sequences, rows: Ids, length: int) -> tuple[torch.Tensor, ...]:
+    """(rows, length) words, fields, places and whether there is a word; a row of -1 is an empty text."""
+    import torch
+
+    lengths = np.where(rows < 0, 0, texts.lengths[rows])
+    inside = np.arange(length) < lengths[:, None]
+    at = (texts.starts[rows][:, None] + np.arange(length))[inside]
+    found = [torch.from_numpy(inside)]
+    for flat in (texts.ids, texts.fields, texts.places):
+        filled = np.zeros(inside.shape, np.int64)
+        filled[inside] = flat[at]
+        found.insert(-1, torch.from_numpy(filled))
+    return tuple(found)
+
+
+# 2. The network -----------------------------------------------------------------------------------------------------
+
+
+def _forward(
+    weights: Mapping[str, torch.Tensor],
+    vectors: torch.Tensor,
+    field: torch.Tensor,
+    place: torch.Tensor,
+    inside: torch.Tensor,
+    dropped: float = 0.0,
+) -> torch.Tensor:
+    """(n, k) logits of n texts, their words given as projected vectors (n, length, d)."""
+    import torch
+    from torch.nn import functional
+
+    width = vectors.shape[2:]
+    present = inside[:, :, None].float()
+    state = vectors + weights["field"][field] + weights["position"][place]
+    for block in range(BLOCKS):
+        seen = functional.layer_norm(state, width, *weights["norm"][block]) * present
+        heard = functional.conv1d(
+            seen.transpose(1, 2),
+            weights["convolution"][block],
+            weights["convolution_bias"][block],
+            padding=KERNEL // 2,
+            groups=GROUPS,
+        )
+        new = functional.gelu(heard.transpose(1, 2))
+        state = state + functional.linear(new, weights["mixing"][block], weights["mixing_bias"][block])
+    state = functional.layer_norm(state, width, *weights["norm"][BLOCKS])
+    mean = (state * present).sum(1) / present.sum(1).clamp(min=1)
+    largest = state.masked_fill(present == 0, -1e4).amax(1) * (present.sum(1) > 0)
+    pooled = functional.dropout(torch.cat([mean, largest], 1), dropped, training=dropped > 0)
+    return functional.linear(pooled, weights["output"], weights["bias"])
+
+
+def read(head: SequenceHead, table: Floats, texts: Sequences) -> Floats:
+    """(n, k) logits of n texts over the (words, D) vectors of their words."""
+    import torch
+
+    weights = {name: torch.from_numpy(part) for name, part in vars(head).items()}
+    found = np.zeros((len(texts.lengths), len(head.bias)), np.float32)
+    lengths = np.maximum(-(-texts.lengths // STEP), 1) * STEP
+    with torch.inference_mode():
+        projected = torch.from_numpy(table @ head.projection.T)
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            for at in range(0, len(rows), ROWS):
+                some = np.full(ROWS, -1)
+                some[: len(rows) - at] = rows[at : at + ROWS]
+                ids, field, place, inside = _padded(texts, some, int(length))
+                found[some[some >= 0]] = _forward(weights, projected[ids], field, place, inside)[some >= 0].numpy()
+    return found
+
+
+# 3. Learning --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Schooling:
+    """How the head learns: AdamW, the rate rising over the first steps and then falling in a line."""
+
+    width: int = 128
+    epochs: int = 4
+    batch: int = 32
+    rate: float = 2e-3
+    warm_up: int = 200
+    decay: float = 0.02
+    dropped: float = 0.2
+    dropped_words: float = 0.1
+
+
+def learn(
+    texts: Sequences, table: Floats, targets: Floats, schooling: Schooling, seed: int, say: Callable[[str], None]
+) -> SequenceHead:
+    """A head under which the (n, k) probabilities `targets` of n texts are likeliest."""
+    import torch
+
+    chance = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    weights = _fresh(table.shape[1], schooling.width, targets.shape[1])
+    # Vectors of frequent words are short; on average a word shall come in as long as the layers expect.
+    scale = np.float32(VECTOR_LENGTH / np.linalg.norm(table, axis=1).mean())
+    vectors, wanted = torch.from_numpy(table * scale), torch.from_numpy(targets)
+    steps = schooling.epochs * -(-len(targets) // schooling.batch)
+    optimiser = torch.optim.AdamW(list(weights.values()), lr=schooling.rate, weight_decay=schooling.decay)
+    slope = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min(1.0, (step + 1) / schooling.warm_up) * max(0.02, 1 - step / steps)
+    )
+    started = time.monotonic()
+    for epoch in range(1, schooling.epochs + 1):
+        losses = []
+        for rows in batches(texts.lengths, schooling.batch, chance):
+            ids, field, place, inside = _padded(texts, rows, int(texts.lengths[rows].max(initial=1)))
+            kept = inside & torch.from_numpy(chance.random(inside.shape) >= schooling.dropped_words)
+            found = _forward(weights, vectors[ids] @ weights["projection"].T, field, place, kept, schooling.dropped)
+            loss = torch.nn.functional.cross_entropy(found, wanted[rows])
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(list(weights.values()), 1.0)
+            optimiser.step()
+            slope.step()
+            losses.append(loss.item())
+        say(f"sequence head, epoch {epoch}: loss {np.mean(losses):.3f} after {time.monotonic() - started:.0f} s")
+    # What is read with is what is shipped, rounding included.
+    learned = {name: each.detach().numpy() for name, each in weights.items()}
+    learned["projection"] = learned["projection"] * scale
+    return SequenceHead(**{name: rounded(each) for name, each in learned.items()})
+
+
+def rounded(values: NDArray[np.float32]) -> Floats:
+    """What is left of weights in half the digits, as they are shipped."""
+    return np.asarray(values.astype(np.float16), dtype=np.float32)
+
+
+def _fresh(dimensions: int, width: int, count: int) -> dict[str, torch.Tensor]:
+    """Weights to start from: of a matrix uniform by the number of its inputs, as torch's own layers."""
+    import torch
+
+    inputs = {
+        "projection": dimensions,
+        "convolution": width // GROUPS * KERNEL,
+        "mixing": width,
+        "output": 2 * width,
+    }
+    weights = {}
+    for name, shape in shapes(dimensions, width, count).items():
+        if name in inputs:
+            start = (2 * torch.rand(shape) - 1) / inputs[name] ** 0.5
+        elif name in ("field", "position"):
+            start = 0.02 * torch.randn(shape)
+        else:
+            start = torch.zeros(shape)
+            if name == "norm":
+                start[:, 0] = 1.0
+        weights[name] = start.requires_grad_()
+    return weights
+
+
+def batches(lengths: Ids, size: int, chance: np.random.Generator) -> Iterator[Ids]:
+    """All texts once in batches of about the same length, so that little of them is padding."""
+    order = np.argsort(lengths * (1 + 0.2 * chance.random(len(lengths))))
+    for at in chance.permutation(-(-len(lengths) // size)):
+        yield order[at * size : (at + 1) * size]
