@@ -279,7 +279,8 @@ def short_of_cpus(details: Sequence[Detail], neighbours: Sequence[Neighbours], c
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:
         return []
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.task_ms for each in mine)
-    what = f"tasks could have run but had no CPU for {ready_ms / 1000:.1f} s, {ready_ms / cpu_ms:.0%} of their CPU time"
+    waited = f"{ready_ms / 1000:.1f} s of task time, {ready_ms / cpu_ms:.0%} of their CPU time"
+    what = f"tasks could have run but had no CPU for {waited}"
     advice = []
     if np.isfinite(cores_per_slot):
         what += f"; executors never got more than {cores_per_slot:.2f} cores a slot"

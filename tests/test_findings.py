@@ -226,7 +226,7 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus([starved], [], np.inf)
     assert found.cost_ms == 7500
-    assert "for 30.0 s, 75% of their CPU time" in found.what
+    assert "for 30.0 s of task time, 75% of their CPU time" in found.what
     assert "cores a slot" not in found.what
     assert "other programs" not in found.what
     (found,) = findings.short_of_cpus([starved], [], 0.2)
