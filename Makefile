@@ -2,7 +2,7 @@
 # test   sets itself up, then runs every test that needs only Python packages
 # test-all   also installs the indexer (torch) and runs the rest
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
-# table-NAME a table of docs/classifiers.md: development folds languages words noise lengths mistakes front baselines encoder
+# table-NAME a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:

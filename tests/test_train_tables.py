@@ -77,7 +77,8 @@ def test_a_set_is_pooled_by_the_other_sets(data: examples.Prepared) -> None:
     ("name", "row"),
     [
         ("development", "| dev-b | natural | linear heads, pooled |"),
-        ("folds", "Trained on all training functions, tested on measured ones: 15 functions"),
+        ("folds", "5 folds by library over all training libraries: 72 functions"),
+        ("measured", "Trained on all training functions, tested on measured ones: 15 functions"),
         ("languages", "| all but java | 48 | java | 24 |"),
         ("noise", "| 20 % of labels flipped |"),
         ("lengths", "| with it |"),
