@@ -34,7 +34,7 @@ KERNEL = 5
 GROUPS = 4
 BLOCKS = 2
 
-ROWS = 64
+ROWS = 32
 STEP = 16
 """Texts are read `ROWS` at a time, filled up to a multiple of `STEP` words: a matrix product of another shape may add
 up in another order, and what a function is given must not depend on the functions beside it."""
