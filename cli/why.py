@@ -86,9 +86,8 @@ def words(
         return None, str(error)
     same = metadata.get("model_hash") == classifier.identity.get("hash")
     whose = "the model of the index" if same else "today's model, which is another than the index's"
-    return classifier.explain(
-        text, MOST_WORDS
-    ), f"by {whose}; what the embedding and the sequence head add is not among them"
+    rest = "what the embedding and the sequence head add is not among them"
+    return classifier.explain(text, MOST_WORDS), f"by {whose}; {rest}"
 
 
 def why_text(facts: Mapping[str, Any]) -> str:

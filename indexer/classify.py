@@ -125,7 +125,7 @@ class Pooling:
 
 
 @dataclass(frozen=True)
-class LinearClassifier:
+class PooledClassifier:
     """A trained model; `Classifier` of indexer.vectors."""
 
     resources: tuple[str, ...]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.classify import UNCALIBRATED, Head, LinearClassifier, Pooling, added, cut_words, softmax
+from indexer.classify import UNCALIBRATED, Head, PooledClassifier, Pooling, added, cut_words, softmax
 from indexer.embed import Embedding, Ids, Words
 from indexer.examples import Labels, Prepared
 from indexer.sequence import LIMITS, Schooling, SequenceHead, learn, sequences
@@ -77,7 +77,7 @@ def heads_logits(
     heads: tuple[Head, Head], words: Words, embedding: Embedding, functions: Sequence[FunctionText]
 ) -> Floats:
     """(n, k) logits of both linear heads together."""
-    model = LinearClassifier(resources(), {}, words, embedding, *heads, None, Pooling.even())
+    model = PooledClassifier(resources(), {}, words, embedding, *heads, None, Pooling.even())
     parts = [model.judge(functions[at : at + BATCH]) for at in range(0, len(functions), BATCH)]
     return np.concatenate([added(UNCALIBRATED, *np.split(part, 3, axis=1)) for part in parts])
 

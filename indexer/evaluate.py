@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.classify import Head, LinearClassifier, Pooling, softmax
+from indexer.classify import Head, PooledClassifier, Pooling, softmax
 from indexer.embed import Embedding, Ids, Words, load_embedding
 from indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
 from indexer.heads import CODE, DOC, Judged, fit_pooling, judge, summed, train_heads, uncontradicted
@@ -404,9 +404,11 @@ def table_of_mistakes(data: Prepared, say: Say, top: int = 30) -> None:
         )
 
 
-def table_of_the_front(
-    data: Prepared, models: Sequence[tuple[str, Embedding, SequenceHead | None]], say: Say, timed: int = 2000
-) -> None:
+Model = tuple[str, Embedding, SequenceHead | None]
+"""Title, embedding of the linear heads, sequence head beside them."""
+
+
+def table_of_the_front(data: Prepared, models: Sequence[Model], say: Say, timed: int = 2000) -> None:
     """Macro-F1 on the development sets as drawn against functions/s of the whole classifier, for each embedding, with
     a sequence head or without."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
@@ -423,7 +425,7 @@ def table_of_the_front(
         heads = train_heads(tested, train, data.labels)
         judged = judge(heads, tested, development, has_sequence=True)
         pooled = pooled_by_others(tested, judged, judged, data.labels)
-        model = LinearClassifier(resources(), {"name": NAME}, data.words, embedding, *heads, sequence, Pooling.even())
+        model = PooledClassifier(resources(), {"name": NAME}, data.words, embedding, *heads, sequence, Pooling.even())
         model.classify(sample[:100])
         started = time.process_time()
         model.classify(sample)
@@ -466,9 +468,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if chosen.table in (name, "all"):
             table(data, print)
     if chosen.table == "front":
-        ours = [("linear heads", model.embedding, None), ("all heads (shipped)", model.embedding, model.sequence)]
-        others = [(f"linear heads over {name}", load_embedding(name), None) for name in chosen.against]
-        table_of_the_front(data, [*(each for each in ours if each[2] or each is ours[0]), *others], print)
+        models: list[Model] = [("linear heads", model.embedding, None)]
+        if model.sequence is not None:
+            models.append(("all heads (shipped)", model.embedding, model.sequence))
+        models += [(f"linear heads over {name}", load_embedding(name), None) for name in chosen.against]
+        table_of_the_front(data, models, print)
 
 
 if __name__ == "__main__":

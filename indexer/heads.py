@@ -47,13 +47,12 @@ def seen_by(recipe: Recipe, rarity: Floats, data: Prepared, rows: Ids) -> Featur
     return Features(columns, starts, values, data.dense[recipe.texts][rows])
 
 
-def train_head(recipe: Recipe, data: Prepared, rows: Ids, labels: Labels, weights: Floats | None = None) -> Head:
+def train_head(recipe: Recipe, data: Prepared, rows: Ids, labels: Labels) -> Head:
     """A head trained on some examples, with `labels` for all of them."""
     cut = {each: select(data.cut[each], rows) for each in recipe.fields}
     rarity = rarity_of(cut, recipe.fields, len(rows), data.words.size)
     seen = seen_by(recipe, rarity, data, rows)
-    importance = np.ones(len(rows), np.float32) if weights is None else weights
-    learned = fit_head(seen, labels[rows], importance, rarity.size, len(resources()), recipe)
+    learned = fit_head(seen, labels[rows], rarity.size, len(resources()), recipe)
     return Head(recipe.fields, recipe.texts, rarity, *learned)
 
 
@@ -68,14 +67,12 @@ def rarity_of(cut: Cut, fields: Sequence[str], count: int, size: int) -> Floats:
     return rarity
 
 
-def fit_head(
-    seen: Features, labels: Labels, weights: Floats, columns: int, count: int, recipe: Recipe
-) -> tuple[Floats, Floats, Floats]:
+def fit_head(seen: Features, labels: Labels, columns: int, count: int, recipe: Recipe) -> tuple[Floats, Floats, Floats]:
     """The weights (columns, k), (d, k) and bias (k,) of multinomial logistic regression, by L-BFGS (paper, fn 6)."""
     met, positions = np.unique(seen.columns, return_inverse=True)
     ids, starts = torch.from_numpy(positions.astype(np.int64)), torch.from_numpy(seen.starts[:-1])
     values, dense = torch.from_numpy(seen.values), torch.from_numpy(seen.embedding)
-    target, importance = torch.from_numpy(labels), torch.from_numpy(weights / weights.sum())
+    target, importance = torch.from_numpy(labels), torch.full((len(labels),), 1 / max(len(labels), 1))
     words = torch.zeros(len(met), count, requires_grad=True)
     embedding = torch.zeros(dense.shape[1], count, requires_grad=True)
     bias = torch.zeros(count, requires_grad=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.classify import FIELDS, Calibration, Head, LinearClassifier, Pooling
+from indexer.classify import FIELDS, Calibration, Head, PooledClassifier, Pooling
 from indexer.embed import dequantise, load_embedding, load_words, quantise, static_embedding
 from indexer.sequence import SequenceHead, shapes
 from indexer.vectors import Floats
@@ -35,7 +35,7 @@ STATIC = "static"
 """The embedding that lies in the model's own folder."""
 
 
-def load(model: str | None = None) -> LinearClassifier:
+def load(model: str | None = None) -> PooledClassifier:
     """The classifiers: None for those shipped, else a folder that indexer.train wrote.
 
     Raises BuildError where there are none, or the files do not fit together.
@@ -56,7 +56,7 @@ def load(model: str | None = None) -> LinearClassifier:
         raise BuildError(f"{folder}: damaged model ({error}); train it again") from error
 
 
-def _read(folder: Path, config: dict[str, Any]) -> LinearClassifier:
+def _read(folder: Path, config: dict[str, Any]) -> PooledClassifier:
     tensors = _tensors(folder / "model.safetensors")
     resources = tuple(str(each) for each in config["resources"])
     words = load_words(folder / "tokenizer.json")
@@ -81,7 +81,7 @@ def _read(folder: Path, config: dict[str, Any]) -> LinearClassifier:
     if config["sequence"] and not embedding.is_static:
         raise ValueError("a sequence head needs a static embedding")
     sequence = _read_sequence(folder, embedding.dimensions, len(resources)) if config["sequence"] else None
-    return LinearClassifier(resources, identity, words, embedding, heads["code"], heads["doc"], sequence, pooling)
+    return PooledClassifier(resources, identity, words, embedding, heads["code"], heads["doc"], sequence, pooling)
 
 
 def _read_calibration(config: Mapping[str, Any], count: int) -> Calibration:
@@ -134,7 +134,7 @@ def _read_head(
     return Head(fields, texts, **{part: _weights(tensors, f"{name}_{part}", shape) for part, shape in wanted.items()})
 
 
-def save(folder: Path, classifier: LinearClassifier, table: Floats | None, facts: Mapping[str, Any]) -> None:
+def save(folder: Path, classifier: PooledClassifier, table: Floats | None, facts: Mapping[str, Any]) -> None:
     """Write config.json, model.safetensors, tokenizer.json, and sequence.safetensors where there is such a head.
 
     `table` is the static embedding, where it is that.

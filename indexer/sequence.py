@@ -10,8 +10,7 @@ worth beside the two linear heads, docs/classifiers.md says.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,11 +98,11 @@ class Sequences:
         return np.diff(self.starts)
 
 
-def sequences(cut: Mapping[str, tuple[Ids, Ids]], rows: Ids | None = None) -> Sequences:
-    """The words of some functions (of all), from their fields' words."""
+def sequences(cut: Mapping[str, tuple[Ids, Ids]]) -> Sequences:
+    """The words of functions, from their fields' words."""
     parts = []
+    whole = np.arange(len(cut["name"][1]) - 1)
     for number, (field, limit) in enumerate(LIMITS.items()):
-        whole = np.arange(len(cut[field][1]) - 1) if rows is None else rows
         ids, starts = select(cut[field], whole, limit)
         lengths = np.diff(starts)
         places = np.arange(len(ids)) - np.repeat(starts[:-1], lengths)
@@ -118,7 +117,7 @@ def _padded(texts: Sequences, rows: Ids, length: int) -> tuple[torch.Tensor, ...
     """(rows, length) words, fields, places and whether there is a word; a row of -1 is an empty text."""
     import torch
 
-    lengths = np.where(rows < 0, 0, texts.lengths[rows])
+    lengths = np.where(rows < 0, 0, texts.starts[rows + 1] - texts.starts[rows])
     inside = np.arange(length) < lengths[:, None]
     at = (texts.starts[rows][:, None] + np.arange(length))[inside]
     found = [torch.from_numpy(inside)]
@@ -207,32 +206,25 @@ def learn(
     """A head under which the (n, k) probabilities `targets` of n texts are likeliest."""
     import torch
 
+    from indexer.descent import Course, descend  # which needs torch to be read
+
     chance = np.random.default_rng(seed)
     torch.manual_seed(seed)
     weights = _fresh(table.shape[1], schooling.width, targets.shape[1])
     # Vectors of frequent words are short; on average a word shall come in as long as the layers expect.
     scale = np.float32(VECTOR_LENGTH / np.linalg.norm(table, axis=1).mean())
     vectors, wanted = torch.from_numpy(table * scale), torch.from_numpy(targets)
-    steps = schooling.epochs * -(-len(targets) // schooling.batch)
     optimiser = torch.optim.AdamW(list(weights.values()), lr=schooling.rate, weight_decay=schooling.decay)
-    slope = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / schooling.warm_up) * max(0.02, 1 - step / steps)
-    )
-    started = time.monotonic()
-    for epoch in range(1, schooling.epochs + 1):
-        losses = []
-        for rows in batches(texts.lengths, schooling.batch, chance):
-            ids, field, place, inside = _padded(texts, rows, int(texts.lengths[rows].max(initial=1)))
-            kept = inside & torch.from_numpy(chance.random(inside.shape) >= schooling.dropped_words)
-            found = _forward(weights, vectors[ids] @ weights["projection"].T, field, place, kept, schooling.dropped)
-            loss = torch.nn.functional.cross_entropy(found, wanted[rows])
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(list(weights.values()), 1.0)
-            optimiser.step()
-            slope.step()
-            losses.append(loss.item())
-        say(f"sequence head, epoch {epoch}: loss {np.mean(losses):.3f} after {time.monotonic() - started:.0f} s")
+
+    def loss_of(rows: Ids) -> torch.Tensor:
+        ids, field, place, inside = _padded(texts, rows, int(lengths[rows].max(initial=1)))
+        kept = inside & torch.from_numpy(chance.random(inside.shape) >= schooling.dropped_words)
+        found = _forward(weights, vectors[ids] @ weights["projection"].T, field, place, kept, schooling.dropped)
+        return torch.nn.functional.cross_entropy(found, wanted[rows])
+
+    lengths = texts.lengths
+    course = Course(schooling.epochs, schooling.batch, schooling.warm_up)
+    descend(optimiser, lengths, course, chance, loss_of, lambda line: say(f"sequence head, {line}"))
     # What is read with is what is shipped, rounding included.
     learned = {name: each.detach().numpy() for name, each in weights.items()}
     learned["projection"] = learned["projection"] * scale
@@ -266,10 +258,3 @@ def _fresh(dimensions: int, width: int, count: int) -> dict[str, torch.Tensor]:
                 start[:, 0] = 1.0
         weights[name] = start.requires_grad_()
     return weights
-
-
-def batches(lengths: Ids, size: int, chance: np.random.Generator) -> Iterator[Ids]:
-    """All texts once in batches of about the same length, so that little of them is padding."""
-    order = np.argsort(lengths * (1 + 0.2 * chance.random(len(lengths))))
-    for at in chance.permutation(-(-len(lengths) // size)):
-        yield order[at * size : (at + 1) * size]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ import numpy as np
 import torch
 
 from indexer.classify import FIELDS
-from indexer.embed import load_embedding
+from indexer.descent import Course, descend
+from indexer.embed import Ids, load_embedding
 from indexer.examples import Labels
-from indexer.sequence import batches
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say
 from indexes.errors import InputError
@@ -122,36 +121,23 @@ def fine_tune(name: str, functions: Sequence[FunctionText], labels: Labels, coun
 @all_processors()
 def teach(model: Tuned, texts: Sequence[Sequence[int]], labels: Labels, training: Training, say: Say) -> None:
     """Train all of the model in place on texts cut into tokens."""
-    steps = training.epochs * -(-len(texts) // training.batch)
     optimiser = torch.optim.AdamW(
         [
-            {"params": model.encoder.parameters(), "lr": training.rate},
-            {"params": model.head.parameters(), "lr": training.head_rate},
+            {"params": list(model.encoder.parameters()), "lr": training.rate},
+            {"params": list(model.head.parameters()), "lr": training.head_rate},
         ],
         weight_decay=0.01,
     )
-    slope = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / training.warm_up) * max(0.02, 1 - step / steps)
-    )
-    lengths = np.array([len(text) for text in texts])
-    chance = np.random.default_rng(0)
+
+    def loss_of(rows: Ids) -> torch.Tensor:
+        found = model(*_padded([texts[row] for row in rows]))
+        target = torch.from_numpy(labels[rows])
+        return torch.nn.functional.cross_entropy(found, target, label_smoothing=training.smoothing)
+
     model.train()
-    started = time.monotonic()
-    for epoch in range(1, training.epochs + 1):
-        losses = []
-        for rows in batches(lengths, training.batch, chance):
-            loss = torch.nn.functional.cross_entropy(
-                model(*_padded([texts[row] for row in rows])),
-                torch.from_numpy(labels[rows]),
-                label_smoothing=training.smoothing,
-            )
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            slope.step()
-            losses.append(loss.item())
-        say(f"encoder, epoch {epoch}: loss {np.mean(losses):.3f} after {time.monotonic() - started:.0f} s")
+    lengths = np.array([len(text) for text in texts])
+    course = Course(training.epochs, training.batch, training.warm_up)
+    descend(optimiser, lengths, course, np.random.default_rng(0), loss_of, lambda line: say(f"encoder, {line}"))
 
 
 @all_processors()

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.classify import LinearClassifier
+from indexer.classify import PooledClassifier
 from indexer.distil import Distillation, distil
 from indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
 from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples, with_sequence
@@ -93,7 +93,7 @@ class Origin:
 
 def train(
     texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flipped: float = 0.0, sift: str = "auto"
-) -> LinearClassifier:
+) -> PooledClassifier:
     """Train everything, write it to `out` and report.
 
     `flipped` is a share of training labels to make wrong; `sift`, of SIFTINGS, leaves out those that others contradict.
@@ -105,11 +105,16 @@ def train(
     counts = Counter((each.set, resources()[each.label]) for each in examples)
     for (name, resource), count in sorted(counts.items()):
         say(f"{name}: {count} {resource}")
-    functions = unlabelled(origin.sources) if origin.sources is not None else []
+    sequence = kept_sequence(origin) if origin.sequence == "keep" else None
+    is_learning = origin.embedding is None or origin.sequence == "learn"
+    functions = unlabelled(origin.sources) if origin.sources is not None and is_learning else []
     words, table, encoder = embedding_of(origin, functions, seed, say)
     if origin.sequence != "none" and not encoder.is_static:
         raise InputError(f"{encoder.name}: a sequence head reads the words of a static embedding; learn one")
     data = prepare(examples, words, encoder, (CODE, DOC))
+    development = data.rows(*data.development)
+    if not len(development):
+        raise InputError(f"{texts}: no development set, which the calibration needs")
     rows = data.rows(TRAIN)
     labels = flip(data.labels, rows, flipped, seed)
     kept = rows if sift == "never" else uncontradicted(data, rows, labels, seed)
@@ -120,15 +125,9 @@ def train(
         say(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
     rows = kept if is_sifted else rows
     heads = train_heads(data, rows, labels)
-    sequence = None
     if origin.sequence == "learn":
         sequence, _ = distil(data, rows, labels, heads, encoder, functions, origin.teacher, seed, say)
-    elif origin.sequence == "keep":
-        sequence = kept_sequence(origin)
     data = with_sequence(data, sequence, encoder)
-    development = data.rows(*data.development)
-    if not len(development):
-        raise InputError(f"{texts}: no development set, which the calibration needs")
     judged = judge(heads, data, development, has_sequence=True)
     pooling = fit_pooling(judged, data.labels[development])
     learning = {"sequence": asdict(Schooling()), "distillation": asdict(Distillation())} if sequence else {}
@@ -142,7 +141,7 @@ def train(
             "recipes": {"code": asdict(CODE), "doc": asdict(DOC), "embedding": asdict(Lesson()), **learning},
         }
     }
-    save(out, LinearClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling), table, facts)
+    save(out, PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling), table, facts)
     say(f"written to {out} after {time.monotonic() - started:.0f} s: {pooling}")
     report_speed(out, data, development, say)
     return load(str(out))

@@ -113,14 +113,14 @@ def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path:
     shutil.rmtree(home)
     build("small-1.0", open_source("small-1.0", [SOURCES, ROOT / "indexer" / "labels"]), output=tmp_path / "old.duckdb")
     judged: list[int] = []
-    real = classify.LinearClassifier.judge
+    real = classify.PooledClassifier.judge
 
-    def noting(self: classify.LinearClassifier, functions: Sequence[FunctionText]) -> Floats:
+    def noting(self: classify.PooledClassifier, functions: Sequence[FunctionText]) -> Floats:
         judged.append(len(functions))
         return real(self, functions)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classify.LinearClassifier, "judge", noting)
+        patch.setattr(classify.PooledClassifier, "judge", noting)
         assert built() == expected
         some = sum(judged)
         assert built() == expected

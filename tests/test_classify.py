@@ -100,7 +100,7 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.zeros(3, np.float32),
     )
     encoder = embed.static_embedding("static", table)
-    classifier = classify.LinearClassifier(
+    classifier = classify.PooledClassifier(
         resources(), {"name": "blank"}, words, encoder, blank, blank, None, classify.Pooling.even()
     )
     modelfile.save(folder / "embedding", classifier, table, {})

@@ -56,7 +56,7 @@ def test_fields_are_read_one_after_the_other_each_to_its_limit() -> None:
     assert texts.lengths.tolist() == [2 + 1 + 1 + 2 + sequence.LIMITS["code"], 2, 3]
     assert texts.fields[first][:6].tolist() == [0, 0, 1, 2, 3, 3]
     assert texts.places[first][:6].tolist() == [0, 1, 0, 0, 0, 1]
-    some = sequence.sequences(cut([function("a"), function("hash b")]), np.array([1]))
+    some = sequence.sequences(cut([function("hash b")]))
     assert named(some.ids)[-2:] == ["hash", "b"]
 
 
@@ -221,7 +221,7 @@ def folder(data: examples.Prepared, tmp_path: Path) -> Path:
     both = heads.train_heads(data, data.rows("train"), data.labels)
     judged = heads.judge(both, data, data.rows("dev-a"))
     pooling = heads.fit_pooling(judged, data.labels[judged.rows])
-    model = classify.LinearClassifier(resources(), {"name": "m"}, WORDS, embedding, *both, trained()[0], pooling)
+    model = classify.PooledClassifier(resources(), {"name": "m"}, WORDS, embedding, *both, trained()[0], pooling)
     modelfile.save(tmp_path, model, TABLE, {})
     return tmp_path
 

@@ -27,16 +27,13 @@ from indexer.baselines import autoencoder, documents
 from indexer.baselines.trees import binary_trees
 from indexer.classify import FIELDS
 from indexer.embed import Ids, Words, new_words, static_embedding
-from indexer.evaluate import SEEDS, Score, f1_by_class, score, spread, tfidf, without_some_files
+from indexer.evaluate import PAPER_FOLDS, SEEDS, Score, f1_by_class, score, spread, tfidf, without_some_files
 from indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples
 from indexer.labels.reserve import FRAMEWORKS
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
 from indexes.errors import InputError, told
 from indexes.schema import resources
-
-VALIDATION = ("python-stdlib", "jdk-java.base")
-"""The libraries of the paper's Table 1."""
 
 PENALTY = 0.03
 """scikit-learn's C over vectors of variance 1; the best of 0.003, 0.03 and 0.3 in folds over the training functions."""
@@ -182,7 +179,7 @@ def table_of_development_sets(data: Prepared, encoded: Encoded, train: Ids, titl
 
 def table_of_folds(data: Prepared, encoded: Encoded, count: int, say: Say) -> None:
     """Table 1 of the paper: folds by file over the functions of Python's and the JDK's standard libraries."""
-    rows = np.array([row for row in data.rows(TRAIN) if data.examples[row].library in VALIDATION], np.int64)
+    rows = np.array([row for row in data.rows(TRAIN) if data.examples[row].library in PAPER_FOLDS], np.int64)
     if len(rows) < 10 * count:
         return
     found: dict[str, list[Score]] = defaultdict(list)
@@ -204,7 +201,8 @@ def table_of_folds(data: Prepared, encoded: Encoded, count: int, say: Say) -> No
                 f1.append(f1_by_class(predicted, labels, ones, len(resources())))
                 recall.append([(predicted[labels == each] == each).mean() for each in range(len(resources()))])
     say(
-        f"\n{count} folds by file over {', '.join(VALIDATION)}: {len(rows)}, {data.documented[rows].sum()} documented\n"
+        f"\n{count} folds by file over {', '.join(PAPER_FOLDS)}: {len(rows)},"
+        f" {data.documented[rows].sum()} documented\n"
     )
     say("| arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|")
     for arm, scores in found.items():
