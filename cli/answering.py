@@ -11,7 +11,7 @@ from cli.output import progress, say, write, write_json
 from cli.runs import find_run, profile_run, run_word
 from cli.text import shell_word
 from indexes.errors import CrystalPerfError, NoAnswerError
-from query.answers import Debug, Header, Prediction, Sweep
+from query.answers.values import Debug, Header, Prediction, Sweep
 
 if TYPE_CHECKING:
     from query.run import Run

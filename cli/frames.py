@@ -14,8 +14,8 @@ from cli.index_commands import known_names
 from cli.output import progress, write
 from cli.text import printable
 from indexes.errors import IndexFileError, InputError
-from query.frames import Frame, parse_frame
-from query.resolve import load_indexes, resolve
+from query.code.names import Frame, parse_frame
+from query.code.resolve import load_indexes, resolve
 
 LONGEST_FRAME = 10_000
 """Characters of a line of stdin; what is longer is no frame."""

@@ -46,7 +46,7 @@ def _complete_index(incomplete: str) -> list[str]:
 
 
 def _complete_setting(incomplete: str) -> list[str]:
-    from query.world import ALIASES, KEYS
+    from query.model.world import ALIASES, KEYS
 
     return [f"{key}=" for key in (*KEYS, *ALIASES) if key.startswith(incomplete)]
 

@@ -37,7 +37,7 @@ from cli.text import (
 
 if TYPE_CHECKING:
     from cli.answering import Verdict, WhatIf
-    from query.answers import Debug, Finding, FunctionTime, Header, PathItem, Prediction, Sweep
+    from query.answers.values import Debug, Finding, FunctionTime, Header, PathItem, Prediction, Sweep
 
 WIDTH = 80
 WIDEST = 120
@@ -594,7 +594,7 @@ def _scope_words(scope: str) -> str:
 def _varied(point: Prediction) -> tuple[str, bool, float | None]:
     """The key that a point of a sweep sets, whether relative, and the amount; '' where it sets several."""
     from indexes.errors import SettingError
-    from query.world import parse_settings
+    from query.model.world import parse_settings
 
     try:
         values = parse_settings([each.strip() for each in point.setting.split(",")], lists=False)

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
     scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
-    fitted = commands.add_parser("calibrate", help="the constants of query.interval, from even configurations")
+    fitted = commands.add_parser("calibrate", help="the constants of query.whatif.interval, from even configurations")
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     kept = commands.add_parser("keep", help="copy a suite's rows and one base run of each recorder")

@@ -1,4 +1,4 @@
-"""The constants of query.interval, from even configurations: ``python -m lab calibrate --out DIR``.
+"""The constants of query.whatif.interval, from even configurations: ``python -m lab calibrate --out DIR``.
 
 Repetition is what base runs of one sweep differ by.  The model's error is fitted by maximum likelihood to what is left
 of log(actual / predicted) beside the variances that a run tells of itself; the width then holds nine tenths of the
@@ -17,8 +17,8 @@ import numpy as np
 
 from lab.predictors import answer, execution, world_of
 from lab.score import SHIPPED, Measured, noise
-from query.dag import Floats
-from query.interval import CALIBRATED, SOURCES, Calibration, variances
+from query.model.dag import Floats
+from query.whatif.interval import CALIBRATED, SOURCES, Calibration, variances
 
 COVERED = 0.9
 _MODELS = np.arange(0.005, 0.2001, 0.005)

@@ -29,12 +29,12 @@ import indexes as contract
 from indexes import resources
 from indexes.errors import CrystalPerfError
 from lab.pages import put
-from query.execution import Execution, load
 from query.frameworks import get
-from query.inputs import discover
-from query.predict import replay_unchanged
-from query.replay import Replayed
+from query.inputs.discover import discover
+from query.model.execution import Execution, load
 from query.run import Run
+from query.whatif.predict import replay_unchanged
+from query.whatif.replay import Replayed
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -21,9 +21,9 @@ from indexes import resources
 from lab.suites import Suite
 from lab.sweep import read_rows
 from lab.vectors import Floats, Off, average, compare, load_samples, points, profiled, shares, truth_of
-from query.assembly import split_tasks
+from query.code.resolve import load_indexes, resolve
 from query.frameworks import get
-from query.resolve import load_indexes, resolve
+from query.profiling import split_tasks
 
 PASSED_OVER = ("task", "idle", "scaffolding", "wait", "collection", "generated")
 """Roles of frames that say nothing of what their time went to."""

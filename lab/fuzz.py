@@ -32,13 +32,13 @@ import numpy as np
 import crystalperf as cp
 from indexes.errors import CrystalPerfError
 from lab.mutations import damaged_log, damaged_recording
-from query import jfr
+from query.code.decide import StackTable
 from query.frameworks import get
-from query.inputs import discover
-from query.logfiles import head
-from query.records import RunTables
-from query.samples import thread_time
-from query.stacks import StackTable
+from query.inputs.containers import head
+from query.inputs.discover import discover
+from query.model.records import RunTables
+from query.recordings import jfr
+from query.samples.threadtime import thread_time
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = ROOT.parent / "shared" / "real-inputs"

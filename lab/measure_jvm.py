@@ -4,7 +4,7 @@
 
 Like measure_python.py, with the workloads of java/Measure.java and java/MeasureLibraries.java. The plain runs are
 recorded by the JVM's flight recorder with every threshold at 0, so that each read and write of a file or a socket
-is there with its duration; query.jfr reads the recording. Where these events cover most of the time a call was
+is there with its duration (read by query.recordings.jfr). Where these events cover most of the time a call was
 blocked, they divide it. The recorder has no event for opening, listing or deleting a file, nor for connecting and
 selecting: there strace does, if it is installed; without it such functions are left out. Needs a JDK 17 or newer, mvn
 for the libraries (of the versions in libraries.toml), and better root.
@@ -27,7 +27,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-import query.jfr
+import query.recordings.jfr
 from indexer.labels.libraries import libraries
 from indexes.errors import BuildError, CrystalPerfError, SettingError
 from lab.measure import (
@@ -46,7 +46,7 @@ from lab.measure import (
 from lab.measure import shares as shares_of
 from lab.measure_host import Host, prepared
 from lab.measure_python import peers, serve
-from query.jfr import INTERVAL_KINDS, Recording
+from query.recordings.jfr import INTERVAL_KINDS, Recording
 
 JAVA = Path(__file__).parent / "java"
 WARM_RUNS = 2
@@ -212,7 +212,7 @@ def measure(
             values = (message[name] for name in ("wall_ms", "cpu_ms", "queued_ms", "deferred_ms"))
             window = Window(message["begin_ns"], message["end_ns"], message["thread"])
             runs[message["result"]].append((Run(*values), window))
-    recording = query.jfr.read(recording_path)
+    recording = query.recordings.jfr.read(recording_path)
     middles: dict[int, tuple[Run, Blocked]] = {}
     for number, its_runs in runs.items():
         if len(its_runs) == PLAIN_RUNS:

@@ -35,8 +35,8 @@ import numpy as np
 
 from indexes.exports import locate
 from indexes.store import attach
-from query.frames import demangle
-from query.resolve import resolve
+from query.code.names import demangle
+from query.code.resolve import resolve
 
 CLASSES_A_CALL = 1000
 

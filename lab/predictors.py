@@ -18,11 +18,11 @@ from scipy.optimize import nnls
 from lab.host import LabError, parse_bit_rate, parse_byte_rate, parse_size
 from lab.suites import Configuration
 from lab.vectors import code_vectors
-from query.answers import Prediction
-from query.execution import Execution, load
+from query.answers.values import Prediction
 from query.frameworks import get
-from query.predict import predict
-from query.world import World, changed_world, combinations, parse_settings, recorded_resources
+from query.model.execution import Execution, load
+from query.model.world import World, changed_world, combinations, parse_settings, recorded_resources
+from query.whatif.predict import predict
 
 
 @dataclass(frozen=True)

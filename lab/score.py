@@ -32,7 +32,7 @@ from lab.predictors import (
 from lab.suites import Configuration, Suite, configurations
 from lab.sweep import read_rows
 from lab.vectors import profiled
-from query.answers import Prediction
+from query.answers.values import Prediction
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from indexes import resources
 from lab.shares import summarize
 from lab.suites import Suite
 from lab.sweep import read_rows
-from query.execution import sampled_sums
-from query.storage import view_task_samples
+from query.attribute.storage import view_task_samples
+from query.model.execution import sampled_sums
 
 Floats = npt.NDArray[np.float64]
 Vectors = Mapping[tuple[int, int], Floats]

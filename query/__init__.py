@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from query.answers import Debug, Header, Prediction, Sweep
+    from query.answers.values import Debug, Header, Prediction, Sweep
     from query.run import Run
 
 __all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile"]
@@ -33,7 +33,7 @@ def profile(
     (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
     CrystalPerfError.
     """
-    from query.assembly import profile_inputs
+    from query.profiling import profile_inputs
     from query.run import Run
 
     return Run(profile_inputs(paths, None if output is None else Path(output), app, tuple(indexes), progress))
@@ -49,9 +49,9 @@ def open_run(path: str | Path) -> Run:
 def __getattr__(name: str) -> object:
     # Importing duckdb and numpy takes longer than printing a help text, so the types come when they are asked for.
     if name in ("Debug", "Header", "Prediction", "Sweep"):
-        from query import answers
+        from query.answers import values
 
-        return getattr(answers, name)
+        return getattr(values, name)
     if name == "Run":
         from query.run import Run
 

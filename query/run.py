@@ -12,12 +12,12 @@ import duckdb
 
 import indexes as contract
 from indexes.errors import NoAnswerError, SettingError
-from query.answers import Debug, Header, Prediction, Sweep
-from query.diagnosis import diagnose
-from query.execution import Execution, load
+from query.answers.values import Debug, Header, Prediction, Sweep
+from query.explain.diagnose import diagnose
 from query.frameworks import Framework, get
-from query.predict import Unchanged, predict, replay_unchanged
-from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
+from query.model.execution import Execution, load
+from query.model.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
+from query.whatif.predict import Unchanged, predict, replay_unchanged
 
 
 class Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from query.align import Seen, assign, clock_shift, task_at
+from query.samples.align import Seen, assign, clock_shift, task_at
 
 
 def seen(*rows: tuple[int, float, float, bool]) -> Seen:

@@ -22,7 +22,7 @@ from cli.render import (
 from cli.rows import rows_text
 from cli.setup_text import java_11_settings, settings, spark_text
 from cli.text import change, cut_left, percent, printable, time_unit
-from query.answers import (
+from query.answers.values import (
     Debug,
     Finding,
     FunctionTime,

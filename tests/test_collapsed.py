@@ -15,11 +15,11 @@ import pytest
 import crystalperf as cp
 import indexes
 from indexes.errors import InputError
-from query import jfr
-from query.collapsed import could_run, frame, read
-from query.records import Problems
+from query.model.records import Problems
+from query.recordings import jfr
+from query.recordings.collapsed import could_run, frame, read
 from query.run import Run
-from query.untimed import spread
+from query.samples.untimed import spread
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"

@@ -158,7 +158,7 @@ def test_a_scope_is_tiled_by_its_path_and_unchanged_by_no_change(
 
 
 def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
-    from query.logfiles import Part, head
+    from query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
     lines = head(Part(str(stored)), 64 << 10).split(b"\n")
@@ -188,7 +188,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
 
 
 def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
-    from query.logfiles import Part, head
+    from query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
     day = 86_400_000

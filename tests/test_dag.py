@@ -8,11 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from query.critical import bottleneck, critical_path
-from query.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Stage, Tasks, build
-from query.replay import Policy, Slots, fair, fifo, replay
-from query.sharing import company
-from query.timeline import Timeline
+from query.model.critical import bottleneck, critical_path
+from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Stage, Tasks, build
+from query.model.timeline import Timeline
+from query.whatif.replay import Policy, Slots, fair, fifo, replay
+from query.whatif.sharing import company
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 

@@ -13,11 +13,11 @@ import pytest
 
 import crystalperf as cp
 from indexes.store import create
-from query import findings
-from query.answers import StageFacts
+from query.answers.values import StageFacts
+from query.explain import findings
+from query.explain.facts import Detail, HostTime, Longest, Neighbours, neighbours
+from query.explain.waiting import DRIVER, EXECUTORS, PROGRAM, merged
 from query.run import Run
-from query.stagefacts import Detail, HostTime, Longest, Neighbours, neighbours
-from query.waiting import DRIVER, EXECUTORS, PROGRAM, merged
 
 MIB = 2**20
 

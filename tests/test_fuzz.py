@@ -16,8 +16,8 @@ import pytest
 from lab import fuzz, mutations
 from lab.fuzz import Case, Sources
 from query.frameworks import get
-from query.inputs import discover
-from query.logfiles import head
+from query.inputs.containers import head
+from query.inputs.discover import discover
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"

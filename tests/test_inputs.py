@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
-from query.inputs import Inputs, discover
-from query.logfiles import Part
+from query.inputs.containers import Part
+from query.inputs.discover import Inputs, discover
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from query.frameworks.spark import SPARK
-from query.interval import CALIBRATED, SOURCES, Evidence, interval, variances
-from query.predict import predict
+from query.whatif.interval import CALIBRATED, SOURCES, Evidence, interval, variances
+from query.whatif.predict import predict
 from tests.test_predict import execution, world
 
 SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from query import jfr
-from query.calls import NO_CALL, file_calls
-from query.jfr.model import FILE_READ
-from query.lateness import Ticks, ticks, waking
-from query.samples import KINDS, ON_CPU, RUNNING, WAKING, thread_time
-from query.weights import turns
+from query.recordings import jfr
+from query.recordings.jfr.model import FILE_READ
+from query.samples.calls import NO_CALL, file_calls
+from query.samples.lateness import Ticks, ticks, waking
+from query.samples.threadtime import KINDS, ON_CPU, RUNNING, WAKING, thread_time
+from query.samples.weights import turns
 
 PERIOD_MS = 20.0
 

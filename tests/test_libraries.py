@@ -20,7 +20,7 @@ from indexer.build import build
 from indexer.sources import open_source
 from indexes.exports import export_index, load_part, pinned_hashes, prebuilt_folder
 from indexes.names import split_archive
-from query.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
+from query.code.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
 from tests.hash_classifier import HashClassifier
 
 DATA = Path(__file__).parent / "data"

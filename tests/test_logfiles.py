@@ -12,9 +12,9 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
-from query import logfiles
-from query.logfiles import LogFile, Part, batches, head, members
-from query.records import Problem, Problems
+from query.inputs.containers import LogFile, Part, batches, head, members
+from query.inputs.discover import containers as logfiles
+from query.model.records import Problem, Problems
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 TEXT = zstandard.ZstdDecompressor().stream_reader((DATA / "q9.zstd").read_bytes(), read_across_frames=True).read()

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.made_log import lines, write
 from query.frameworks.spark import parse
-from query.logfiles import LogFile, Part
+from query.inputs.containers import LogFile, Part
 
 
 def test_a_made_log_is_a_whole_run_with_retries_and_copies(tmp_path: Path) -> None:

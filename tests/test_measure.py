@@ -43,8 +43,8 @@ from lab.measure import (
 from lab.measure_host import Host
 from lab.measure_jvm import Window, choose, recorded_times
 from lab.measure_python import serve
-from query.jfr import INTERVAL_KINDS, Recording
-from query.jfr.model import Intervals, Thread
+from query.recordings.jfr import INTERVAL_KINDS, Recording
+from query.recordings.jfr.model import Intervals, Thread
 
 TRACE = f"""\
 100 10.000000 access("{MARK}/7/1/begin", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
@@ -462,7 +462,7 @@ class TestRealTrace:
 @pytest.mark.skipif(not (shutil.which("java") and shutil.which("javac")), reason="no JDK is installed")
 class TestRealRecording:
     def test_a_file_is_read(self, tmp_path: Path) -> None:
-        import query.jfr
+        import query.recordings.jfr
 
         (tmp_path / "big").write_bytes(b"x" * 5_000_000)
         (tmp_path / "Read.java").write_text(
@@ -476,6 +476,6 @@ class TestRealRecording:
         if "FileRead#threshold" in done.stdout + done.stderr:
             pytest.skip("this JDK is older than 17")
         assert done.returncode == 0, done.stderr
-        (its,) = recorded_times(query.jfr.read(tmp_path / "r.jfr"), [Window(started, time.time_ns())])
+        (its,) = recorded_times(query.recordings.jfr.read(tmp_path / "r.jfr"), [Window(started, time.time_ns())])
         assert its.file_ms > 0
         assert its.socket_ms == 0

@@ -10,7 +10,7 @@ import pytest
 import indexes
 from lab.corpus import Profiled, check, profiled
 from lab.odd_runs import RUNS
-from query.inputs import discover
+from query.inputs.discover import discover
 
 FOLDER = Path(__file__).parent / "data" / "runs"
 NAMES = sorted(each.name for each in FOLDER.iterdir())

@@ -13,12 +13,12 @@ import pytest
 import crystalperf as cp
 import indexes
 from indexes.schema import table as schema_table
+from query.attribute.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
+from query.code.decide import deciding_frames
 from query.frameworks.spark import SPARK, parse
-from query.logfiles import LogFile, Part
-from query.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
+from query.frameworks.spark.log.operators import of_frame, of_node, title
+from query.inputs.containers import LogFile, Part
 from query.run import Run
-from query.sparklog.operators import of_frame, of_node, title
-from query.stacks import deciding_frames
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage"
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from indexes.errors import NoAnswerError, SettingError
-from query.bandwidth import Buffering, scale_io
-from query.dag import Stage, Tasks, build
-from query.execution import DriverTime, Execution, Scope, Volumes
 from query.frameworks.spark import SPARK
-from query.interval import Evidence
-from query.memory import with_memory
-from query.parallelism import sequential_limits
-from query.predict import predict
-from query.replay import FIFO, Slots
-from query.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
+from query.model.dag import Stage, Tasks, build
+from query.model.execution import DriverTime, Execution, Scope, Volumes
+from query.model.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
+from query.whatif.bandwidth import Buffering, scale_io
+from query.whatif.interval import Evidence
+from query.whatif.memory import with_memory
+from query.whatif.parallelism import sequential_limits
+from query.whatif.predict import predict
+from query.whatif.replay import FIFO, Slots
 
 GIB = float(2**30)
 

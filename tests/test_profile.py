@@ -12,7 +12,7 @@ import pytest
 import crystalperf as cp
 import indexes
 from indexes.errors import IndexFileError, InputError, SettingError
-from query.answers import Sweep
+from query.answers.values import Sweep
 from query.run import Run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cli.render import debug_text
-from query.answers import (
+from query.answers.values import (
     Debug,
     Disagreement,
     Header,

@@ -12,8 +12,8 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 from indexer.build import build
 from indexer.sources import open_source
 from indexes import attach
-from query.frames import Frame, Method, declaring_names, demangle, nature, original, parse_frame
-from query.resolve import resolve
+from query.code.names import Frame, Method, declaring_names, demangle, nature, original, parse_frame
+from query.code.resolve import resolve
 from tests.hash_classifier import HashClassifier
 
 SOURCES = Path(__file__).parent / "data" / "sources"

@@ -16,9 +16,9 @@ import zstandard
 from indexes.errors import InputError
 from indexes.schema import table as schema_table
 from query.frameworks.spark import parse
-from query.inputs import discover
-from query.logfiles import LogFile, Part
-from query.records import RunTables
+from query.inputs.containers import LogFile, Part
+from query.inputs.discover import discover
+from query.model.records import RunTables
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs" / "spark-eventlog"

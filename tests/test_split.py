@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.split import Measured, Recorded, split
+from query.attribute.split import Measured, Recorded, split
 
 CPU, DISK, NET, OTHER = range(4)
 

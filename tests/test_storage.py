@@ -11,8 +11,8 @@ import pytest
 import crystalperf as cp
 import indexes
 from indexes.schema import table as schema_table
-from query.records import Columns, objects
-from query.storage import assumptions, inputs, reach, roots, view_task_samples
+from query.attribute.storage import assumptions, inputs, reach, roots, view_task_samples
+from query.model.records import Columns, objects
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 from indexes.errors import InputError
 
 if TYPE_CHECKING:
-    from query.execution import Execution
-    from query.logfiles import LogFile
-    from query.records import RunTables
-    from query.replay import Policy
-    from query.world import World
+    from query.inputs.containers import LogFile
+    from query.model.execution import Execution
+    from query.model.records import RunTables
+    from query.model.world import World
+    from query.whatif.replay import Policy
 
 GROUP = "crystalperf.frameworks"
 
@@ -62,7 +62,7 @@ class Planned:
 class Framework:
     """The functions by which CrystalPerf knows a framework.
 
-    parse       a log (query.logfiles) → the run tables it can fill, by name, columns as in indexes/schema.sql
+    parse       a log (query.inputs.containers) → the run tables it can fill, by name, columns as in indexes/schema.sql
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
     sources     the run's properties → names of the indexes whose functions its frames may be, best first
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there

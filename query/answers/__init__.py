@@ -1,0 +1,1 @@
+"""What every door says, as frozen values."""

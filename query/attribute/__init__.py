@@ -1,0 +1,1 @@
+"""Each task's time, split by resource and by operator."""

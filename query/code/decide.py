@@ -1,0 +1,180 @@
+"""Stacks of all recordings of a run under one numbering, and what decides each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from indexes import resources
+from query import sql
+from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS
+from query.code.resolve import resolve
+from query.frameworks import Framework, OperatorFrame, Role
+from query.model.dag import Ints
+from query.model.records import objects
+from query.recordings import jfr
+
+
+@dataclass
+class StackTable:
+    """Distinct frames and stacks, numbered from 0 in order of appearance."""
+
+    framework: Framework
+    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    roles: list[Role | None] = field(default_factory=list)
+    operators: list[OperatorFrame | None] = field(default_factory=list)
+    stacks: dict[bytes, int] = field(default_factory=dict)
+    truncated: list[bool] = field(default_factory=list)
+
+    def add(self, recording: jfr.Recording) -> Ints:
+        """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
+        names = recording.frames
+        keys = zip(names.owners(), names.methods(), np.maximum(names.line, 0).tolist(), strict=True)
+        own = np.array([self._frame(key) for key in keys], dtype=np.int32)
+        numbers = np.empty(len(recording.stacks), dtype=np.int64)
+        for stack in range(len(recording.stacks)):
+            frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]
+            key = frames.tobytes()
+            number = self.stacks.get(key)
+            if number is None:
+                number = self.stacks[key] = len(self.stacks)
+                self.truncated.append(bool(recording.stacks.truncated[stack]))
+            numbers[stack] = number
+        return numbers
+
+    def has_role(self, *roles: Role) -> NDArray[np.bool_]:
+        """Which stacks contain a frame of one of the roles, (stacks,)."""
+        chosen = np.array([role in roles for role in self.roles] or [False])
+        return np.array([bool(chosen[_frames(key)].any()) for key in self.stacks], dtype=bool)
+
+    def _frame(self, key: tuple[str, str, int]) -> int:
+        number = self.frames.get(key)
+        if number is None:
+            number = self.frames[key] = len(self.frames)
+            self.roles.append(self.framework.annotate(key[0], key[1]))
+            self.operators.append(self.framework.frame_operator(key[0], key[1]))
+        return number
+
+    def operator(self, key: bytes) -> tuple[str | None, int | None]:
+        """The kind of operator that a stack's frames name nearest its leaf, and the generated code it is in."""
+        kind: str | None = None
+        weak: str | None = None
+        for frame in _frames(key).tolist():
+            named = self.operators[frame]
+            if named is None:
+                continue
+            if named.weak:
+                weak = weak or named.kind
+                continue
+            kind = kind or named.kind
+            if named.pipeline is not None:
+                return kind, named.pipeline
+        return kind or weak, None
+
+
+def decide(
+    connection: duckdb.DuckDBPyConnection,
+    table: StackTable,
+    indexes: Sequence[tuple[str, str]],
+    other_version: Collection[str],
+    libraries: Collection[str] = (),
+) -> None:
+    """Fill the run's `stacks` table: frames, the deciding one and its vector.
+
+    `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
+    whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others.
+    """
+    keys = list(table.frames)
+    frames = {  # noqa: F841 (read by DuckDB)
+        "frame_id": np.arange(len(keys), dtype=np.int32),
+        "class_name": objects([key[0] for key in keys]),
+        "method": objects([key[1] for key in keys]),
+        "line": np.array([key[2] for key in keys], dtype=np.int32),
+        "role": objects(list(table.roles)),
+    }
+    connection.execute(
+        """
+        CREATE TEMP TABLE frames AS
+        SELECT *, CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
+        FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
+        """,
+        [SOCKET_CALLS, FILE_CALLS],
+    )
+    lengths = [len(_frames(key)) for key in table.stacks]
+    stack_frames = {  # noqa: F841
+        "stack_id": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        "depth": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths] or [np.empty(0, dtype=np.int32)]),
+        "frame_id": np.concatenate([_frames(key) for key in table.stacks] or [np.empty(0, dtype=np.int32)]),
+    }
+    connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
+    found = resolve(connection, "frames", indexes, other_version=other_version)
+    columns = ", ".join(f"functions.{name}" for name in resources())
+    vectors = " UNION ALL ".join(
+        f"""
+        SELECT frame_id, found.index_name, functions.symbol, {columns}
+        FROM {found} AS found JOIN {alias}.functions USING (function_id)
+        WHERE found.index_name = '{name}'
+        """
+        for alias, name in indexes
+    )
+    if not indexes:  # the same columns without a row
+        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in resources())
+        vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
+    connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
+    if libraries:
+        connection.execute(
+            """
+            UPDATE frames SET role = CASE WHEN waits THEN 'peer' ELSE 'library' END
+            FROM (
+                SELECT frames.frame_id AS id, regexp_matches(concat(class_name, '.', method), ?) AS waits, index_name
+                FROM frames LEFT JOIN resolved USING (frame_id)
+            )
+            WHERE id = frame_id AND role IS NULL
+                AND (list_contains(?::VARCHAR[], index_name) OR (waits AND index_name IS NULL))
+            """,
+            [WAITS_FOR_PEERS, list(libraries)],
+        )
+    operators = [table.operator(key) for key in table.stacks]
+    cut = {  # noqa: F841
+        "stack_id": np.arange(len(lengths), dtype=np.int32),
+        "truncated": np.array(table.truncated, dtype=bool),
+        "operator": objects([kind for kind, _ in operators]),
+        "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
+    }
+    connection.execute(
+        f"""
+        INSERT INTO stacks BY NAME
+        WITH decided AS ({deciding_frames()}),
+        texts AS (
+            SELECT
+                stack_id,
+                list(concat(class_name, '.', method, CASE WHEN line > 0 THEN ':' || line END) ORDER BY depth) AS frames
+            FROM stack_frames JOIN frames USING (frame_id)
+            GROUP BY stack_id
+        )
+        SELECT
+            texts.frames, cut.truncated, cut.operator, CASE WHEN cut.pipeline >= 0 THEN cut.pipeline END AS pipeline,
+            decided.*
+        FROM decided JOIN texts USING (stack_id) JOIN cut USING (stack_id)
+        ORDER BY stack_id
+        """
+    )
+    connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _frames(key: bytes) -> NDArray[np.int32]:
+    return np.frombuffer(key, dtype=np.int32)
+
+
+def deciding_frames() -> str:
+    """SQL: the query of query/sql/deciding_frames.sql for the resources that there are."""
+    vector = ", ".join(
+        f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == 'cpu')}"
+        f" WHEN called.device IS NOT NULL THEN (called.device = '{name}')::DOUBLE ELSE resolved.{name} END AS {name}"
+        for name in resources()
+    )
+    return sql.text("deciding_frames").format(vector=vector)

@@ -1,0 +1,184 @@
+"""Which indexes the frames of a run may be in, by what its log says it ran.
+
+    framework   spark-4.0.1                  whatever the framework's own rule names
+    user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
+    library     jdk-17                       the Java version of the log
+                netty-4.1.118.Final          an archive on the class path that the index's sources are of
+                python-3.11, pyspark-4.0.1   paths of Python frames
+
+Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
+A library's function decides a stack only where no function of the framework or the user does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from typing import Any, Literal
+
+from indexes.errors import CrystalPerfError
+from indexes.exports import Available, available, facts_of, nearest, split_name
+from indexes.names import split_archive
+from query.code.names import is_python
+
+Kind = Literal["framework", "user", "library"]
+
+_PYTHON_FOLDER = re.compile(r"[/\\]python(\d+\.\d+)[/\\]")
+
+
+MUCH = 0.05
+"""Share of the time sampled in tasks from which code that no index knows is worth an index."""
+
+_RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
+_SHARED_ROOTS = frozenset(["org.apache", "com.google", "com.amazonaws", "io.github", "com.github"])
+"""Names below which many owners' packages lie."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An index at hand for one that would fit; `found` is None where there is none of that package."""
+
+    wanted: str
+    found: str | None
+    kind: Kind
+    is_exact: bool
+    """Whether its lines are those of the code that ran."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a log says of the program that ran."""
+
+    java_version: str | None
+    """17.0.15 (Debian)"""
+    archives: Sequence[str]
+    """Of the class path, without .jar: netty-common-4.1.118.Final"""
+    framework_version: str | None
+
+
+def fitting(
+    framework: str, framework_names: Sequence[str], ran: Ran, classes: Collection[str], asked: Sequence[str] = ()
+) -> list[Fit]:
+    """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
+
+    Libraries without any index of their package are passed over in silence: a class path has hundreds.  Where the
+    user asks for indexes by name, it is those and no others.
+    """
+    names = {each.name for each in available()}
+    if asked:
+        return [Fit(each, each, _kind(each, framework), True) for each in asked]
+    fits = [_fit(name, names, "framework") for name in framework_names]
+    taken = {split_name(name)[0] for name in framework_names}
+    own, libraries = [], []
+    versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
+    for index in _newest(available()):
+        package, _ = split_name(index.name)
+        if package in taken:
+            continue
+        facts = _facts(index)
+        artifacts = json.loads(facts.get("source_artifacts", "[]"))
+        version = next((versions[each] for each in artifacts if each in versions), None)
+        if facts.get("source_origin") == "user":
+            own.append(_fit(f"{package}-{version}" if version else index.name, names, "user"))
+        elif version is not None:
+            libraries.append(_fit(f"{package}-{version}", names, "library"))
+    languages = [*_java(ran.java_version), *_python(classes, ran.framework_version)]
+    spoken = [_fit(name, names, "library", version) for name, version in languages]
+    return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
+
+
+def _kind(name: str, framework: str) -> Kind:
+    if split_name(name)[0] == framework:
+        return "framework"
+    index = next((each for each in available() if each.name == name), None)
+    return "library" if index is not None and _facts(index).get("source_origin") == "catalogue" else "user"
+
+
+def stand_ins(fits: Sequence[Fit]) -> list[str]:
+    """`jdk-17 for jdk-8` for each index whose version is another than the one that ran."""
+    return [f"{each.found} for {each.wanted}" for each in fits if each.found not in (None, each.wanted)]
+
+
+def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> Fit:
+    """`exact` is the version whose lines count, where the name does not tell all of it (jdk-17 for 17.0.15)."""
+    found = name if name in at_hand else nearest(name)
+    is_exact = found == name
+    if is_exact and exact is not None:
+        index = next(each for each in available() if each.name == name)
+        is_exact = _facts(index).get("source_revision") == exact
+    return Fit(name, found, kind, is_exact)
+
+
+def _java(version: str | None) -> list[tuple[str, str]]:
+    match = re.match(r"(?:1\.)?(\d+)[\w.+-]*", version or "", re.ASCII)
+    return [(f"jdk-{match[1]}", match[0])] if match else []
+
+
+def _python(classes: Iterable[str], framework_version: str | None) -> list[tuple[str, str | None]]:
+    """The standard library and pyspark, where frames of Python were sampled."""
+    paths = [each for each in classes if is_python(each)]
+    if not paths:
+        return []
+    version = next((match[1] for each in paths if (match := _PYTHON_FOLDER.search(each))), "3")
+    found: list[tuple[str, str | None]] = [(f"python-{version}", None)]
+    if framework_version and any("pyspark/" in each for each in paths):
+        found.append((f"pyspark-{framework_version}", None))
+    return found
+
+
+def _newest(indexes: Sequence[Available]) -> list[Available]:
+    """One index of each package: what the user built last, else the one of the highest version."""
+    best: dict[str, tuple[Any, Available]] = {}
+    for each in indexes:
+        package, version = split_name(each.name)
+        numbers = [int(number) for number in re.findall(r"\d+", version)]
+        rank = (each.origin == "built", _facts(each).get("built_at", "") if each.origin == "built" else "", numbers)
+        if package not in best or rank > best[package][0]:
+            best[package] = (rank, each)
+    return [index for _, index in best.values()]
+
+
+def _facts(index: Available) -> dict[str, str]:
+    """The metadata of an index; nothing of one that cannot be read, which then fits no run."""
+    try:
+        return _read_facts(index, index.path.stat().st_mtime_ns)
+    except (CrystalPerfError, OSError):
+        return {}
+
+
+@cache
+def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
+    return facts_of(index)
+
+
+def package_prefix(class_name: str) -> str | None:
+    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package."""
+    if _RUNTIME.match(class_name) or "." not in class_name:
+        return None
+    parts = class_name.split(".")[:-1]
+    packages = list(takewhile(lambda part: not part[:1].isupper(), parts))
+    return ".".join(packages[: 3 if ".".join(packages[:2]) in _SHARED_ROOTS else 2]) or None
+
+
+def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:
+    """The package prefix that most time is in, and its share; None where it is little.
+
+    `stacks` has, for each stack, the classes of the frames above the deciding one that no index knows, leaf first,
+    and the time sampled in it.
+    """
+    times: dict[str, float] = defaultdict(float)
+    total = 0.0
+    for classes, time_ms in stacks:
+        total += time_ms
+        prefix = next((found for each in classes if (found := package_prefix(each))), None)
+        if prefix is not None:
+            times[prefix] += time_ms
+    if not times or not total:
+        return None
+    prefix, time_ms = max(times.items(), key=lambda item: (item[1], item[0]))
+    return (prefix, time_ms / total) if time_ms >= MUCH * total else None

@@ -1,0 +1,572 @@
+"""Lines of a Spark event log as typed events.
+
+Only events that the tables need are decoded, and of them only the fields that the tables need: the name at the start
+of a line chooses the type, and msgspec passes over everything else without making objects of it.  Every number is a
+float and every field may be missing or null, so that the usual oddities of vendors' logs stay on that path.  A line
+that the typed decoder rejects is read again without types and each field is taken for what it is worth; only a line
+that is no JSON, or lacks what identifies its event, is lost, and counted.
+
+Names of events and fields: org.apache.spark.util.JsonProtocol, Spark 1.3 to 4.1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import types
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from query.inputs.containers import LogFile, batches
+from query.model.records import Problems, shortened
+
+_S = TypeVar("_S", bound=Struct)
+
+
+class TaskInfo(Struct, gc=False):
+    task_id: float | None = field(name="Task ID", default=None)
+    index: float | None = field(name="Index", default=None)
+    attempt: float | None = field(name="Attempt", default=None)
+    partition: float | None = field(name="Partition ID", default=None)
+    launch: float | None = field(name="Launch Time", default=None)
+    executor: str | None = field(name="Executor ID", default=None)
+    host: str | None = field(name="Host", default=None)
+    locality: str | None = field(name="Locality", default=None)
+    speculative: bool | None = field(name="Speculative", default=None)
+    getting_result: float | None = field(name="Getting Result Time", default=None)
+    finish: float | None = field(name="Finish Time", default=None)
+    failed: bool | None = field(name="Failed", default=None)
+    killed: bool | None = field(name="Killed", default=None)
+
+
+class EndReason(Struct, gc=False):
+    reason: str | None = field(name="Reason", default=None)
+    class_name: str | None = field(name="Class Name", default=None)
+    description: str | None = field(name="Description", default=None)
+    kill_reason: str | None = field(name="Kill Reason", default=None)
+    loss_reason: str | None = field(name="Loss Reason", default=None)
+    message: str | None = field(name="Message", default=None)
+
+
+class ShuffleRead(Struct, gc=False):
+    fetch_wait: float | None = field(name="Fetch Wait Time", default=None)
+    remote_bytes: float | None = field(name="Remote Bytes Read", default=None)
+    local_bytes: float | None = field(name="Local Bytes Read", default=None)
+    rows: float | None = field(name="Total Records Read", default=None)
+
+
+class ShuffleWrite(Struct, gc=False):
+    bytes: float | None = field(name="Shuffle Bytes Written", default=None)
+    time_ns: float | None = field(name="Shuffle Write Time", default=None)
+
+
+class Input(Struct, gc=False):
+    bytes: float | None = field(name="Bytes Read", default=None)
+    rows: float | None = field(name="Records Read", default=None)
+
+
+class Output(Struct, gc=False):
+    bytes: float | None = field(name="Bytes Written", default=None)
+
+
+class TaskMetrics(Struct, gc=False):
+    deserialize: float | None = field(name="Executor Deserialize Time", default=None)
+    deserialize_cpu_ns: float | None = field(name="Executor Deserialize CPU Time", default=None)
+    run: float | None = field(name="Executor Run Time", default=None)
+    run_cpu_ns: float | None = field(name="Executor CPU Time", default=None)
+    peak_memory: float | None = field(name="Peak Execution Memory", default=None)
+    result_bytes: float | None = field(name="Result Size", default=None)
+    gc: float | None = field(name="JVM GC Time", default=None)
+    result_serialize: float | None = field(name="Result Serialization Time", default=None)
+    spill_memory: float | None = field(name="Memory Bytes Spilled", default=None)
+    spill_disk: float | None = field(name="Disk Bytes Spilled", default=None)
+    shuffle_read: ShuffleRead | None = field(name="Shuffle Read Metrics", default=None)
+    shuffle_write: ShuffleWrite | None = field(name="Shuffle Write Metrics", default=None)
+    input: Input | None = field(name="Input Metrics", default=None)
+    output: Output | None = field(name="Output Metrics", default=None)
+
+
+class TaskStart(Struct, gc=False):
+    stage_id: float | None = field(name="Stage ID", default=None)
+    stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
+    info: TaskInfo | None = field(name="Task Info", default=None)
+
+
+class UnreadTaskStart(Struct, gc=False):
+    """The start of a task that is worth reading only if its end never comes."""
+
+    task_id: float
+    line: bytes
+
+
+class TaskEnd(Struct, gc=False):
+    stage_id: float | None = field(name="Stage ID", default=None)
+    stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
+    reason: EndReason | None = field(name="Task End Reason", default=None)
+    info: TaskInfo | None = field(name="Task Info", default=None)
+    metrics: TaskMetrics | None = field(name="Task Metrics", default=None)
+
+
+class StorageLevel(Struct, gc=False):
+    disk: bool | None = field(name="Use Disk", default=None)
+    memory: bool | None = field(name="Use Memory", default=None)
+
+
+class Rdd(Struct, gc=False):
+    rdd_id: float | None = field(name="RDD ID", default=None)
+    name: str | None = field(name="Name", default=None)
+    scope: str | None = field(name="Scope", default=None)
+    storage: StorageLevel | None = field(name="Storage Level", default=None)
+
+
+class Accumulable(Struct, gc=False):
+    accumulator_id: float | None = field(name="ID", default=None)
+    name: str | None = field(name="Name", default=None)
+    value: Raw = field(name="Value", default=Raw())  # a number in quotes, or a list of whatever the user collects
+
+
+class StageInfo(Struct, gc=False):
+    stage_id: float | None = field(name="Stage ID", default=None)
+    attempt: float | None = field(name="Stage Attempt ID", default=None)
+    name: str | None = field(name="Stage Name", default=None)
+    task_count: float | None = field(name="Number of Tasks", default=None)
+    rdds: list[Rdd] | None = field(name="RDD Info", default=None)
+    parents: list[float] | None = field(name="Parent IDs", default=None)
+    submit: float | None = field(name="Submission Time", default=None)
+    end: float | None = field(name="Completion Time", default=None)
+    failure: str | None = field(name="Failure Reason", default=None)
+    accumulables: list[Accumulable] | None = field(name="Accumulables", default=None)
+    resource_profile: float | None = field(name="Resource Profile Id", default=None)
+
+
+class Properties(Struct, gc=False):
+    sql_id: str | None = field(name="spark.sql.execution.id", default=None)
+    job_group: str | None = field(name="spark.jobGroup.id", default=None)
+    description: str | None = field(name="spark.job.description", default=None)
+    call_site: str | None = field(name="callSite.short", default=None)
+    pool: str | None = field(name="spark.scheduler.pool", default=None)
+
+
+class StageSubmitted(Struct, gc=False):
+    info: StageInfo | None = field(name="Stage Info", default=None)
+    properties: Properties | None = field(name="Properties", default=None)
+
+
+class StageCompleted(Struct, gc=False):
+    info: StageInfo | None = field(name="Stage Info", default=None)
+
+
+class JobStart(Struct, gc=False):
+    job_id: float | None = field(name="Job ID", default=None)
+    submit: float | None = field(name="Submission Time", default=None)
+    stages: list[StageInfo] | None = field(name="Stage Infos", default=None)
+    stage_ids: list[float] | None = field(name="Stage IDs", default=None)
+    properties: Properties | None = field(name="Properties", default=None)
+
+
+class JobResult(Struct, gc=False):
+    result: str | None = field(name="Result", default=None)
+
+
+class JobEnd(Struct, gc=False):
+    job_id: float | None = field(name="Job ID", default=None)
+    end: float | None = field(name="Completion Time", default=None)
+    result: JobResult | None = field(name="Job Result", default=None)
+
+
+class ExecutorInfo(Struct, gc=False):
+    host: str | None = field(name="Host", default=None)
+    cores: float | None = field(name="Total Cores", default=None)
+    resource_profile: float | None = field(name="Resource Profile Id", default=None)
+
+
+class ExecutorAdded(Struct, gc=False):
+    time: float | None = field(name="Timestamp", default=None)
+    executor: str | None = field(name="Executor ID", default=None)
+    info: ExecutorInfo | None = field(name="Executor Info", default=None)
+
+
+class ExecutorRemoved(Struct, gc=False):
+    time: float | None = field(name="Timestamp", default=None)
+    executor: str | None = field(name="Executor ID", default=None)
+    reason: str | None = field(name="Removed Reason", default=None)
+
+
+class BlockManagerId(Struct, gc=False):
+    executor: str | None = field(name="Executor ID", default=None)
+    host: str | None = field(name="Host", default=None)
+
+
+class BlockManagerAdded(Struct, gc=False):
+    manager: BlockManagerId | None = field(name="Block Manager ID", default=None)
+    time: float | None = field(name="Timestamp", default=None)
+
+
+class Amount(Struct, gc=False):
+    amount: float | None = field(name="Amount", default=None)
+
+
+class ResourceProfile(Struct, gc=False):
+    profile_id: float | None = field(name="Resource Profile Id", default=None)
+    executor: dict[str, Amount] | None = field(name="Executor Resource Requests", default=None)
+    task: dict[str, Amount] | None = field(name="Task Resource Requests", default=None)
+
+
+class LogStart(Struct, gc=False):
+    version: str | None = field(name="Spark Version", default=None)
+
+
+class DatabricksMetadata(Struct, gc=False):
+    version: str | None = field(name="Spark Version", default=None)
+    rollover: float | None = field(name="Rollover Number", default=None)
+    context_id: float | None = field(name="SparkContext Id", default=None)
+
+
+class JvmInformation(Struct, gc=False):
+    java: str | None = field(name="Java Version", default=None)
+    scala: str | None = field(name="Scala Version", default=None)
+
+
+class EnvironmentUpdate(Struct, gc=False):
+    jvm: JvmInformation | None = field(name="JVM Information", default=None)
+    properties: dict[str, str | None] | None = field(name="Spark Properties", default=None)
+    class_path: dict[str, str | None] | None = field(name="Classpath Entries", default=None)
+
+
+class ApplicationStart(Struct, gc=False):
+    name: str | None = field(name="App Name", default=None)
+    app_id: str | None = field(name="App ID", default=None)
+    time: float | None = field(name="Timestamp", default=None)
+    attempt: str | None = field(name="App Attempt ID", default=None)
+
+
+class ApplicationEnd(Struct, gc=False):
+    time: float | None = field(name="Timestamp", default=None)
+
+
+class SqlStart(Struct, gc=False):
+    sql_id: float | None = field(name="executionId", default=None)
+    root_sql_id: float | None = field(name="rootExecutionId", default=None)
+    description: str | None = None
+    details: str | None = None
+    plan: Raw = field(name="sparkPlanInfo", default=Raw())
+    time: float | None = None
+
+
+class SqlPlanUpdate(Struct, gc=False):
+    sql_id: float | None = field(name="executionId", default=None)
+    plan: Raw = field(name="sparkPlanInfo", default=Raw())
+
+
+class SqlEnd(Struct, gc=False):
+    sql_id: float | None = field(name="executionId", default=None)
+    time: float | None = None
+    error: str | None = field(name="errorMessage", default=None)
+
+
+class Metric(Struct, gc=False):
+    accumulator_id: float | None = field(name="accumulatorId", default=None)
+    name: str | None = None
+    kind: str | None = field(name="metricType", default=None)
+
+
+class PlanMetadata(Struct, gc=False):
+    location: str | None = field(name="Location", default=None)
+
+
+class PlanNode(Struct):
+    name: str | None = field(name="nodeName", default=None)
+    detail: str | None = field(name="simpleString", default=None)
+    children: list[PlanNode] | None = None
+    metrics: list[Metric] | None = None
+    metadata: PlanMetadata | None = None
+
+
+class Operator(NamedTuple):
+    """One operator of a plan; `metrics` are (accumulator id, name, metric type)."""
+
+    node_id: int
+    parent_id: int | None
+    name: str
+    detail: str | None
+    location: str | None
+    metrics: list[tuple[int, str, str]]
+
+
+Event = (
+    TaskStart
+    | UnreadTaskStart
+    | TaskEnd
+    | StageSubmitted
+    | StageCompleted
+    | JobStart
+    | JobEnd
+    | ExecutorAdded
+    | ExecutorRemoved
+    | BlockManagerAdded
+    | ResourceProfile
+    | LogStart
+    | DatabricksMetadata
+    | EnvironmentUpdate
+    | ApplicationStart
+    | ApplicationEnd
+    | SqlStart
+    | SqlPlanUpdate
+    | SqlEnd
+)
+
+_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+_TYPES: dict[str, type[Event]] = {
+    "SparkListenerTaskStart": TaskStart,
+    "SparkListenerTaskEnd": TaskEnd,
+    "SparkListenerStageSubmitted": StageSubmitted,
+    "SparkListenerStageCompleted": StageCompleted,
+    "SparkListenerJobStart": JobStart,
+    "SparkListenerJobEnd": JobEnd,
+    "SparkListenerExecutorAdded": ExecutorAdded,
+    "SparkListenerExecutorRemoved": ExecutorRemoved,
+    "SparkListenerBlockManagerAdded": BlockManagerAdded,
+    "SparkListenerResourceProfileAdded": ResourceProfile,
+    "SparkListenerLogStart": LogStart,
+    "DBCEventLoggingListenerMetadata": DatabricksMetadata,
+    "SparkListenerEnvironmentUpdate": EnvironmentUpdate,
+    "SparkListenerApplicationStart": ApplicationStart,
+    "SparkListenerApplicationEnd": ApplicationEnd,
+    _SQL + "SQLExecutionStart": SqlStart,
+    _SQL + "SQLAdaptiveExecutionUpdate": SqlPlanUpdate,
+    _SQL + "SQLExecutionEnd": SqlEnd,
+}
+
+# Spark's own events that carry nothing the tables hold.
+_PASSED_OVER = re.compile(
+    r"SparkListener(StageExecutorMetrics|BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
+    r"|SpeculativeTaskSubmitted|ExecutorMetricsUpdate|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
+    r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
+)
+_USER_IN_URL = re.compile(r"//[^/@\s]*@")
+_NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
+_MOST_NAMES = 1000
+
+# A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
+_TASK_START = re.compile(
+    rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,'
+    rb'"Task Info":\{"Task ID":(\d{1,15}),(?s:.*)\}\}$'
+)
+
+
+def events(log: LogFile, problems: Problems) -> Iterator[Event]:
+    """The events of a log that the tables need, in its order; what is no event is added to `problems`."""
+    decoders = {name.encode(): msgspec.json.Decoder(kind).decode for name, kind in _TYPES.items()}
+    unknown: Counter[str] = Counter()
+    passed_over: dict[bytes, bool] = {}
+    first_unknown = ""
+    for batch in batches(log, problems):
+        for position, line in enumerate(batch.lines):
+            if line.startswith(b'{"Event":"'):
+                name = line[10 : line.find(b'"', 10, 300)]
+                if name == b"SparkListenerTaskStart" and (match := _TASK_START.match(line)):
+                    yield UnreadTaskStart(float(match[1]), line)
+                    continue
+                decode = decoders.get(name)
+                if decode is not None:
+                    try:
+                        yield decode(line)
+                        continue
+                    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                        pass
+                elif line.endswith(b"}"):
+                    known = passed_over.get(name)
+                    if known is None:
+                        known = _PASSED_OVER.fullmatch(name.decode(errors="replace")) is not None
+                        if len(passed_over) < _MOST_NAMES:
+                            passed_over[name] = known
+                    if known:
+                        continue
+            elif not line or line.isspace():
+                continue
+            where = f"line {batch.first_line + position}"
+            event = _from_odd_line(line, batch.part.name, where, problems)
+            if isinstance(event, str):
+                if not _PASSED_OVER.fullmatch(event):
+                    first_unknown = first_unknown or where
+                    if event in unknown or len(unknown) < _MOST_NAMES:
+                        unknown[event] += 1
+                    else:
+                        unknown["others"] += 1
+            elif event is not None:
+                yield event
+    if unknown:
+        names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in unknown.most_common(5))
+        meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
+        problems.add("unknown_event", "info", log.origin, first_unknown, meaning, unknown.total())
+
+
+def task_start(line: bytes) -> TaskStart | None:
+    """The event of an UnreadTaskStart; None where the line is damaged."""
+    try:
+        event: TaskStart | None = _decode(line, TaskStart)
+    except RecursionError:
+        return None
+    return event
+
+
+def plan_rows(plan: Raw) -> list[Operator]:
+    """The operators of a SQL plan, pre-order.
+
+    Raises ValueError where the plan is too deep or damaged to read.
+    """
+    try:
+        root = _decode(bytes(plan), PlanNode)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if root is None:
+        raise ValueError("it is damaged")
+    rows: list[Operator] = []
+    waiting: list[tuple[PlanNode, int | None]] = [(root, None)]
+    while waiting:
+        node, parent = waiting.pop()
+        node_id = len(rows)
+        metrics = [
+            (accumulator_id, (each.name or "")[:100], (each.kind or "")[:100])
+            for each in node.metrics or []
+            if (accumulator_id := whole_number(each.accumulator_id, 1 << 53)) is not None
+        ]
+        location = _USER_IN_URL.sub("//", (node.metadata.location if node.metadata else None) or "")
+        rows.append(
+            Operator(
+                node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), shortened(location), metrics
+            )
+        )
+        waiting.extend((child, node_id) for child in reversed(node.children or []))
+    return rows
+
+
+def whole_number(value: float | None, largest: int = (1 << 31) - 1) -> int | None:
+    """An id or a count as Spark counts them; None for what cannot be one."""
+    return int(value) if value is not None and 0 <= value <= largest else None
+
+
+def whole_numbers(values: Iterable[float | None], largest: int = (1 << 31) - 1) -> list[int]:
+    """The ids among the values, in their order."""
+    return [number for number in (whole_number(value, largest) for value in values) if number is not None]
+
+
+# Lines that the typed decoders do not take ----------------------------------------------------------------------------
+
+
+def _from_odd_line(line: bytes, origin: str, where: str, problems: Problems) -> Event | str | None:
+    """An event read without types; the name of one that no type is for; None where there is nothing to be had."""
+    try:
+        value = _any_json(line)
+    except RecursionError:
+        return _from_fragments(line, origin, where, problems)
+    except ValueError:
+        if b"sparkPlanInfo" in line[: 1 << 20] or b"physicalPlanDescription" in line[: 1 << 20]:
+            return _from_fragments(line, origin, where, problems)
+        meaning = "lines that are not JSON were left out; their events are missing"
+        problems.add("damaged_line", "data loss", origin, where, meaning)
+        return None
+    name = value.get("Event") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        problems.add("not_an_event", "error", origin, where, "lines without the name of an event were left out")
+        return None
+    kind = _TYPES.get(name)
+    if kind is None:
+        return name
+    meaning = "fields of an unexpected type were converted, or taken as missing"
+    problems.add("odd_field", "info", origin, where, meaning)
+    return _repaired_struct(value, kind)
+
+
+def _from_fragments(line: bytes, origin: str, where: str, problems: Problems) -> Event | None:
+    """What identifies a SQL query, out of a line whose plan cannot be read (too deep, too long, damaged)."""
+    name = _NAME.search(line[:300])
+    kind = _TYPES.get(name[1].decode(errors="replace")) if name else None
+    meaning = "plans that are too deep, too long or damaged were left out; their operators are missing"
+    problems.add("unreadable_plan", "data loss", origin, where, meaning)
+    if kind is not SqlStart:
+        return None
+    start, end = line[: 1 << 20], line[-(64 << 10) :]
+    sql_id, root = (re.search(rb'"%s":(\d{1,18})\b' % key, start) for key in (b"executionId", b"rootExecutionId"))
+    times = re.findall(rb'"time":(\d{1,18})\b', end)
+    description = re.search(rb'"description":("(?:[^"\\]|\\.){0,2000}")', start)
+    return SqlStart(
+        sql_id=float(sql_id[1]) if sql_id else None,
+        root_sql_id=float(root[1]) if root else None,
+        description=_decode(description[1], str) if description else None,
+        time=float(times[-1]) if times else None,
+    )
+
+
+def _decode(text: bytes, kind: Any) -> Any:
+    """Typed where possible, else field by field; None where it is no JSON of that shape.  May raise RecursionError."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        pass
+    try:
+        return _repaired(_any_json(text), kind)
+    except ValueError:
+        return None
+
+
+def _any_json(line: bytes) -> Any:
+    """Takes what Python's own parser takes too: NaN, lone surrogates, numbers out of range, bytes that are no UTF-8."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return json.loads(line.decode("utf-8", errors="replace"))
+
+
+def _repaired_struct(value: dict[str, Any], kind: type[_S]) -> _S:
+    hints = get_type_hints(kind)
+    given = {
+        each.name: _repaired(value[each.encode_name], hints[each.name])
+        for each in msgspec.structs.fields(kind)
+        if each.encode_name in value
+    }
+    return kind(**given)
+
+
+def _repaired(value: Any, wanted: Any) -> Any:
+    """`value` as the wanted type, or None."""
+    if wanted is Raw:
+        return Raw(json.dumps(value).encode())
+    origin = get_origin(wanted)
+    if origin in (types.UnionType, Union):
+        return _repaired(value, get_args(wanted)[0])
+    if origin is list:
+        items = [_repaired(each, get_args(wanted)[0]) for each in value] if isinstance(value, list) else []
+        return [each for each in items if each is not None]
+    if origin is dict:
+        given = value if isinstance(value, dict) else {}
+        repaired = {str(key): _repaired(each, get_args(wanted)[1]) for key, each in given.items()}
+        return {key: each for key, each in repaired.items() if each is not None}
+    if wanted is float:
+        return _number(value)
+    if wanted is bool:
+        return value if isinstance(value, bool) else None
+    if wanted is str:
+        return _text(value)
+    return _repaired_struct(value, wanted) if isinstance(value, dict) else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode("utf-8")  # a lone surrogate cannot be stored
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

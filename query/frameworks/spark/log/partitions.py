@@ -1,0 +1,173 @@
+"""How Spark would cut its stages into tasks with another number of slots.
+
+Input files   FilePartition.maxSplitBytes: min(maxPartitionBytes, max(openCostInBytes, bytes / parallelism))
+Shuffles      adaptive execution merges partitions up to max(minPartitionSize, min(advisorySize, bytes / parallelism))
+              (CoalesceShufflePartitions, with parallelismFirst as it is by default); others have a fixed number
+Collections   parallelize() and the like take the default parallelism, which is the number of slots
+
+A stage whose recorded number of tasks these rules do not explain stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from query.model.dag import AT_HOME, Floats, Ints, Tasks
+from query.model.execution import Execution, Volumes
+from query.model.world import World
+
+MIB = 2**20
+DEFAULTS = {
+    "spark.sql.files.maxPartitionBytes": 128 * MIB,
+    "spark.sql.files.openCostInBytes": 4 * MIB,
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": 64 * MIB,
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": MIB,
+}
+FEW_MORE = 1.3
+"""Tasks per slot up to which a scan counts as cut by the number of slots: files end where they end."""
+
+SKEWED = 4.0
+"""Largest over median input of a task from which more tasks would not share it out: one key stays one key."""
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """Slots that Spark plans for, before and after, and the settings it plans by."""
+
+    before: int
+    after: int
+    properties: Mapping[str, str]
+
+    def size(self, key: str) -> float:
+        return _size_bytes(self.properties.get(key, "")) or DEFAULTS[key]
+
+    def is_on(self, key: str) -> bool:
+        return self.properties.get(key, "true").strip().lower() != "false"
+
+
+def recut(execution: Execution, world: World) -> tuple[Execution, int]:
+    """The execution with the tasks that other slots would give it, and how many stages changed."""
+    executors, cores = execution.recorded.executors, execution.recorded.cores
+    if not executors or not cores or "spark.default.parallelism" in execution.properties:
+        return execution, 0
+    before = round(executors * cores)
+    after = max(round(before * world.ratio("cores") * world.ratio("executors")), 1)
+    plan = Parallelism(max(before, 2), max(after, 2), execution.properties)
+    if plan.before == plan.after:
+        return execution, 0
+    tasks, volumes = execution.tasks, execution.volumes
+    counts: dict[int, int] = {}
+    for number, stage in enumerate(execution.dag.stages):
+        mine = np.flatnonzero(tasks.stage == number)
+        wanted = _tasks_wanted(
+            plan,
+            len(mine),
+            has_sql=stage.sql_id is not None,
+            input_bytes=volumes.input[mine],
+            shuffle_bytes=volumes.remote[mine] + volumes.local[mine],
+        )
+        if wanted != len(mine):
+            counts[number] = wanted
+    return (_with_tasks(execution, counts), len(counts)) if counts else (execution, 0)
+
+
+def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: Ints, shuffle_bytes: Ints) -> int:
+    """Tasks of a stage that ran `count` of them."""
+    read, shuffled = float(input_bytes.sum()), float(shuffle_bytes.sum())
+    ratio = plan.after / plan.before
+    if read > 0 and shuffled == 0:
+        if not has_sql:
+            return count  # an RDD of files: cut by blocks, not by slots
+        if plan.before <= count <= FEW_MORE * plan.before:
+            return max(round(count * ratio), round(read / plan.size("spark.sql.files.maxPartitionBytes")), 1)
+        return max(count, plan.after) if count > plan.before else count
+    if shuffled > 0 and read == 0:
+        initial = int(plan.properties.get("spark.sql.shuffle.partitions", "200"))
+        adaptive = all(
+            plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+        )
+        if not has_sql or not adaptive or count >= initial or _is_skewed(shuffle_bytes, ratio):
+            return count
+        now, then = (_merged(plan, shuffled, slots) for slots in (plan.before, plan.after))
+        return min(max(round(count * then / now), 1), initial)
+    # Neither files nor shuffles: what parallelize() made, where its number of tasks says so.
+    return max(round(count * ratio), 1) if count == plan.before and read == 0 and not has_sql else count
+
+
+def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:
+    """Tasks that adaptive execution leaves of a shuffle."""
+    size = plan.size("spark.sql.adaptive.advisoryPartitionSizeInBytes")
+    if plan.is_on("spark.sql.adaptive.coalescePartitions.parallelismFirst"):
+        least = plan.size("spark.sql.adaptive.coalescePartitions.minPartitionSize")
+        size = max(least, min(size, shuffle_bytes / slots))
+    return float(max(np.ceil(shuffle_bytes / size), 1.0))
+
+
+def _is_skewed(shuffle_bytes: Ints, ratio: float) -> bool:
+    return ratio > 1 and float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
+
+
+def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
+    """The execution with other numbers of tasks in some stages.
+
+    The work of a stage is a line in its recorded order, cut anew: what a piece covers of a recorded task it does.
+    Starting, unpacking and reporting a task take each as long as they took the recorded ones on average.
+    """
+    tasks, volumes = execution.tasks, execution.volumes
+    duration = tasks.duration_ms
+    around = np.divide(
+        np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
+    )
+    columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
+    pieces: list[Tasks] = []
+    amounts: dict[str, list[Floats]] = {name: [] for name in columns}
+    for number in range(len(execution.dag.stages)):
+        mine = np.flatnonzero(tasks.stage == number)
+        if number not in counts:
+            pieces.append(tasks.select(mine))
+            for name, values in columns.items():
+                amounts[name].append(values[mine].astype(np.float64))
+            continue
+        edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
+        own = tasks.parts_ms[mine] * (1 - around[mine, None])
+        fixed = (tasks.parts_ms[mine] * around[mine, None]).mean(axis=0)
+        parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
+        launch = tasks.launch_ms[mine[edges[:-1].astype(np.int64)]]
+        origin = mine[edges[:-1].astype(np.int64)]
+        placement = tasks.placement[origin]
+        executor, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.executor, tasks.host))
+        unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
+        pieces.append(Tasks(unknown, stage, executor, host, launch, launch + parts.sum(axis=1), parts, placement))
+        for name, values in columns.items():
+            amounts[name].append(_between(edges, values[mine]))
+    names = Tasks.__dataclass_fields__
+    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+    order = np.argsort(joined.launch_ms, kind="stable")
+    whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
+    for name, values in whole.items():
+        if getattr(volumes, name).dtype.kind == "i":
+            whole[name] = np.rint(values).astype(np.int64)
+    return replace(
+        execution,
+        tasks=joined.select(order),
+        volumes=Volumes(**whole),
+    )
+
+
+def _between(edges: Floats, values: Floats | Ints) -> Floats:
+    """What lies between edges of a line along which each value is spread evenly over a length of 1."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    found: Floats = np.diff(np.interp(edges, np.arange(len(sums)), sums))
+    return found
+
+
+def _size_bytes(text: str) -> float | None:
+    """Bytes of a Spark setting such as 64m, 134217728b or 128MB."""
+    number = text.strip().lower().removesuffix("b")
+    factor = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}.get(number[-1:], 1)
+    digits = number.rstrip("kmgt")
+    return float(digits) * factor if digits.isdigit() else None

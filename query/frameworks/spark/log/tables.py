@@ -1,0 +1,776 @@
+"""What a Spark event log said of its run, as the tables of a run file (the run part of indexes/schema.sql).
+
+Times become milliseconds since the application started, on the driver's clock, within the run; no interval is
+negative.  Where the log says otherwise a value is repaired, and where it contradicts its own counts something is
+missing; both are counted in import_stats, nothing is changed silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from query.frameworks.spark.log.run import (
+    MOST_ATTEMPTS,
+    RESUBMITTED,
+    STATUS,
+    SUCCEEDED,
+    TASK_FIELDS,
+    UNFINISHED,
+    Executor,
+    Floats,
+    Job,
+    Run,
+    Stage,
+)
+from query.model.records import Columns, RunTables, import_stats, integers, numbers, objects
+
+_DAY_MS = 86_400_000.0
+_HOUR_MS = 3_600_000.0
+_EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: no clock reads more
+_MIB = 1 << 20
+_MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
+_LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
+_DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
+_LOCAL_MASTER = re.compile(r"local(\[([\d*]+)(,\s*\d+)?\])?")
+
+
+def tables(run: Run) -> RunTables:
+    """The tables runs, executors, sql_executions, operators, operator_metrics, jobs, stages, tasks and
+    import_stats.
+
+    Columns that samples and the analysis fill are left out.
+    """
+    tasks = _Tasks(run)
+    clock = _Clock(run, tasks)
+    tasks.repair_times(clock)
+    stages = _all_stages(run, tasks)
+    found: RunTables = {
+        "runs": _runs(run, clock),
+        "executors": _executors(run, tasks, clock),
+        "sql_executions": _sql_executions(run, clock),
+        "operators": _operators(run),
+        "operator_metrics": _operator_metrics(run, stages),
+        "jobs": _jobs(run, clock),
+        "stages": _stages(run, stages, tasks, clock),
+        "tasks": tasks.columns(clock),
+    }
+    clock.report()
+    if run.job_ends_without_start:
+        meaning = "jobs whose start is not in the log were left out"
+        run.add("missing_job_start", "data loss", meaning, run.job_ends_without_start)
+    found["import_stats"] = import_stats(run.problems)
+    return found
+
+
+# Time -------------------------------------------------------------------------------------------------------------
+
+
+def _sane(time: float | None) -> float | None:
+    """A time that a clock may have shown; Spark writes 0 or -1 for none."""
+    return time if time is not None and _EARLIEST_MS < time < _LATEST_MS else None
+
+
+class _Clock:
+    """Start and end of the run, and the log's times relative to its start, kept within it."""
+
+    def __init__(self, run: Run, tasks: _Tasks) -> None:
+        self._run = run
+        self._outside = 0
+        self._senseless = 0
+        self._reversed = 0
+        times = _times(run)
+        launches = tasks.sane("launch")
+        self.start_ms = self._start(run, times, launches)
+        self.end_ms, self.complete = self._end(run, times, launches, tasks)
+
+    def _start(self, run: Run, times: list[float], launches: Floats) -> float:
+        start = _sane(run.start)
+        driver = run.executors.get("driver")
+        registered = _sane(driver.added) if driver else None
+        jobs = [time for job in run.jobs.values() if (time := _sane(job.submit)) is not None]
+        contradicted = (
+            start is not None
+            and registered is not None
+            and abs(start - registered) > _HOUR_MS
+            and sum(time < start for time in jobs) * 2 >= len(jobs)
+        )
+        if start is None or contradicted:
+            first = [registered] if registered is not None else times or list(launches)
+            meaning = "the log has no usable start of the application; its first event stands for it"
+            run.add("application_start", "data loss" if start is None else "error", meaning)
+            return min(first, default=0.0)
+        return start
+
+    def _end(self, run: Run, times: list[float], launches: Floats, tasks: _Tasks) -> tuple[float, bool]:
+        end = _sane(run.end)
+        typical = float(np.median(launches)) if len(launches) else self.start_ms
+        if run.ended and end is not None and end >= max(self.start_ms, typical):
+            return end, True
+        if run.ended:
+            meaning = "the end of the application bears an impossible time; its last event stands for it"
+            run.add("application_end", "error", meaning)
+        else:
+            open_jobs = sum(job.end is None for job in run.jobs.values())
+            meaning = f"the log does not reach the end of the application; its last event stands for it ({open_jobs}"
+            meaning += " jobs unfinished)"
+            run.add("no_application_end", "data loss" if open_jobs else "info", meaning)
+        last = max([self.start_ms, *times])
+        if len(launches):
+            last = max(last, float(launches.max()), float(tasks.sane_finishes().max(initial=0.0)))
+        return last, run.ended
+
+    def relative(self, time: float | None) -> float | None:
+        """A time of the log in milliseconds since the start, within the run; None where it makes no sense."""
+        if time is None or time <= 0:
+            return None
+        if not _EARLIEST_MS < time < _LATEST_MS:
+            self._senseless += 1
+            return None
+        if not self.start_ms <= time <= self.end_ms:
+            self._outside += 1
+        return min(max(time, self.start_ms), self.end_ms) - self.start_ms
+
+    def after(self, start_ms: float | None, time: float | None) -> float | None:
+        """The end, relative, of what began at the relative time `start_ms`."""
+        end_ms = self.relative(time)
+        if start_ms is None or end_ms is None:
+            return end_ms
+        self._reversed += end_ms < start_ms
+        return max(start_ms, end_ms)
+
+    def report(self) -> None:
+        meaning = "times before the start or after the end of the application were moved to it"
+        self._run.add("time_outside_run", "info", meaning, self._outside)
+        meaning = "times that no clock can have shown were taken as unknown"
+        self._run.add("senseless_time", "error", meaning, self._senseless)
+        meaning = "ends before their starts were moved to the start"
+        self._run.add("end_before_start", "error", meaning, self._reversed)
+
+
+def _times(run: Run) -> list[float]:
+    """All times of jobs, stages and SQL queries; of executors only where there is nothing else."""
+    found: list[float | None] = []
+    for job in run.jobs.values():
+        found += (job.submit, job.end)
+    for stage in run.stages.values():
+        found += (stage.submit, stage.end)
+    for query in run.sql.values():
+        found += (query.start, query.end)
+    times = [time for time in map(_sane, found) if time is not None]
+    if times:
+        return times
+    executors = [time for each in run.executors.values() for time in (each.added, each.removed)]
+    return [time for time in map(_sane, executors) if time is not None]
+
+
+# Tasks ------------------------------------------------------------------------------------------------------------
+
+
+class _Tasks:
+    """The tasks as columns of float64, NaN for unknown, one row per task."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        rows = np.empty((sum(map(len, run.tasks)), len(TASK_FIELDS)))
+        filled = len(rows)
+        while run.tasks:  # chunk by chunk, so that the tasks are in memory only once
+            chunk = run.tasks.pop()
+            rows[filled - len(chunk) : filled] = chunk
+            filled -= len(chunk)
+        identified = ((rows[:, :3] >= 0) & (rows[:, :3] < _LARGEST_IDS)).all(axis=1)
+        meaning = "tasks whose ids make no sense were left out"
+        run.add("senseless_id", "data loss", meaning, int((~identified).sum()))
+        rows = rows[identified]
+        rows[:, :3] = np.trunc(rows[:, :3])
+        self._rows = self._without_repetitions(rows)
+        # One number for stage and attempt, since numpy sorts numbers much faster than pairs.
+        both = self["stage_id"] * MOST_ATTEMPTS + self["stage_attempt"]
+        keys, inverse = np.unique(both, return_inverse=True)
+        self.stage_keys = [(int(key // MOST_ATTEMPTS), int(key % MOST_ATTEMPTS)) for key in keys]
+        self.stage_of: npt.NDArray[np.int64] = inverse.reshape(-1)
+
+    def __getitem__(self, name: str) -> Floats:
+        return self._rows[:, TASK_FIELDS.index(name)]
+
+    def _without_repetitions(self, rows: Floats) -> Floats:
+        """One row per task id.
+
+        Spark writes a second end, 'Resubmitted', for a finished task whose output was lost with its executor.
+        """
+        ids = np.sort(rows[:, 0])
+        if not len(rows) or (np.diff(ids) != 0).all():
+            return rows
+        resubmitted = rows[:, TASK_FIELDS.index("status")] == RESUBMITTED
+        order = np.lexsort((np.arange(len(rows)), resubmitted, rows[:, 0]))
+        first = np.ones(len(rows), dtype=bool)
+        first[1:] = np.diff(rows[order, 0]) != 0
+        repeated = order[~first]
+        again = int(resubmitted[repeated].sum())
+        meaning = "tasks whose output was lost with an executor had to run again"
+        self._run.add("output_lost", "info", meaning, again)
+        meaning = "second ends of a task were left out"
+        self._run.add("repeated_task_end", "error", meaning, len(repeated) - again)
+        return rows[np.sort(order[first])]
+
+    def sane(self, name: str) -> Floats:
+        times = self[name]
+        return times[(times > _EARLIEST_MS) & (times < _LATEST_MS)]
+
+    def sane_finishes(self) -> Floats:
+        """Ends of tasks, without those that their own measurements contradict by more than a day."""
+        good = (self["finish"] > _EARLIEST_MS) & (self["finish"] < _LATEST_MS)
+        with np.errstate(invalid="ignore"):
+            good &= ~(self["finish"] - self["launch"] > self.accounted() + _DAY_MS)
+        return self["finish"][good]
+
+    def accounted(self) -> Floats:
+        """What the executor says it did for each task, in ms; NaN where it says nothing."""
+        parts = np.stack([self["deserialize"], self["run"], self["result_serialize"]])
+        total = np.where(parts > 0, parts, 0.0).sum(axis=0)
+        return np.where(np.isfinite(self["run"]) & (total < _LATEST_MS), total, np.nan)
+
+    def repair_times(self, clock: _Clock) -> None:
+        """Makes launch and finish relative to the start, within the run, and never reversed."""
+        run = self._run
+        launch, finish = self["launch"].copy(), self["finish"].copy()
+        unfinished = self["status"] == UNFINISHED
+        for times in (launch, finish):
+            times[~((times > _EARLIEST_MS) & (times < _LATEST_MS))] = np.nan
+        accounted = np.nan_to_num(self.accounted())
+        measured = np.isfinite(self.accounted())
+        wrong = ~np.isfinite(finish) & ~unfinished
+        with np.errstate(invalid="ignore"):
+            wrong |= finish < launch
+            wrong |= measured & (finish - launch > accounted + _DAY_MS)
+        meaning = "tasks whose end is missing or impossible got the end that their own measurements give"
+        run.add("task_end_repaired", "error", meaning, int((wrong & np.isfinite(launch)).sum()))
+        finish = np.where(wrong, launch + accounted, finish)
+        lost = ~np.isfinite(launch)
+        meaning = "tasks without a usable launch time got the one that their end and measurements give"
+        run.add("task_launch_repaired", "error", meaning, int(lost.sum()))
+        launch = np.where(lost, finish - accounted, launch)
+        nowhere = ~np.isfinite(launch)
+        launch[nowhere] = self._stage_submissions(clock)[nowhere]
+        finish = np.where(np.isfinite(finish), finish, np.where(unfinished, np.inf, launch + accounted))
+
+        launch, finish = launch - clock.start_ms, finish - clock.start_ms
+        length = clock.end_ms - clock.start_ms
+        outside = (launch < 0) | (launch > length)
+        duration = finish - launch
+        meaning = "tasks that ran outside the application's own time were moved into their stage"
+        run.add("task_outside_run", "error", meaning, int(outside.sum()))
+        launch = np.where(outside, self._stage_submissions(clock) - clock.start_ms, launch)
+        finish = np.where(outside, launch + duration, finish)
+        late = (finish > length) & ~unfinished
+        meaning = "tasks that ended after the application were cut at its end"
+        run.add("task_end_after_run", "info", meaning, int((late & ~outside).sum()))
+        finish = np.minimum(finish, length)
+        self.launch_ms, self.finish_ms = launch, np.maximum(finish, launch)
+        self._end_unfinished(clock, unfinished)
+
+    def _stage_submissions(self, clock: _Clock) -> Floats:
+        """When each task's stage was submitted, at the latest at the end of the run."""
+        known = {
+            key: min(max(_sane(stage.submit) or clock.start_ms, clock.start_ms), clock.end_ms)
+            for key, stage in self._run.stages.items()
+        }
+        return self._per_task(known, clock.start_ms)
+
+    def _end_unfinished(self, clock: _Clock, unfinished: npt.NDArray[np.bool_]) -> None:
+        """A task whose end is not in the log ended with its stage, its executor or the run, whichever was first."""
+        if not unfinished.any():
+            return
+        stage_ends = {
+            key: end - clock.start_ms
+            for key, stage in self._run.stages.items()
+            if stage.completed and (end := _sane(stage.end)) is not None
+        }
+        removals = {
+            name: time - clock.start_ms
+            for name, executor in self._run.executors.items()
+            if (time := _sane(executor.removed)) is not None
+        }
+        length = clock.end_ms - clock.start_ms
+        ends = np.minimum(self._per_task(stage_ends, length), length)
+        names = self._run.executor_names.array(self["executor"])
+        for position in np.flatnonzero(unfinished):
+            end = min(float(ends[position]), removals.get(names[position], length))
+            launch = float(self.launch_ms[position])
+            self.finish_ms[position] = end if end >= launch else max(launch, min(length, float(ends[position])))
+
+    def _per_task(self, of_stage: dict[tuple[int, int], float], default: float) -> Floats:
+        values = [of_stage.get(key, default) for key in self.stage_keys]
+        return np.array(values, dtype=np.float64)[self.stage_of] if values else np.empty(0)
+
+    def partitions(self) -> Floats:
+        """The partition of the stage that each task computes; before Spark 3.3 its index in the attempt."""
+        partition = self["partition"]
+        return np.where(np.isfinite(partition) & (partition >= 0), partition, self["index"])
+
+    def columns(self, clock: _Clock) -> Columns:
+        run = self._run
+        status = self["status"].astype(np.int64)
+        status[status == RESUBMITTED] = STATUS.index("succeeded")  # it did; only its output was lost later
+        duration = self.finish_ms - self.launch_ms
+        getting = self["getting_result"]
+        getting = np.where((getting > _EARLIEST_MS) & (getting < _LATEST_MS), getting - clock.start_ms, np.nan)
+        with np.errstate(invalid="ignore"):
+            fetched = np.clip(self.finish_ms - np.maximum(getting, self.launch_ms), 0.0, None)
+            getting_ms = np.where(np.isfinite(getting), fetched, np.where(self["getting_result"] == 0, 0.0, np.nan))
+            accounted = self.accounted()
+            delay = duration - accounted - np.nan_to_num(getting_ms)
+            too_long = delay < -(10.0 + 0.01 * duration)
+        meaning = "executors measured more time for tasks than the driver saw pass; their clocks differ or were set"
+        run.add("measured_longer_than_task", "info", meaning, int(too_long.sum()))
+        finished = status != UNFINISHED
+        found: Columns = {
+            "task_id": self["task_id"].astype(np.int64),
+            "stage_id": self["stage_id"].astype(np.int64),
+            "stage_attempt": self["stage_attempt"].astype(np.int64),
+            "partition": self._count("partition", self.partitions()),
+            "attempt": self._count("attempt", self["attempt"]),
+            "executor_id": run.executor_names.array(self["executor"]),
+            "host": run.hosts.array(self["host"]),
+            "launch_ms": self.launch_ms,
+            "finish_ms": self.finish_ms,
+            "status": objects(STATUS)[status],
+            "reason": run.reasons.array(self["reason"]),
+            "locality": run.localities.array(self["locality"]),
+            "speculative": np.ma.MaskedArray(self["speculative"] == 1.0, mask=~np.isfinite(self["speculative"])),
+            "scheduler_delay_ms": numbers(np.where(finished, np.clip(delay, 0.0, None), np.nan)),
+            "getting_result_ms": numbers(getting_ms),
+        }
+        for name, source, divisor in _MEASURED_MS:
+            found[name] = self._amount(name, self[source] / divisor)
+        for name, source in _MEASURED_COUNTS:
+            found[name] = integers(self._amount(name, self[source]).filled(np.nan))
+        rows = self._amount("input_rows", np.stack([self["input_rows"], self["shuffle_rows"]])).filled(np.nan)
+        missing = ~np.isfinite(rows).any(axis=0)
+        found["input_rows"] = integers(np.where(missing, np.nan, np.nan_to_num(rows).sum(axis=0)))
+        return found
+
+    def _count(self, name: str, values: Floats) -> npt.NDArray[Any]:
+        return integers(self._amount(name, np.where(values < 2**31, values, np.nan)).filled(np.nan))
+
+    def _amount(self, name: str, values: Floats) -> Any:
+        """Values that cannot be negative, or larger than any machine counts."""
+        with np.errstate(invalid="ignore"):
+            senseless = (values < 0) | (values > 2.0**62)
+        meaning = f"negative or impossibly large values of {name} and others were taken as unknown"
+        self._run.add("senseless_measurement", "error", meaning, int(senseless.sum()))
+        return numbers(np.where(senseless, np.nan, values))
+
+
+_MEASURED_MS = (
+    ("deserialize_ms", "deserialize", 1.0),
+    ("deserialize_cpu_ms", "deserialize_cpu_ns", 1e6),
+    ("run_ms", "run", 1.0),
+    ("run_cpu_ms", "run_cpu_ns", 1e6),
+    ("result_serialize_ms", "result_serialize", 1.0),
+    ("gc_ms", "gc", 1.0),
+    ("fetch_wait_ms", "fetch_wait", 1.0),
+    ("shuffle_write_ms", "shuffle_write_ns", 1e6),
+)
+_MEASURED_COUNTS = (
+    ("input_bytes", "input_bytes"),
+    ("output_bytes", "output_bytes"),
+    ("shuffle_remote_bytes", "remote_bytes"),
+    ("shuffle_local_bytes", "local_bytes"),
+    ("shuffle_write_bytes", "write_bytes"),
+    ("spill_memory_bytes", "spill_memory"),
+    ("spill_disk_bytes", "spill_disk"),
+    ("peak_memory_bytes", "peak_memory"),
+    ("result_bytes", "result_bytes"),
+)
+
+
+# Stages -----------------------------------------------------------------------------------------------------------
+
+
+def _all_stages(run: Run, tasks: _Tasks) -> list[Stage]:
+    """Stage attempts that ran, stages whose events are lost but whose tasks are not, and those that never ran."""
+    found = dict(run.stages)
+    lost = 0
+    for key in tasks.stage_keys:
+        if key not in found:
+            lost += 1
+            plan = run.planned.get(key[0])
+            made = (
+                Stage(*key, None, None, [], None)
+                if plan is None
+                else Stage(*key, plan.name, plan.task_count, plan.parents, plan.rdd_id, profile=plan.profile)
+            )
+            made.ran = True
+            found[key] = made
+    meaning = "stages whose own events are not in the log are known by their tasks only"
+    run.add("missing_stage_events", "data loss", meaning, lost)
+    ran = {stage_id for stage_id, _ in found}
+    for job in run.jobs.values():
+        for stage_id in job.stage_ids:
+            if stage_id not in ran:
+                found[stage_id, 0] = run.planned.get(stage_id) or Stage(stage_id, 0, None, None, [], None)
+    return [found[key] for key in sorted(found)]
+
+
+def _stages(run: Run, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Columns:
+    job_of: dict[int, Job] = {}
+    for job in sorted(run.jobs.values(), key=lambda job: job.job_id):
+        for stage_id in job.stage_ids:
+            job_of.setdefault(stage_id, job)
+    measured = _per_stage(tasks)
+    computed = _computed_stages(stages)
+    fair = run.properties.get("spark.scheduler.mode", "").upper() == "FAIR"
+    rows: list[tuple[Any, ...]] = []
+    for stage in stages:
+        key = stage.stage_id, stage.attempt
+        first_launch, last_finish, succeeded, highest = measured.get(key, (None, None, 0, -1))
+        job_or_none = job_of.get(stage.stage_id)
+        submit = clock.relative(stage.submit) if stage.ran else None
+        if stage.ran and submit is None:
+            submit = first_launch
+        if submit is not None and first_launch is not None:
+            submit = min(submit, first_launch)
+        end = clock.after(submit, stage.end)
+        count = highest + 1 if stage.task_count is None else stage.task_count
+        status = _stage_status(stage, job_or_none, succeeded >= count)
+        if stage.ran and not stage.completed and status == "succeeded":
+            end = last_finish
+            meaning = "the ends of stages are not in the log; their last tasks' ends stand for them"
+            run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
+        rows.append(
+            (
+                stage.stage_id,
+                stage.attempt,
+                job_or_none.job_id if job_or_none else None,
+                job_or_none.sql_id if job_or_none else None,
+                stage.name,
+                [computed.get(parent, parent) for parent in stage.parents],
+                count,
+                submit,
+                first_launch,
+                end,
+                status,
+                stage.failure,
+                stage.profile,
+                stage.pool or ("default" if fair and stage.ran else None),
+                stage.accumulators,
+                stage.location,
+                stage.kind,
+            )
+        )
+    _count_missing_ends(run, stages, measured)
+    names = [
+        "stage_id",
+        "attempt",
+        "job_id",
+        "sql_id",
+        "name",
+        "parents",
+        "task_count",
+        "submit_ms",
+        "first_launch_ms",
+        "end_ms",
+        "status",
+        "failure",
+        "resource_profile",
+        "pool",
+        "accumulators",
+        "location",
+        "kind",
+    ]
+    return _columns(
+        names,
+        rows,
+        whole={"stage_id", "attempt", "job_id", "sql_id", "task_count", "resource_profile"},
+        real={"submit_ms", "first_launch_ms", "end_ms"},
+    )
+
+
+def _stage_status(stage: Stage, job: Job | None, all_succeeded: bool) -> str:
+    job_succeeded = job is not None and job.result == "JobSucceeded"
+    if not stage.ran:
+        return "skipped" if job_succeeded else "unfinished"
+    if stage.completed:
+        return "failed" if stage.failure else "succeeded"
+    return "succeeded" if job_succeeded and all_succeeded else "unfinished"
+
+
+def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, int]]:
+    """Per stage attempt: first launch, last finish, partitions that succeeded, highest index of a task."""
+    if not tasks.stage_keys:
+        return {}
+    inverse = tasks.stage_of
+    size = len(tasks.stage_keys)
+    first, last, highest = np.full(size, np.inf), np.full(size, -np.inf), np.full(size, -1.0)
+    np.minimum.at(first, inverse, tasks.launch_ms)
+    np.maximum.at(last, inverse, tasks.finish_ms)
+    index = np.nan_to_num(tasks["index"], nan=-1.0)
+    np.maximum.at(highest, inverse, np.where(index < 2**31, index, -1.0))
+    good = (tasks["status"] == SUCCEEDED) | (tasks["status"] == RESUBMITTED)
+    partitions = tasks.partitions()
+    good &= (partitions >= 0) & (partitions < _MOST_PARTITIONS)
+    done = np.unique(inverse[good] * _MOST_PARTITIONS + partitions[good].astype(np.int64))
+    succeeded = np.bincount(done // _MOST_PARTITIONS, minlength=size)
+    return {
+        key: (float(first[place]), float(last[place]), int(succeeded[place]), int(highest[place]))
+        for place, key in enumerate(tasks.stage_keys)
+    }
+
+
+def _computed_stages(stages: list[Stage]) -> dict[int, int]:
+    """For a skipped stage, the stage that computed its output: every job numbers the stages it needs anew.
+
+    Both compute the same RDD, and the one that ran has a lower number.  A result stage may have computed it too, but
+    left no output for others.
+    """
+    computed = [stage for stage in reversed(stages) if stage.ran and stage.rdd_id is not None]
+    writing = [stage for stage in computed if stage.kind is not None and "shuffle write" in stage.kind]
+    ran = {stage.rdd_id: stage.stage_id for stage in computed + writing}
+    return {
+        stage.stage_id: ran[stage.rdd_id]
+        for stage in stages
+        if not stage.ran and stage.rdd_id in ran and ran[stage.rdd_id] < stage.stage_id
+    }
+
+
+def _count_missing_ends(
+    run: Run, stages: list[Stage], measured: dict[tuple[int, int], tuple[float, float, int, int]]
+) -> None:
+    """Lost events leave no mark in a log; the number of tasks that a finished stage had gives them away."""
+    expected: dict[int, int] = {}
+    found: dict[int, int] = {}
+    finished = {stage.stage_id for stage in stages if stage.completed and not stage.failure}
+    for stage in stages:
+        if stage.stage_id in finished and stage.task_count is not None:
+            expected[stage.stage_id] = max(expected.get(stage.stage_id, 0), stage.task_count)
+            succeeded = measured.get((stage.stage_id, stage.attempt), (0.0, 0.0, 0, -1))[2]
+            found[stage.stage_id] = found.get(stage.stage_id, 0) + succeeded
+    short = {stage_id: lost for stage_id, count in expected.items() if (lost := count - found[stage_id]) > 0}
+    if short:
+        total = sum(short.values())
+        meaning = (
+            f"{total} of {sum(expected.values())} tasks of finished stages have no successful end in the log, in"
+            f" {len(short)} stages; their work is missing from every sum"
+        )
+        run.add("missing_task_ends", "data loss", meaning, total, where=f"stage {min(short)}")
+
+
+# The other tables -------------------------------------------------------------------------------------------------
+
+
+def _runs(run: Run, clock: _Clock) -> Columns:
+    kept = {key: value for key, value in run.properties.items() if key not in ("spark.app.id", "spark.app.name")}
+    app_id = run.app_id or run.properties.get("spark.app.id") or run.log.app_id or "unknown"
+    mode = run.properties.get("spark.scheduler.mode", "FIFO").upper() if run.properties else None
+    return {
+        "app_id": objects([app_id]),
+        "attempt": objects([run.attempt]),
+        "name": objects([run.name or run.properties.get("spark.app.name")]),
+        "framework": objects(["spark"]),
+        "framework_version": objects([run.version]),
+        "java_version": objects([run.java]),
+        "started_at_ms": np.array([clock.start_ms], dtype=np.int64),
+        "duration_ms": np.array([clock.end_ms - clock.start_ms]),
+        "complete": np.array([clock.complete]),
+        "scheduler": objects([mode]),
+        "properties": objects([{"key": list(kept), "value": list(kept.values())}]),
+        "libraries": objects([sorted(run.archives)]),
+    }
+
+
+def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
+    known = {"driver": Executor("driver"), **run.executors}
+    codes, inverse = np.unique(tasks["executor"], return_inverse=True)
+    names = run.executor_names.array(codes)
+    first_launch = np.full(len(codes), np.inf)
+    np.minimum.at(first_launch, inverse, tasks.launch_ms)
+    launched = {name: float(time) for name, time in zip(names, first_launch, strict=True) if name is not None}
+    rows = []
+    for name in {**known, **launched}:
+        executor = known.get(name) or Executor(name)
+        added = clock.relative(executor.added) if name != "driver" else 0.0
+        if added is None or added > launched.get(name, np.inf):
+            added = launched.get(name, 0.0)
+        if name != "driver" and not executor.announced:
+            meaning = "executors whose registration is not in the log are known by their tasks only"
+            run.add("missing_executor_added", "data loss", meaning, where=f"executor {name}")
+        cores = _cores(run, executor, name in launched)
+        removed = clock.after(added, executor.removed)
+        if removed is None and executor.reason is not None:
+            removed = clock.end_ms - clock.start_ms
+        slots = _slots(run, executor, cores, name in launched)
+        memory = _memory_bytes(run, executor)
+        rows.append((name, executor.host, slots, cores, memory, added, removed, executor.reason))
+    return _columns(
+        ["executor_id", "host", "slots", "cores", "memory_bytes", "added_ms", "removed_ms", "removed_reason"],
+        rows,
+        whole={"slots", "cores", "memory_bytes"},
+        real={"added_ms", "removed_ms"},
+    )
+
+
+def _cores(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
+    if executor.cores is not None and 0 < executor.cores < 2**31:
+        return executor.cores
+    if executor.executor_id == "driver":
+        local = _LOCAL_MASTER.fullmatch(run.properties.get("spark.master", ""))
+        if ran_tasks and local:
+            return None if local[2] == "*" else float(local[2] or 1)
+        return _number(run.properties.get("spark.driver.cores"))
+    return _number(run.properties.get("spark.executor.cores"))
+
+
+def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -> float | None:
+    """Tasks an executor runs at a time: by its cores, and by what else its resource profile makes tasks ask for."""
+    if executor.executor_id == "driver" and not ran_tasks and executor.cores is None:
+        return 0.0
+    if cores is None:
+        return None
+    profile = run.profiles.get(executor.profile)
+    asked = {name: each.amount for name, each in (profile.task or {}).items()} if profile else {}
+    given = {name: each.amount for name, each in (profile.executor or {}).items()} if profile else {}
+    per_task = asked.pop("cpus", None) or _number(run.properties.get("spark.task.cpus")) or 1.0
+    slots = cores // per_task if per_task > 0 else cores
+    for name, amount in asked.items():
+        has = given.get(name)
+        if amount and has and amount > 0:
+            # An amount below 1 is a share: 0.25 of a device means four tasks on each.
+            slots = min(slots, has * (1.0 / amount) if amount < 1 else has // amount)
+    return float(int(min(slots, _MOST_PARTITIONS - 1)))
+
+
+def _memory_bytes(run: Run, executor: Executor) -> float | None:
+    if executor.executor_id == "driver":
+        return _size_bytes(run.properties.get("spark.driver.memory"))
+    profile = run.profiles.get(executor.profile)
+    asked = (profile.executor or {}).get("memory") if profile else None
+    if asked is not None and asked.amount is not None and 0 < asked.amount < 2**40:
+        return asked.amount * _MIB
+    if not run.properties:
+        return None
+    return _size_bytes(run.properties.get("spark.executor.memory")) or float(_DEFAULT_MEMORY_BYTES)
+
+
+def _size_bytes(text: str | None) -> float | None:
+    """Spark's sizes of memory: 4g, 512m, 1024 (MiB)."""
+    match = re.fullmatch(r"\s*(\d{1,12})\s*([kmgtp]?)i?b?\s*", (text or "").lower())
+    if not match:
+        return None
+    size = int(match[1]) << {"k": 10, "m": 20, "": 20, "g": 30, "t": 40, "p": 50}[match[2]]
+    return float(size) if size < 1 << 60 else None
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
+
+
+def _sql_executions(run: Run, clock: _Clock) -> Columns:
+    sites: dict[int, str] = {}
+    for job in run.jobs.values():
+        if job.sql_id is not None and job.call_site:
+            sites.setdefault(job.sql_id, job.call_site)
+    rows = []
+    for query in run.sql.values():
+        start = clock.relative(query.start)
+        if start is None:
+            jobs = (clock.relative(job.submit) for job in run.jobs.values() if job.sql_id == query.sql_id)
+            start = min((time for time in jobs if time is not None), default=0.0)
+        end = clock.after(start, query.end)
+        site = sites.get(query.sql_id) or query.call_site
+        rows.append((query.sql_id, query.root, query.name, site, start, end, query.error))
+    return _columns(
+        ["sql_id", "root_sql_id", "name", "call_site", "start_ms", "end_ms", "error"],
+        rows,
+        whole={"sql_id", "root_sql_id"},
+        real={"start_ms", "end_ms"},
+    )
+
+
+def _operators(run: Run) -> Columns:
+    rows = [
+        (
+            sql_id,
+            each.node_id,
+            each.parent_id,
+            each.name,
+            each.detail,
+            each.location,
+            [accumulator_id for accumulator_id, _, _ in each.metrics],
+        )
+        for sql_id, plan in sorted(run.operators.items())
+        for each in plan
+    ]
+    names = ["sql_id", "node_id", "parent_id", "name", "detail", "location", "accumulators"]
+    return _columns(names, rows, whole={"sql_id", "node_id", "parent_id"}, real=set())
+
+
+def _operator_metrics(run: Run, stages: list[Stage]) -> Columns:
+    """What each stage attempt added to the metrics of operators.
+
+    A stage's end tells the value of an accumulator by then, over all stages; the one before is taken off.
+    """
+    updates: dict[int, list[tuple[Stage, float]]] = {}
+    reached: dict[int, float] = {}
+    for stage in sorted(stages, key=lambda each: each.end or 0.0):
+        for accumulator_id, value in stage.metric_values.items():
+            added = value - reached.get(accumulator_id, 0.0)
+            if added > 0:
+                reached[accumulator_id] = value
+                updates.setdefault(accumulator_id, []).append((stage, added))
+    rows = [
+        (sql_id, each.node_id, stage.stage_id, stage.attempt, name, unit, added * factor)
+        for sql_id, plan in sorted(run.operators.items())
+        for each in plan
+        for accumulator_id, name, kind in each.metrics
+        for unit, factor in (_METRIC_UNITS.get(kind, (None, 0.0)),)
+        if unit is not None
+        for stage, added in updates.get(accumulator_id, ())
+    ]
+    names = ["sql_id", "node_id", "stage_id", "stage_attempt", "name", "unit", "value"]
+    return _columns(names, rows, whole={"sql_id", "node_id", "stage_id", "stage_attempt"}, real={"value"})
+
+
+_METRIC_UNITS = {
+    "sum": ("count", 1.0),
+    "size": ("bytes", 1.0),
+    "timing": ("ms", 1.0),
+    "nsTiming": ("ms", 1e-6),
+}
+
+
+def _jobs(run: Run, clock: _Clock) -> Columns:
+    rows = []
+    for job in run.jobs.values():
+        submit = clock.relative(job.submit)
+        if submit is None:
+            stages = (clock.relative(each.submit) for key, each in run.stages.items() if key[0] in job.stage_ids)
+            submit = min((time for time in stages if time is not None), default=0.0)
+            meaning = "jobs without a usable submission time got that of their first stage"
+            run.add("job_start_repaired", "info", meaning, where=f"job {job.job_id}")
+        end = clock.after(submit, job.end)
+        status = "unfinished" if job.result is None else "succeeded" if job.result == "JobSucceeded" else "failed"
+        rows.append((job.job_id, job.name, job.sql_id, job.group, submit, end, status, job.stage_ids))
+    return _columns(
+        ["job_id", "name", "sql_id", "job_group", "submit_ms", "end_ms", "status", "stage_ids"],
+        rows,
+        whole={"job_id", "sql_id"},
+        real={"submit_ms", "end_ms"},
+    )
+
+
+def _columns(names: list[str], rows: Iterable[tuple[Any, ...]], whole: set[str], real: set[str]) -> Columns:
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    made: Columns = {}
+    for name, column in zip(names, values, strict=True):
+        if name in whole:
+            made[name] = integers(np.array(column, dtype=np.float64))
+        elif name in real:
+            made[name] = numbers(np.array(column, dtype=np.float64))
+        else:
+            made[name] = objects(column)
+    return made

@@ -1,0 +1,458 @@
+"""Event logs as streams of lines, whatever container they came in.
+
+A container is recognised by its first bytes, never by its name: plain text, zstd (several frames), gzip, the block
+streams that Spark writes through lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip of
+the History Server.  No Python package reads the last three as Spark writes them, so their framing is read here and
+only the blocks are left to a library.
+
+Nothing is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
+decompressor gives out a bounded piece, whatever the input claims.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import IO, Any
+
+import cramjam
+import msgspec
+import zstandard
+
+from indexes.errors import InputError
+from query.model.records import Problem, Problems
+
+LONGEST_LINE = 64 << 20
+"""Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is
+where Spark writes the fields that identify it; joining a line needs twice its length for a moment."""
+
+_CUT_HEAD, _CUT_TAIL = 1 << 20, 64 << 10
+_PIECE = 1 << 20  # bytes asked of a plain file or an inflating decompressor at a time
+_ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor cannot be told how much to give out, at most ×32 768
+_LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
+_BOMB_BYTES, _BOMB_RATIO, _BOMB_BYTES_PER_LINE = 64 << 20, 2000, 1 << 20
+_MOST_BYTES = 64 << 30
+
+ZIP_MAGIC = b"PK\x03\x04"
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_LZ4_MAGIC = b"LZ4Block"
+_ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a log: a path or fsspec URL, or a member of the zip at that path."""
+
+    path: str
+    member: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path if self.member is None else f"{self.path}!{self.member}"
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One attempt of one application's event log: its parts in the order they were written.
+
+    `app_id` is what names of files say, for logs that do not say it themselves; `problems` were found in putting
+    the parts together.
+    """
+
+    origin: str
+    parts: tuple[Part, ...]
+    app_id: str | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive lines of one part, without their newlines."""
+
+    part: Part
+    first_line: int
+    """number of the first of the lines, counted from 1 within the part"""
+    lines: list[bytes]
+
+
+class DamagedStream(Exception):
+    """A compressed stream ends early or contradicts itself; what came before is good."""
+
+
+def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
+    """The lines of a log.
+
+    Damage ends a part, not the log: it is added to `problems`, and the part's good lines come out.
+    Raises InputError where a part cannot be opened at all.
+    """
+    for part in log.parts:
+        with opened(part) as source:
+            yield from _part_batches(part, source, problems)
+
+
+def head(part: Part, size: int) -> bytes:
+    """Up to `size` decompressed bytes from the start of a part; shorter where it ends or is damaged before that."""
+    pieces: list[bytes] = []
+    with opened(part) as source:
+        try:
+            for piece in _decompressed(_Counted(source)):
+                pieces.append(piece)
+                size -= len(piece)
+                if size <= 0:
+                    break
+        except DamagedStream:
+            pass
+    text = b"".join(pieces)
+    return text[:size] if size < 0 else text
+
+
+@contextmanager
+def opened(part: Part) -> Iterator[IO[bytes]]:
+    """The bytes of a part as they are stored.  Raises InputError, one sentence."""
+    try:
+        with _opened_path(part.path) as stored:
+            if part.member is None:
+                yield stored
+            else:
+                with zipfile.ZipFile(stored) as archive, archive.open(part.member) as member:
+                    yield member
+    except OSError as error:
+        raise InputError(f"{part.name}: cannot be read ({error.strerror or error})") from error
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{part.name}: the zip archive cannot be read ({error})") from error
+
+
+def members(path: str) -> list[str]:
+    """Names of the files in a zip archive."""
+    with opened(Part(path)) as stored:
+        try:
+            return [each.filename for each in zipfile.ZipFile(stored).infolist() if not each.is_dir()]
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise InputError(f"{path}: the zip archive cannot be read ({error})") from error
+
+
+def is_url(path: str) -> bool:
+    return "://" in path
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL and the path within it.  Raises InputError where it cannot be had."""
+    try:
+        fsspec: Any = import_module("fsspec")  # an extra; most logs are local files
+    except ImportError:
+        raise InputError(f"{url}: reading URLs needs fsspec; install it, or copy the log to this machine") from None
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError, OSError) as error:
+        raise InputError(f"{url}: cannot be opened ({error})") from error
+    return system, path
+
+
+def _opened_path(path: str) -> IO[bytes]:
+    if is_url(path):
+        system, inner = filesystem(path)
+        stream: IO[bytes] = system.open(inner, "rb")
+        return stream
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket"
+        raise InputError(f"{path}: is {what}, not a file that can be read to its end")
+    return open(path, "rb")
+
+
+# Lines ------------------------------------------------------------------------------------------------------------
+
+
+def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator[Batch]:
+    counted = _Counted(source)
+    pending: list[bytes] = []
+    pending_size, dropped, given_out, number = 0, 0, 0, 1
+    try:
+        for piece in _decompressed(counted):
+            given_out += len(piece)
+            if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size, number):
+                meaning = "it unpacks to far more than any event log would; reading stopped there"
+                problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
+                pending = []
+                break
+            first = piece.find(b"\n")
+            if first < 0:
+                pending.append(piece)
+                pending_size += len(piece)
+                if pending_size > LONGEST_LINE:
+                    pending, dropped = _cut_to_ends(pending, dropped)
+                    pending_size = sum(map(len, pending))
+                continue
+            pending.append(piece[:first])
+            if dropped:
+                _add_overlong(problems, part, number, dropped + sum(map(len, pending)))
+            lines = [b"".join(pending)]
+            last = piece.rfind(b"\n")
+            if last > first:
+                lines += piece[first + 1 : last].split(b"\n")
+            if number == 1 and lines[0].startswith(b"\xef\xbb\xbf"):
+                lines[0] = lines[0][3:]
+            pending, pending_size, dropped = [piece[last + 1 :]], len(piece) - last - 1, 0
+            yield Batch(part, number, lines)
+            number += len(lines)
+    except DamagedStream as error:
+        meaning = f"the stream {error}; what was after that place is missing"
+        problems.add("damaged_stream", "data loss", part.name, f"line {number}", meaning)
+    tail = b"".join(pending)
+    if dropped:
+        _add_overlong(problems, part, number, dropped + len(tail))
+    elif tail.strip():
+        if _is_json(tail):
+            yield Batch(part, number, [tail])
+        else:
+            meaning = "the file ends within a line, which is left out; more may be missing after it"
+            problems.add("truncated_line", "data loss", part.name, f"line {number}", meaning)
+
+
+def _suspicious(given_out: int, taken_in: int, lines: int) -> bool:
+    if given_out > _MOST_BYTES:
+        return True
+    return given_out > _BOMB_RATIO * taken_in and lines * _BOMB_BYTES_PER_LINE < given_out
+
+
+def _cut_to_ends(pieces: list[bytes], dropped: int) -> tuple[list[bytes], int]:
+    """The first and the last bytes of a line, and how many were dropped between them in all."""
+    before = sum(map(len, pieces))
+    start = b""
+    for piece in pieces:
+        start += piece[: _CUT_HEAD - len(start)]
+        if len(start) == _CUT_HEAD:
+            break
+    end = b""
+    for piece in reversed(pieces):
+        end = piece[-(_CUT_TAIL - len(end)) :] + end
+        if len(end) >= _CUT_TAIL:
+            break
+    return [start, end], dropped + before - len(start) - len(end)
+
+
+def _add_overlong(problems: Problems, part: Part, number: int, length: int) -> None:
+    meaning = f"a line of {length >> 20} MiB was too long to keep; most of its event is missing"
+    problems.add("overlong_line", "data loss", part.name, f"line {number}", meaning)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+# Containers -------------------------------------------------------------------------------------------------------
+
+
+class _Counted:
+    """A binary source that can be peeked at and counts what was taken from it."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._ahead = b""
+        self.size = 0
+
+    def peek(self, size: int) -> bytes:
+        while len(self._ahead) < size:
+            more = self._taken(size - len(self._ahead))
+            if not more:
+                break
+            self._ahead += more
+        return self._ahead[:size]
+
+    def read(self, size: int) -> bytes:
+        if self._ahead:
+            piece, self._ahead = self._ahead[:size], self._ahead[size:]
+        else:
+            piece = self._taken(size)
+        self.size += len(piece)
+        return piece
+
+    def _taken(self, size: int) -> bytes:
+        try:
+            return self._source.read(size)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:  # a member of a zip archive
+            raise DamagedStream(f"is damaged ({error})") from error
+
+    def exactly(self, size: int) -> bytes:
+        """That many bytes; raises DamagedStream where the source ends before."""
+        pieces: list[bytes] = []
+        while size:
+            piece = self.read(min(size, _PIECE))
+            if not piece:
+                raise DamagedStream("ends within a block")
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+def _decompressed(source: _Counted) -> Iterator[bytes]:
+    return _codec(source.peek(8))(source)
+
+
+def _codec(magic: bytes) -> Callable[[_Counted], Iterator[bytes]]:
+    if magic.startswith(zstandard.FRAME_HEADER) or _ZSTD_SKIPPABLE.match(magic):
+        return _zstd
+    if magic.startswith(b"\x1f\x8b"):
+        return _gzip
+    if magic == _LZ4_MAGIC:
+        return _lz4
+    if magic == _XERIAL_MAGIC:
+        return _snappy
+    if magic.startswith((b"ZV\x00", b"ZV\x01")):
+        return _lzf
+    return _plain
+
+
+def _plain(source: _Counted) -> Iterator[bytes]:
+    while piece := source.read(_PIECE):
+        yield piece
+
+
+def _zstd(source: _Counted) -> Iterator[bytes]:
+    """Frame by frame, since only the end of a frame tells a whole stream from a cut one."""
+    factory = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    frame, between = factory.decompressobj(), True
+    while piece := source.read(_ZSTD_PIECE):
+        while piece:
+            try:
+                text = frame.decompress(piece)
+            except zstandard.ZstdError as error:
+                raise DamagedStream(f"is damaged ({error})") from error
+            between = frame.eof
+            piece = b""
+            if frame.eof:
+                piece, frame = frame.unused_data, factory.decompressobj()
+            if text:
+                yield text
+    if not between:
+        raise DamagedStream("ends within a frame")
+
+
+def _gzip(source: _Counted) -> Iterator[bytes]:
+    member, between = zlib.decompressobj(31), True
+    while piece := source.read(_PIECE):
+        while piece:
+            try:
+                text = member.decompress(piece, _PIECE)
+            except zlib.error as error:
+                if between:  # what follows the last member is padding, as gzip itself takes it
+                    return
+                raise DamagedStream(f"is damaged ({error})") from error
+            between = member.eof
+            piece = member.unconsumed_tail
+            if member.eof:
+                piece, member = member.unused_data, zlib.decompressobj(31)
+            if text:
+                yield text
+    if not between:
+        raise DamagedStream("ends before its end mark")
+
+
+def _lz4(source: _Counted) -> Iterator[bytes]:
+    """Blocks of lz4-java's LZ4BlockOutputStream: magic, method, packed size, size, checksum, then the block.
+
+    A block of size 0 ends a stream; another stream may follow.  Checksums are not looked at: a damaged block shows
+    in the lines.
+    """
+    ended = False
+    while start := source.read(1):
+        header = start + source.exactly(20)
+        if header[:8] != _LZ4_MAGIC:
+            raise DamagedStream("is damaged (a block does not start where it should)")
+        packed, size = (int.from_bytes(header[place : place + 4], "little") for place in (9, 13))
+        ended = size == 0
+        yield from _block(source, packed, size, _lz4_block if header[8] & 0xF0 == 0x20 else None)
+    if not ended:
+        raise DamagedStream("ends without its end mark")
+
+
+def _snappy(source: _Counted) -> Iterator[bytes]:
+    """Blocks of snappy-java's SnappyOutputStream: a header, then size and raw snappy, again and again.
+
+    Streams have no end mark, so a cut between two blocks cannot be seen.
+    """
+    source.exactly(16)
+    while start := source.read(1):
+        word = start + source.exactly(3)
+        if word == _XERIAL_MAGIC[:4]:  # another stream was appended
+            source.exactly(12)
+            continue
+        yield from _block(source, int.from_bytes(word, "big"), None, _snappy_block)
+
+
+def _lzf(source: _Counted) -> Iterator[bytes]:
+    """Chunks of compress-lzf: 'ZV', type, packed size, and the size where the type says that it is packed."""
+    while start := source.read(1):
+        header = start + source.exactly(4)
+        if header[:2] != b"ZV" or header[2] > 1:
+            raise DamagedStream("is damaged (a chunk does not start where it should)")
+        packed = int.from_bytes(header[3:5], "big")
+        if header[2] == 0:
+            yield source.exactly(packed)
+        else:
+            size = int.from_bytes(source.exactly(2), "big")
+            yield from _block(source, packed, size, _lzf_block)
+
+
+def _block(
+    source: _Counted, packed: int, size: int | None, unpack: Callable[[bytes, int | None], bytes] | None
+) -> Iterator[bytes]:
+    if max(packed, size or 0) > _LARGEST_BLOCK:
+        raise DamagedStream("is damaged (a block claims to be larger than any writer makes them)")
+    data = source.exactly(packed)
+    try:
+        text = unpack(data, size) if unpack else data
+    except (cramjam.DecompressionError, IndexError, ValueError) as error:
+        raise DamagedStream(f"is damaged ({error})") from error
+    if size is not None and len(text) != size:
+        raise DamagedStream("is damaged (a block has another size than it says)")
+    if text:
+        yield text
+
+
+def _lz4_block(data: bytes, size: int | None) -> bytes:
+    return bytes(cramjam.lz4.decompress_block(data, output_len=size))
+
+
+def _snappy_block(data: bytes, _: int | None) -> bytes:
+    if cramjam.snappy.decompress_raw_len(data) > _LARGEST_BLOCK:
+        raise ValueError("a block claims to be larger than any writer makes them")
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _lzf_block(data: bytes, size: int | None) -> bytes:
+    """LibLZF: a control byte below 32 starts that many + 1 literals, another one copies from what was given out."""
+    out = bytearray()
+    place, end = 0, len(data)
+    while place < end:
+        control = data[place]
+        place += 1
+        if control < 32:
+            out += data[place : place + control + 1]
+            place += control + 1
+            continue
+        length = control >> 5
+        if length == 7:
+            length += data[place]
+            place += 1
+        start = len(out) - ((control & 31) << 8 | data[place]) - 1
+        place += 1
+        if start < 0:
+            raise ValueError("a chunk refers to before its start")
+        length += 2
+        copied = out[start : start + length]
+        while len(copied) < length:  # the copy overlaps what it makes: a repetition
+            copied += copied[: length - len(copied)]
+        out += copied
+    return bytes(out)

@@ -1,0 +1,1 @@
+"""A run as values to compute on: its tables, its execution DAG, its worlds."""

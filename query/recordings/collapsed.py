@@ -1,0 +1,144 @@
+"""Collapsed stacks: one stack a line, root first, `;` between frames, and how often it was seen.
+
+    java/lang/Thread.run_[0];org/apache/spark/executor/Executor$TaskRunner.run_[0];…;java/io/FileInputStream.read_[j] 17
+
+As async-profiler and its converter write them (with threads, lines, library names, signatures or not), and the
+scripts of FlameGraph.  They tell neither which thread was seen when, nor in what unit they count.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexes.errors import InputError
+from query.inputs.containers import LogFile, Part, batches
+from query.model.dag import Floats
+from query.model.records import Problems
+from query.recordings import jfr
+
+_MOST_FRAMES = 2048
+_LINE = re.compile(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")
+_THREAD = re.compile(r"\[.* tid=\d+\]|\[.*\]|.*-\d+/\d+")
+_NOTES = re.compile(r"(@\d+)?(_\[[a-z0-9]\])*$")
+_LINE_NUMBER = re.compile(r":(\d{1,7})$")
+_CLASS = re.compile(r"[\w$.+/-]*[\w$]")
+_BLOCKING_CALL = re.compile(r"futex|wait|poll|select|recv|accept|connect|sleep|lll_lock")
+_BLOCKING_JAVA = re.compile(
+    r"java\.lang\.(Object\.wait|Thread\.sleep)|(sun|jdk\.internal)\.misc\.Unsafe\.park|sun\.nio\.ch\.|java\.net\."
+    r"|java\.io\.(FileInputStream|FileOutputStream|RandomAccessFile)\."
+)
+_METHOD = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*|<(?:cl)?init>")
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """The stacks of one file as a recording without samples, and how often each was seen, (stacks,)."""
+
+    recording: jfr.Recording
+    weight: Floats
+
+
+def read(path: str, problems: Problems) -> Collapsed:
+    """The distinct stacks of a file, plain or compressed; lines that are none are counted in `problems`.
+
+    Raises InputError where the file cannot be opened or has no stack.
+    """
+    stacks: dict[bytes, float] = {}
+    frames: dict[str, int] = {}
+    for batch in batches(LogFile(path, (Part(path),)), problems):
+        for position, line in enumerate(batch.lines):
+            if not line or line.isspace():
+                continue
+            match = _LINE.fullmatch(line)
+            if match is None:
+                where = f"line {batch.first_line + position}"
+                meaning = "lines that are no stack with a count behind it were left out"
+                problems.add("damaged_stack", "data loss", path, where, meaning)
+                continue
+            texts = match[1].decode("utf-8", errors="replace").split(";")
+            if len(texts) > 1 and _THREAD.fullmatch(texts[0]):
+                del texts[0]
+            # The leaf first, as recordings have it; what is cut is the root's end.
+            numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MOST_FRAMES:])]
+            key = np.array(numbers, dtype=np.int32).tobytes()
+            stacks[key] = stacks.get(key, 0.0) + float(match[2])
+    if not stacks:
+        raise InputError(f"{path}: holds no stack with a count behind it")
+    return Collapsed(_recording(list(frames), list(stacks)), np.array(list(stacks.values())))
+
+
+def frame(text: str) -> tuple[str, str, int]:
+    """Class, method and line of a frame's text: `java/lang/Thread.run:840_[0]` → ('java.lang.Thread', 'run', 840).
+
+    The class is empty for native functions, the line 0 where it is not told.
+    """
+    text = _NOTES.sub("", text)
+    line = _LINE_NUMBER.search(text)
+    text = text[: line.start()] if line else text
+    bare = text.partition("(")[0]
+    class_name, _, method = bare.rpartition(".")
+    if not _CLASS.fullmatch(class_name) or not _METHOD.fullmatch(method) or ".so" in class_name:
+        class_name, method = "", text
+    return class_name.replace("/", "."), method, int(line[1]) if line else 0
+
+
+def could_run(class_name: str, method: str) -> bool:
+    """Whether a thread whose innermost frame this is ran code or waited for nothing but a CPU.
+
+    The states that recordings have of threads are lost in collapsed stacks.  As async-profiler sees it, a thread
+    sleeps in those calls of the system that a signal interrupts; where native frames were left out, in the JVM's own
+    methods that make them.
+    """
+    if not class_name:
+        return _BLOCKING_CALL.search(method) is None
+    return _BLOCKING_JAVA.match(f"{class_name}.{method}") is None
+
+
+def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
+    parsed = [frame(text) for text in texts]
+    class_names, class_id = _numbered([each[0] for each in parsed])
+    method_names, method_id = _numbered([each[1] for each in parsed])
+    nothing = np.zeros(len(parsed), dtype=np.int32)
+    arrays = [np.frombuffer(key, dtype=np.int32) for key in stacks]
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in arrays])]).astype(np.int64)
+    none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    none8, real = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.float32)
+    return jfr.Recording(
+        chunks=(),
+        jvms=(),
+        frames=jfr.Frames(
+            class_id=class_id,
+            method_id=method_id,
+            descriptor_id=nothing,
+            line=np.array([each[2] for each in parsed], dtype=np.int32),
+            type_id=nothing.astype(np.uint8),
+            class_names=class_names,
+            method_names=method_names,
+            descriptors=("",),
+            type_names=("",),
+        ),
+        stacks=jfr.Stacks(
+            offsets=offsets,
+            frame_index=np.concatenate(arrays),
+            truncated=np.array([len(each) >= _MOST_FRAMES for each in arrays]),
+        ),
+        threads=(),
+        samples=jfr.Samples(none64, none32, none32, none32, none8, none8, none64, ()),
+        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none32, ()),
+        cpu_load=jfr.ThreadCpuLoad(none64, none32, real, real),
+        process_load=jfr.ProcessLoad(none64, real, real, real),
+        processors=0,
+        settings={},
+        periods_ns={},
+        event_counts={},
+        problems=(),
+    )
+
+
+def _numbered(texts: list[str]) -> tuple[tuple[str, ...], np.ndarray[tuple[int], np.dtype[np.int32]]]:
+    numbers: dict[str, int] = {}
+    ids = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int32)
+    return tuple(numbers), ids

@@ -1,0 +1,160 @@
+"""Which task a thread was working for (no sample says so: it names a thread and a time).
+
+A task holds one thread of its executor from launch to finish.  Every thread is either seen inside a task, or seen
+idle in its pool, or not seen; a task goes to the thread that was seen inside a task for most of its time and idle at
+both of its ends, and no thread holds two at a time.
+Times of a recording are on the executor's clock and those of tasks on the driver's, so the shift between the two
+is estimated first: the one under which threads are busy when tasks run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query.model.dag import Floats, Ints
+
+BIN_MS = 10.0
+MAX_SHIFT_MS = 60_000.0
+AGREES = 0.9
+"""Clocks agree where this share of the time that threads were busy lies within tasks as it stands …"""
+
+CLEARLY_BETTER = 0.1
+"""… and part only where a shift brings this much more of it there: noise must not part the clocks of one machine."""
+
+TOLERANCE_MS = 50.0
+"""The driver learns of an end a little later than the thread, and launches a little earlier than it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """When the threads of one recording were seen in a task, and when idle; rows sorted by start, times in ms."""
+
+    thread: Ints
+    start_ms: Floats
+    end_ms: Floats
+    in_task: NDArray[np.bool_]
+
+
+def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
+    """ms to add to the recording's times to get the driver's; 0 unless another shift agrees clearly better."""
+    busy = seen.in_task
+    if not busy.any() or len(launch_ms) == 0:
+        return 0.0
+    begin = min(float(seen.start_ms[busy].min()), float(launch_ms.min())) - BIN_MS
+    end = max(float(seen.end_ms[busy].max()), float(finish_ms.max())) + BIN_MS
+    bins = int((end - begin) / BIN_MS) + 2
+    if bins > 1 << 22:  # 12 hours: beyond it the profile of a day is too flat to place a recording by
+        return 0.0
+    threads = _level(seen.start_ms[busy], seen.end_ms[busy], begin, bins)
+    tasks = _level(launch_ms, finish_ms, begin, bins)
+    size = 1 << (2 * bins - 1).bit_length()
+    spectrum = np.conj(np.fft.rfft(threads - threads.mean(), size))
+    agreement = np.fft.irfft(np.fft.rfft(tasks - tasks.mean(), size) * spectrum, size)
+    reach = min(int(MAX_SHIFT_MS / BIN_MS), bins - 1)
+    shifts = np.concatenate([np.arange(0, reach + 1), np.arange(-reach, 0)])
+    best = int(shifts[np.argmax(agreement[shifts])])
+    if (
+        _inside(threads, tasks, 0) > AGREES
+        or _inside(threads, tasks, best) < _inside(threads, tasks, 0) + CLEARLY_BETTER
+    ):
+        return 0.0
+    return best * BIN_MS
+
+
+def _inside(threads: Floats, tasks: Floats, shift: int) -> float:
+    """The share of the busy time, moved by a shift in bins, that lies where some task ran."""
+    moved = np.zeros_like(threads)
+    if shift >= 0:
+        moved[shift:] = threads[: len(threads) - shift]
+    else:
+        moved[:shift] = threads[-shift:]
+    return float(moved[tasks > 0].sum() / threads.sum())
+
+
+def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
+    """The thread of each task, -1 where none fits; tasks are those of one executor, sorted by launch."""
+    threads = np.unique(seen.thread[seen.in_task])
+    count = len(launch_ms)
+    result = np.full(count, -1, dtype=np.int64)
+    if len(threads) == 0 or count == 0:
+        return result
+    length = np.maximum(finish_ms - launch_ms, 1.0)
+    score, bounds = np.empty((2, count, len(threads)))
+    for column, thread in enumerate(threads):
+        mine = seen.thread == thread
+        busy = _overlap(seen, mine & seen.in_task, launch_ms, finish_ms)
+        idle = _overlap(seen, mine & ~seen.in_task, launch_ms, finish_ms)
+        score[:, column] = (busy - idle) / length
+        bounds[:, column] = _bounds(seen, mine & ~seen.in_task, launch_ms, finish_ms)
+    # In the order of launches, since where all threads are busy alike, only who had become free tells them apart.  Of
+    # those launched at once the longest first: it is the one that the fewest threads fit.
+    at_once = np.cumsum(np.diff(launch_ms, prepend=launch_ms[0]) > TOLERANCE_MS)
+    taken: list[list[tuple[float, float]]] = [[] for _ in threads]
+    for task in np.lexsort((-length, at_once)).tolist():
+        for column in np.argsort(-score[task] - bounds[task], kind="stable").tolist():
+            if score[task, column] > 0 and _fits(taken[column], float(launch_ms[task]), float(finish_ms[task])):
+                result[task] = threads[column]
+                break
+    return result
+
+
+def _bounds(seen: Seen, idle: NDArray[np.bool_], launch_ms: Floats, finish_ms: Floats) -> Floats:
+    """How well a thread's idle moments bound each task: 1 for each end that lies at one, -1 for each one within."""
+    start, end = np.sort(seen.start_ms[idle]), np.sort(seen.end_ms[idle])
+
+    def at(moment_ms: Floats) -> NDArray[np.bool_]:
+        begun = np.searchsorted(start, moment_ms + TOLERANCE_MS, side="right")
+        return np.asarray(begun > np.searchsorted(end, moment_ms - TOLERANCE_MS))
+
+    first = np.searchsorted(start, launch_ms + TOLERANCE_MS, side="right")
+    within = np.maximum(np.searchsorted(start, finish_ms - TOLERANCE_MS) - first, 0)
+    result: Floats = at(launch_ms).astype(np.float64) + at(finish_ms) - within
+    return result
+
+
+def _fits(taken: list[tuple[float, float]], start_ms: float, end_ms: float) -> bool:
+    """Put an interval among those of a thread, sorted and disjoint, unless it overlaps one beyond the tolerance."""
+    place = bisect(taken, (start_ms, end_ms))
+    before = taken[place - 1][1] if place else -np.inf
+    after = taken[place][0] if place < len(taken) else np.inf
+    if start_ms < before - TOLERANCE_MS or end_ms > after + TOLERANCE_MS:
+        return False
+    taken.insert(place, (start_ms, end_ms))
+    return True
+
+
+def task_at(thread: Ints, moment_ms: Floats, task_thread: Ints, launch_ms: Floats, finish_ms: Floats) -> Ints:
+    """Position of the task that held a thread at a moment, -1 for none; arrays of moments in, one out."""
+    result = np.full(len(thread), -1, dtype=np.int64)
+    for each in np.unique(task_thread[task_thread >= 0]):
+        tasks = np.flatnonzero(task_thread == each)
+        tasks = tasks[np.argsort(launch_ms[tasks], kind="stable")]
+        mine = np.flatnonzero(thread == each)
+        last = np.searchsorted(launch_ms[tasks], moment_ms[mine], side="right") - 1
+        inside = (last >= 0) & (finish_ms[tasks][np.maximum(last, 0)] >= moment_ms[mine])
+        result[mine[inside]] = tasks[last[inside]]
+    return result
+
+
+def _overlap(seen: Seen, rows: NDArray[np.bool_], launch_ms: Floats, finish_ms: Floats) -> Floats:
+    """ms of each task's time that the chosen rows cover (rows of one thread do not overlap)."""
+    if not rows.any():
+        return np.zeros(len(launch_ms))
+    start = seen.start_ms[rows]
+    end = np.maximum(np.minimum(seen.end_ms[rows], np.append(start[1:], np.inf)), start)
+    moments = np.column_stack([start, end]).ravel()
+    covered = np.cumsum(np.column_stack([np.zeros(len(start)), end - start]).ravel())
+    total: Floats = np.interp(finish_ms, moments, covered) - np.interp(launch_ms, moments, covered)
+    return total
+
+
+def _level(start_ms: Floats, end_ms: Floats, begin_ms: float, bins: int) -> Floats:
+    """How many of the intervals are open in each bin."""
+    level = np.zeros(bins + 1)
+    np.add.at(level, ((start_ms - begin_ms) / BIN_MS).astype(np.int64), 1.0)
+    np.add.at(level, np.minimum(((end_ms - begin_ms) / BIN_MS).astype(np.int64) + 1, bins), -1.0)
+    return np.cumsum(level)[:bins]

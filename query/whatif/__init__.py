@@ -1,0 +1,1 @@
+"""The run replayed, as it was and in a changed world."""

@@ -1,0 +1,91 @@
+"""How far a prediction may be off: a 90 % interval around it, and what makes it wide.
+
+Relative errors multiply, so each source of error is a variance of log(actual / predicted), and they add up:
+
+    replay       how far the unchanged replay is off the recorded runtime
+    repetition   two runs of one job differ, and a prediction compares two
+    samples      shares of time counted from few samples, and time in which nothing was seen
+    labels       each function's class is drawn from its own probabilities
+    model        the model's own error, which may grow with the distance that it bridges
+
+The first, third and fourth are worked out from the run.  `CALIBRATED` has the rest: measured on the even configurations
+of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from indexes import resources
+from query.model.dag import Floats
+from query.model.world import KEY_OF_RESOURCE, World
+
+SOURCES = ("replay", "repetition", "samples", "labels", "model")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well a run tells the shares of its task time.
+
+    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's task time,
+    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`.
+    """
+
+    sampling: Floats
+    labels: Floats
+    unseen: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What one run cannot tell of itself; standard deviations of log runtimes.
+
+    `repetition` is between runs of one job, `model` is of the model's error where nothing changes much, and `slope`
+    is what each unit of |log(predicted / recorded)| adds to it.  `width` is the standard deviations to either side
+    that hold 90 %; a normal distribution's would be 1.645.
+    """
+
+    repetition: float
+    model: float
+    slope: float
+    width: float
+
+
+CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.852)
+
+
+def variances(
+    runtime_ms: float,
+    replayed_ms: float,
+    predicted_ms: float,
+    world: World,
+    evidence: Evidence,
+    calibration: Calibration = CALIBRATED,
+) -> dict[str, float]:
+    """The variance of log(actual / predicted) that each of `SOURCES` brings."""
+    # A share s of the recorded time under a ratio r makes s·(1/r − 1) of it more; so an error of s moves the log.
+    effect = np.array([abs(1 / world.ratio(KEY_OF_RESOURCE[name]) - 1) for name in resources()])
+    effect *= runtime_ms / predicted_ms
+    distance = abs(math.log(predicted_ms / runtime_ms))
+    return {
+        "replay": math.log(replayed_ms / runtime_ms) ** 2 if replayed_ms > 0 else 0.0,
+        "repetition": 2 * calibration.repetition**2,
+        # Time that nobody saw may be on any device or none: uniform between no share and all of it.
+        "samples": float(((evidence.sampling * effect) ** 2).sum()) + (evidence.unseen * effect.max()) ** 2 / 12,
+        "labels": float(((evidence.labels * effect) ** 2).sum()),
+        "model": calibration.model**2 + (calibration.slope * distance) ** 2,
+    }
+
+
+def interval(
+    predicted_ms: float, variance: Mapping[str, float], width: float = CALIBRATED.width
+) -> tuple[tuple[float, float], Mapping[str, float]]:
+    """The 90 % interval, ms, and the share of each source in its `variances` (they sum to 1)."""
+    total = sum(variance.values())
+    half = width * math.sqrt(total)
+    shares = {name: each / total for name, each in variance.items()}
+    return (predicted_ms * math.exp(-half), predicted_ms * math.exp(half)), shares
