@@ -74,7 +74,8 @@ def child(folder: Path, peer: str, ports: dict[str, int], runs: int, only: str) 
             raise SystemExit(1)  # the parent is gone
         return line.strip()
 
-    from lab.measure.calls.all import CASES, Place
+    from lab.measure.calls.all import CASES
+    from lab.measure.calls.cases import Place
 
     for number, (function, workload) in enumerate(CASES):
         where = function_of(function)
