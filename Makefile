@@ -36,17 +36,17 @@ lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .
 
 bench: $(VENV)/ready-all
-	@$(BIN)/python -m lab.bench
+	@$(BIN)/python -m lab.costs.bench
 
 fuzz: $(VENV)/ready
-	@$(BIN)/python -m lab.fuzz
+	@$(BIN)/python -m lab.damage.fuzz
 
 indexes: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.prebuilt
 
 labels: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.statistics --write docs/dataset.md
-	$(BIN)/python -m lab.measure_score report --write docs/dataset.md
+	$(BIN)/python -m lab.measure.readings report --write docs/dataset.md
 
 texts: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.fetch $(LIBRARIES)

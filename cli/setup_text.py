@@ -1,7 +1,7 @@
 """`crystalperf setup spark`: what a job needs so that it leaves a log and samples.
 
-The text is a piece of spark-defaults.conf whose prose is comments.  The flags are those that lab/samplers.py records
-with (a test compares them), so that what is printed is what has been tried.
+The text is a piece of spark-defaults.conf whose prose is comments.  The flags are those that lab/runs/samplers.py
+records with (a test compares them), so that what is printed is what has been tried.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError
-from lab.host import LabError
-from lab.suites import ROLES, SUITES, find_suite
-from lab.sweep import run_suite
+from lab.errors import LabError
+from lab.runs.suites import ROLES, SUITES, find_suite
+from lab.runs.sweep import run_suite
 
 if TYPE_CHECKING:
-    from lab.score import Measured
+    from lab.score.pairs import Measured
 
 
 def _end_in_order(number: int, _frame: object) -> None:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "score":
             return _score(given)
         if given.command == "keep":
-            from lab.keep import keep
+            from lab.score.keep import keep
 
             size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
@@ -85,13 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _score(given: argparse.Namespace) -> int:
-    from lab import report
     from lab.pages import put
+    from lab.score import report
 
     kept = given.profiles or given.out / "profiles"
     known = _measured(given.suite or list(SUITES), given.out, kept)
     if given.pictures:
-        from lab.pictures import draw
+        from lab.score.pictures import draw
 
         for each in (one for one in known if one.bases):
             draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
@@ -105,7 +105,7 @@ def _score(given: argparse.Namespace) -> int:
 
 
 def _calibrate(names: Sequence[str], out: Path) -> int:
-    from lab.calibrate import calibrate
+    from lab.score.calibrate import calibrate
 
     calibration, count = calibrate(_measured(names, out, out / "profiles"))
     print(f"from {count} predictions of even configurations: {calibration}")
@@ -113,7 +113,7 @@ def _calibrate(names: Sequence[str], out: Path) -> int:
 
 
 def _overhead(out: Path, rounds: int) -> int:
-    from lab.overhead import measure, table
+    from lab.costs.overhead import measure, table
 
     print("\n".join(table(measure(out, rounds))))
     return 0
@@ -121,7 +121,7 @@ def _overhead(out: Path, rounds: int) -> int:
 
 def _measured(names: Sequence[str], out: Path, kept: Path) -> list[Measured]:
     """The suites of that name that have runs to score."""
-    from lab.score import measured
+    from lab.score.pairs import measured
 
     known = [measured(find_suite(name), out, kept) for name in names]
     if not any(each.scored for each in known):

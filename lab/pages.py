@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.host import LabError
+from lab.errors import LabError
 
 
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:

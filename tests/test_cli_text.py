@@ -248,7 +248,7 @@ def test_one_unit_for_an_answer() -> None:
 
 
 def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
-    from lab.samplers import async_flag, jfr_flag
+    from lab.runs.samplers import async_flag, jfr_flag
 
     printed = settings("/tmp")
     executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.corpus import logs_table
-from lab.host import LabError
+from lab.checks.corpus import logs_table
+from lab.errors import LabError
 from lab.pages import put
 
 DATA = Path(__file__).parent / "data" / "eventlog"

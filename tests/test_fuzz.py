@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab import fuzz, mutations
-from lab.fuzz import Case, Sources
+from lab.damage import fuzz, mutations
+from lab.damage.fuzz import Case, Sources
 from query.frameworks import get
 from query.inputs.containers import head
 from query.inputs.discover import discover

@@ -14,9 +14,9 @@ from types import ModuleType
 import pytest
 
 from crystalperf import profile
-from lab.cluster import find_java, find_spark
-from lab.host import LabError
-from lab.orders import write_orders
+from lab.errors import LabError
+from lab.runs.cluster import find_java, find_spark
+from lab.runs.orders import write_orders
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "gzip-text"
 TEXT_SHA256 = "b817c19811cbe50fe702d63cdb90d0f43e7e33d4a08438667ce2576a046c815f"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -12,11 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from lab import host, samplers, spark, workloads
-from lab.cluster import ClusterConfig, cluster_nodes
-from lab.host import CgroupMount, LabError, Node
+from lab import units
+from lab.errors import LabError
+from lab.machine import host
+from lab.machine.host import CgroupMount, Node
+from lab.runs import samplers, spark, workloads
+from lab.runs.cluster import ClusterConfig, cluster_nodes
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+ROOMS: dict[str, set[str]] = {
+    "machine": set(),
+    "runs": {"machine"},
+    "costs": {"runs"},
+    "score": {"costs", "machine", "runs"},
+    "checks": set(),
+    "damage": set(),
+    "measure": set(),
+}
+"""The lab's rooms, each with those that it may import from."""
 
 V1_MOUNTS = """\
 tmpfs /sys/fs/cgroup tmpfs rw 0 0
@@ -25,6 +39,15 @@ cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
 """
 V2_MOUNTS = "sysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n"
+
+
+def test_a_room_imports_only_rooms_below_it() -> None:
+    for path in (REPOSITORY / "lab").glob("*/**/*.py"):
+        room = path.relative_to(REPOSITORY / "lab").parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lab."):
+                name = str(node.module).split(".")[1]
+                assert name in ROOMS.get(room, set()) | {room} or name not in ROOMS, f"{path} imports {node.module}"
 
 
 @pytest.mark.parametrize(
@@ -39,19 +62,19 @@ V2_MOUNTS = "sysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelega
     ],
 )
 def test_bit_rate(text: str, bits: int) -> None:
-    assert host.parse_bit_rate(text) == bits
+    assert units.parse_bit_rate(text) == bits
 
 
 @pytest.mark.parametrize("text", ["", "100", "-1Mbps", "0Mbps", "fast", "1Tbps", "1e3Mbps", "1Mbps;rm"])
 def test_bit_rate_refuses(text: str) -> None:
     with pytest.raises(LabError, match="network rate"):
-        host.parse_bit_rate(text)
+        units.parse_bit_rate(text)
 
 
 def test_size_is_binary() -> None:
-    assert host.parse_size("1g") == host.parse_size("1024m") == host.parse_size("1 GiB") == 2**30
+    assert units.parse_size("1g") == units.parse_size("1024m") == units.parse_size("1 GiB") == 2**30
     with pytest.raises(LabError, match="not a size"):
-        host.parse_size("-1g")
+        units.parse_size("-1g")
 
 
 def test_network_is_shaped_at_both_ends_and_leaves_the_root_namespace_alone() -> None:
@@ -305,7 +328,19 @@ def _missing_for_shaping() -> str:
 @pytest.mark.skipif(bool(_missing_for_shaping()), reason=_missing_for_shaping())
 def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "lab.spark", "--query", "q6", "--scale", "0.01", "--workers", "2", "--slots", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "lab.runs.spark",
+        "--query",
+        "q6",
+        "--scale",
+        "0.01",
+        "--workers",
+        "2",
+        "--slots",
+        "1",
+    ]
     command += ["--memory", "512m", "--network", "200Mbps", "--cpu-quota", "1", "--timeout", "150", "--out", str(out)]
     environment = os.environ | {"CRYSTALPERF_HOME": str(tmp_path / "home")}
     done = subprocess.run(

@@ -12,16 +12,17 @@ import pytest
 
 pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
-from lab import overhead, report
 from lab.__main__ import main
-from lab.calibrate import calibrate
-from lab.host import LabError
-from lab.keep import keep
-from lab.overhead import Turn
-from lab.predictors import ernest
-from lab.score import Measured, measured, noise, pairs
-from lab.suites import Configuration, Suite, Sweep, axis, configurations
-from lab.sweep import read_rows, write_rows
+from lab.costs import overhead
+from lab.costs.overhead import Turn
+from lab.errors import LabError
+from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
+from lab.runs.sweep import read_rows, write_rows
+from lab.score import report
+from lab.score.calibrate import calibrate
+from lab.score.keep import keep
+from lab.score.pairs import Measured, measured, noise, pairs
+from lab.score.predictors import ernest
 
 RECORDING = Path(__file__).resolve().parent.parent / "lab" / "recordings" / "demo-q9"
 BASE_MS = 100_000.0
@@ -226,7 +227,7 @@ def test_a_kept_sweep_gives_the_same_predictions(known: Measured, tmp_path: Path
 
 def test_pictures(known: Measured, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the lab's extra is not installed")
-    from lab.pictures import draw
+    from lab.score.pictures import draw
 
     draw(known, tmp_path / "one.svg")
     draw(known, tmp_path / "two.svg")

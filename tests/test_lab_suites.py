@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from lab import sweep
 from lab.__main__ import main
-from lab.host import LabError
-from lab.suites import SUITES, Suite, Sweep, axis, changes, cluster_config, configurations, find_suite
-from lab.workloads import find_workload
+from lab.errors import LabError
+from lab.runs import sweep
+from lab.runs.suites import SUITES, Suite, Sweep, axis, changes, cluster_config, configurations, find_suite
+from lab.runs.workloads import find_workload
 
 SMALL = Suite(
     "small",

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab import disk, hdfs, host, shares, truth
-from lab.host import CgroupMount, LabError, Node
+from lab.errors import LabError
+from lab.machine import disk, host, shares, truth
+from lab.machine.host import CgroupMount, Node
+from lab.runs import hdfs
 
 X86 = "x86_64"
 

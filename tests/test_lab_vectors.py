@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from lab.deciding import RULES, Frame, as_printed, framework_first, halving, known_stacks, leaf, mean, rule_table
-from lab.suites import find_suite
-from lab.sweep import load_rows, write_rows
-from lab.vectors import (
+from lab.runs.suites import find_suite
+from lab.runs.sweep import load_rows, write_rows
+from lab.score.deciding import RULES, Frame, as_printed, framework_first, halving, known_stacks, leaf, mean, rule_table
+from lab.score.vectors import (
     Off,
     Truth,
     average,

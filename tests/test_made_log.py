@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.made_log import lines, write
+from lab.costs.made_log import lines, write
 from query.frameworks.spark import parse
 from query.inputs.containers import LogFile, Part
 

@@ -21,28 +21,14 @@ from indexer.labels.functions import text_hash
 from indexer.labels.libraries import libraries
 from indexer.labels.tables import CLASSES, Label, Measured, Reading, committed, read_table, write_table
 from indexes.errors import InputError
-from lab import measure_score
-from lab.measure import (
-    MARK,
-    STRACE,
-    Blocked,
-    Call,
-    Run,
-    Shares,
-    blocked_times,
-    find,
-    kind,
-    middle,
-    parameter_types,
-    parse_strace,
-    python_lines,
-    same_text,
-    shares,
-    store,
-)
-from lab.measure_host import Host
-from lab.measure_jvm import Window, choose, recorded_times
-from lab.measure_python import serve
+from lab.measure.host import Host
+from lab.measure.jvm import Window, choose, recorded_times
+from lab.measure.places import find, parameter_types, python_lines, same_text
+from lab.measure.python import serve
+from lab.measure.readings import differences, read_answers, report, write_batches
+from lab.measure.strace import MARK, STRACE, Blocked, Call, blocked_times, kind, parse_strace
+from lab.measure.table import store
+from lab.measure.times import Run, Shares, middle, shares
 from query.recordings.jfr import INTERVAL_KINDS, Recording
 from query.recordings.jfr.model import Intervals, Thread
 
@@ -362,25 +348,25 @@ class TestScore:
         path = tmp_path / "out" / "J" / "measured-000.tsv"
         path.parent.mkdir(parents=True)
         path.write_text("m0000\tcpu\t3\n")
-        (reading,) = measure_score.read_answers(tmp_path, [measured()])
+        (reading,) = read_answers(tmp_path, [measured()])
         assert (reading.id, reading.annotator, reading.label) == ("m0000", "J", "cpu")
         path.write_text("m0000\tcpu\t3\nm0001\tcpu\t3\n")
         with pytest.raises(InputError, match="line 2"):
-            measure_score.read_answers(tmp_path, [measured()])
+            read_answers(tmp_path, [measured()])
 
     def test_report_compares(self) -> None:
         rows = [measured(), measured(id="m0001", label="net", cpu=0.1, disk=0.0, net=0.9, deferred=0.0)]
         readings = [Reading("m0000", "J", "cpu", 3, "independent"), Reading("m0001", "J", "net", 3, "independent")]
-        text = measure_score.report(rows, readings)
+        text = report(rows, readings)
         assert "| all | 2 | 50.0 %" in text
         # By the caller's clock the first one, of which most was written later, is cpu.
         assert "| by the caller's clock alone | 2 | 100.0 %" in text
-        assert measure_score.differences(rows, readings)[0].startswith("m0000 read cpu (3), measured disk")
+        assert differences(rows, readings)[0].startswith("m0000 read cpu (3), measured disk")
 
     def test_batches_do_not_tell(self, tmp_path: Path) -> None:
         (tmp_path / "kryo").mkdir()
         (tmp_path / "kryo" / "C.java").write_text(JAVA)
-        assert measure_score.write_batches([measured()], tmp_path, tmp_path) == 1
+        assert write_batches([measured()], tmp_path, tmp_path) == 1
         text = (tmp_path / "batches" / "measured-000.txt").read_text()
         assert text.startswith("### m0000 kryo C.java:4-4 a.b.C.f\n")
         assert not any(word in text for word in ("disk", "jfr", "0.7"))
@@ -434,11 +420,11 @@ class TestRealTrace:
         assert its.socket_ms > 100
         assert its.file_ms > 0
 
-    def test_the_child_of_measure_python(self, tmp_path: Path) -> None:
+    def test_the_child_runs_a_case(self, tmp_path: Path) -> None:
         pytest.importorskip("fsspec")
         pytest.importorskip("aiohttp")
         pytest.importorskip("requests")
-        command = [sys.executable, "-m", "lab.measure_python", "--child", str(tmp_path), "127.0.0.1", "{}", "1"]
+        command = [sys.executable, "-m", "lab.measure.python", "--child", str(tmp_path), "127.0.0.1", "{}", "1"]
         answers = "ok\n" * 8
         environment = {
             **os.environ,

@@ -1,4 +1,4 @@
-"""Real runs of what public logs lack, made by lab/odd_runs.py: each gives a whole profile that says what happened."""
+"""Real runs of what public logs lack, made by lab/runs/odd.py: each gives a whole profile that says what happened."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import indexes
-from lab.corpus import Profiled, check, profiled
-from lab.odd_runs import RUNS
+from lab.checks.corpus import Profiled, check, profiled
+from lab.runs.odd import RUNS
 from query.inputs.discover import discover
 
 FOLDER = Path(__file__).parent / "data" / "runs"

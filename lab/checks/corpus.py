@@ -1,0 +1,297 @@
+"""What real logs and recorded runs give, as the tables of docs/profile.md.
+
+    python -m lab.checks.corpus logs ../shared/real-inputs [--write docs/profile.md]
+    python -m lab.checks.corpus runs RUN… [--write docs/profile.md]
+    python -m lab.checks.corpus compare RUN RUN [--write docs/profile.md]
+
+`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.runs.spark made, `compare` two
+recordings of one query by different profilers.  `--write` puts the table between its marks in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+import crystalperf as cp
+import indexes as contract
+from indexes import resources
+from indexes.errors import CrystalPerfError
+from lab.pages import put
+from query.frameworks import get
+from query.inputs.discover import discover
+from query.model.execution import Execution, load
+from query.run import Run
+from query.whatif.predict import replay_unchanged
+from query.whatif.replay import Replayed
+
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+CONSERVED = 1e-3
+"""The share of a task's, stage's or run's time that its parts may be off by."""
+
+SMALL = 0.02
+"""Stages with less of the run's task time are left out of comparisons."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One run file and its answers; `replayed` is the run unchanged."""
+
+    run: Run
+    execution: Execution
+    answer: cp.Debug
+    replayed: Replayed
+    seconds: float
+
+    @property
+    def replay_error(self) -> float:
+        """(replayed − runtime) / runtime."""
+        runtime = self.execution.runtime_ms
+        return (self.replayed.makespan_ms - runtime) / runtime if runtime else 0.0
+
+
+def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
+    """Profile, explain and replay.  Raises CrystalPerfError, one sentence."""
+    begin = time.perf_counter()
+    run = cp.profile(paths, output=folder / "run.duckdb", app=app)
+    answer = run.debug()
+    seconds = time.perf_counter() - begin
+    connection = contract.open_read_only(run.path, "run")
+    execution = load(connection)
+    connection.close()
+    return Profiled(run, execution, answer, replay_unchanged(execution, get("spark")).replayed, seconds)
+
+
+def check(found: Profiled) -> str:
+    """`ok`, or what does not add up: parts of tasks, stages and the run, the graph, tasks before their time."""
+    wrong = []
+    connection = contract.open_read_only(found.run.path, "run")
+    sums = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
+    off = f"abs({sums} - (finish_ms - launch_ms)) > {CONSERVED} * (finish_ms - launch_ms) + 1e-6"
+    if connection.execute(f"SELECT count(*) FROM tasks WHERE {off}").fetchall()[0][0]:
+        wrong.append("tasks' parts")
+    off = f"abs({sums} - (end_ms - start_ms)) > {CONSERVED} * (end_ms - start_ms) + 1e-6"
+    if connection.execute(f"SELECT count(*) FROM nodes WHERE {off}").fetchall()[0][0]:
+        wrong.append("nodes' parts")
+    connection.close()
+    runtime = found.answer.runtime_ms
+    if abs(sum(found.answer.resource_ms.values()) - runtime) > CONSERVED * runtime + 1e-6:
+        wrong.append("the run's parts")
+    try:
+        found.execution.dag.check()
+    except AssertionError as error:
+        wrong.append(str(error))
+    return ", ".join(wrong) or "ok"
+
+
+def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """(stages, 2) in ms: how far a replayed stage's first launch and last end are from the recorded ones."""
+    rows = []
+    tasks = found.execution.tasks
+    offset = found.execution.scope.start_ms - found.replayed.start_ms
+    for number in range(len(found.execution.dag.stages)):
+        mine = tasks.stage == number
+        start = found.replayed.launch_ms[mine].min() + offset - tasks.launch_ms[mine].min()
+        end = found.replayed.finish_ms[mine].max() + offset - tasks.finish_ms[mine].max()
+        rows.append((abs(start), abs(end)))
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def logs_table(folder: Path, scratch: Path) -> list[str]:
+    """A row for every application in the event logs of a manifest."""
+    lines = [
+        "| log | result | tasks | stages | replay error | check | seconds |",
+        "|---|---|---:|---:|---:|---|---:|",
+    ]
+    done: set[Path] = set()
+    with (folder / "MANIFEST.tsv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream, delimiter="\t") if row["kind"] == "spark-eventlog"]
+    for row in rows:
+        path, source = folder / row["path"], row["source_path"]
+        if path.parent.name.startswith("eventlog_v2_"):
+            path, source = path.parent, str(Path(source).parent)
+        if path in done:
+            continue
+        done.add(path)
+        name = f"{row['source_repo']} `{_cell(source)}`"
+        try:
+            several = [_id(each.app_id, each.attempt) for each in discover([path]).applications]
+        except CrystalPerfError as error:
+            lines.append(f"| {name} | {_sentence(error, path)} | | | | | |")
+            continue
+        if not several:
+            lines.append(f"| {name} | no event log in it | | | | | |")
+        for app in several:
+            which = f"{name}, {app}" if len(several) > 1 else name
+            lines.append(f"| {which} | {_log_cells(path, app, scratch)} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return [*lines, _summary(lines[2:])]
+
+
+def _summary(lines: Sequence[str]) -> str:
+    """A row for the whole table of logs."""
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    good = [row for row in rows if row[2]]
+    near = sum(abs(float(row[4].removesuffix(" %"))) <= 2 for row in good)
+    tasks, stages = (sum(int(row[place]) for row in good) for place in (2, 3))
+    fine, seconds = sum(row[5] == "ok" for row in good), sum(float(row[6]) for row in good)
+    what = f"{len(good)} profiles, {len(rows) - len(good)} sentences"
+    return f"| all | {what} | {tasks} | {stages} | {near} within 2 % | {fine} ok | {seconds:.0f} |"
+
+
+def _log_cells(path: Path, app: str, scratch: Path) -> str:
+    try:
+        found = profiled([path], app, scratch)
+    except CrystalPerfError as error:
+        return f"{_sentence(error, path)} | | | | | "
+    lost = [meaning for severity, meaning in found.run.header().problems if severity != "info"]
+    result = "profile" + (f"; {len(lost)} kinds of data loss or repair" if lost else "")
+    tasks, stages = len(found.execution.tasks.launch_ms), len(found.execution.dag.stages)
+    off = f"{100 * found.replay_error:+.1f} %"
+    return f"{result} | {tasks} | {stages} | {off} | {check(found)} | {found.seconds:.1f}"
+
+
+def _id(app_id: str, attempt: str | None) -> str:
+    return app_id if attempt is None else f"{app_id}/{attempt}"
+
+
+def _sentence(error: CrystalPerfError, path: Path) -> str:
+    return _cell(str(error).replace(str(path), path.name).replace(str(path.parent), "…"))
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+
+
+def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
+    """A row for every recorded run: how well the replay and the samples do."""
+    lines = [
+        "| run | runtime s | tasks | replay error | stage start off by, median / p95 ms"
+        " | stage end off by, median / p95 ms | samples on tasks | decided | run time accounted for | check |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for folder in folders:
+        try:
+            found = profiled([folder], None, scratch)
+        except CrystalPerfError as error:
+            lines.append(f"| {folder.name} | {_sentence(error, folder)} | | | | | | | | |")
+            continue
+        start, end = (f"{np.median(column):.0f} / {np.percentile(column, 95):.0f}" for column in stage_errors(found).T)
+        samples = found.answer.samples
+        decided = f"{100 * samples.resolved / samples.on_tasks:.1f} %" if samples.on_tasks else "no samples"
+        runtime = found.answer.runtime_ms
+        unknown = found.answer.other_ms.get("unknown", 0.0)
+        lines.append(
+            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.tasks.launch_ms)} |"
+            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_tasks} | {decided} |"
+            f" {100 * (1 - unknown / runtime):.1f} % | {check(found)} |"
+        )
+        print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def compare_table(one: Path, two: Path, scratch: Path) -> list[str]:
+    """The vectors of the same stages by two profilers, in percent of task time.
+
+    Stages are the same that do the same part of the plan: two runs may number those that run at once differently.
+    """
+    names = (*resources(), "other")
+    first, second = _vectors(one, scratch), _vectors(two, scratch)
+    total = sum(time_ms for time_ms, _, _ in first.values())
+    lines = [
+        f"| stages | task time s | {one.name}: {' / '.join(names)} % | {two.name}: the same | most apart |",
+        "|---|---|---|---|---:|",
+    ]
+    pairs = [(first[key], second[key]) for key in first if key in second]
+    for (time_ms, ids, vector), (other_ms, other_ids, other) in sorted(pairs, key=lambda pair: pair[0][1]):
+        if time_ms < SMALL * total:
+            continue
+        named = _joined(ids) if ids == other_ids else f"{_joined(ids)} and {_joined(other_ids)}"
+        lines.append(f"| {named} | {_compared(time_ms, other_ms, vector, other)} |")
+    times, vectors = zip(*(_whole(each.values()) for each in (first, second)), strict=True)
+    lines.append(f"| all | {_compared(*times, *vectors)} |")
+    return lines
+
+
+def _whole(rows: Iterable[tuple[float, list[int], Vector]]) -> tuple[float, Vector]:
+    """The task time of all rows and the shares of it."""
+    times, vectors = zip(*((time_ms, vector) for time_ms, _, vector in rows), strict=True)
+    return sum(times), np.average(np.array(vectors), axis=0, weights=times)
+
+
+def _joined(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids))
+
+
+def _compared(time_ms: float, other_ms: float, vector: Vector, other: Vector) -> str:
+    texts = [" / ".join(f"{each:.0f}" for each in vector.tolist()) for vector in (vector, other)]
+    apart = float(np.abs(vector - other).max())
+    return f"{time_ms / 1e3:.1f} and {other_ms / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f}"
+
+
+def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], Vector]]:
+    """By the part of the plan that stages do: their task time in ms, their ids, and the shares of it in percent."""
+    run = cp.profile([folder], output=scratch / "run.duckdb")
+    sums = ", ".join(f"100 * sum({name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        rows = connection.execute(
+            f"""
+            WITH parts AS (
+                SELECT
+                    stages.stage_id,
+                    list_sort(list(DISTINCT concat(operators.name, operators.location)))::VARCHAR AS part
+                FROM stages JOIN operators
+                    ON operators.sql_id = stages.sql_id AND list_has_any(operators.accumulators, stages.accumulators)
+                GROUP BY stages.stage_id
+            )
+            SELECT concat(coalesce(sql_executions.name, ''), part) AS part, sum(finish_ms - launch_ms),
+                list_sort(list(DISTINCT tasks.stage_id)), {sums}
+            FROM tasks LEFT JOIN parts USING (stage_id)
+            LEFT JOIN (SELECT DISTINCT stage_id, sql_id FROM stages) USING (stage_id)
+            LEFT JOIN sql_executions USING (sql_id)
+            GROUP BY ALL HAVING sum(finish_ms - launch_ms) > 0
+            """
+        ).fetchall()
+    return {row[0]: (row[1], row[2], np.array(row[3:], dtype=np.float64)) for row in rows}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m lab.checks.corpus", description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("logs", "runs", "compare"))
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
+    parser.add_argument("--mark", help="the marks it goes between (default: the name of the table)")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")
+        if given.what == "logs":
+            lines = logs_table(given.paths[0], Path(folder))
+        elif given.what == "runs":
+            lines = runs_table(given.paths, Path(folder))
+        else:
+            lines = compare_table(given.paths[0], given.paths[1], Path(folder))
+    if given.write is None:
+        print("\n".join(lines))
+    else:
+        put(given.write, given.mark or given.what, lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What CrystalPerf's commands and its recorders cost."""

@@ -1,0 +1,324 @@
+"""A made event log of any size: `python -m lab.costs.made_log --tasks 1000000 -o big.log` writes about 1.5 GB.
+
+What Spark 3.5 would write of one application whose queries run one after the other on a cluster of fixed size: jobs of
+two or three stages with barriers between them, tasks in waves with lengths as skewed as real ones, one task in a
+hundred failing and running again, stragglers with a speculative copy, now and then an output lost with its executor
+and the stage that has to run again.  The same seed writes the same bytes; no run stands behind them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, TextIO
+
+START_MS = 1_767_225_600_000
+_FAILED = 0.01
+_STRAGGLER = 0.002
+_STAGE_AGAIN = 0.05
+_LARGEST_STAGE = 20_000
+
+_HEAD = '"Stage ID":%d,"Stage Attempt ID":%d,'
+_INFO = (
+    '"Task Info":{"Task ID":%d,"Index":%d,"Attempt":%d,"Partition ID":%d,"Launch Time":%d,"Executor ID":"%d",'
+    '"Host":"node%03d.example.org","Locality":"%s","Speculative":%s,"Getting Result Time":0,"Finish Time":%d,'
+    '"Failed":%s,"Killed":%s,"Accumulables":[]}'
+)
+_METRICS = (
+    '"Task Metrics":{"Executor Deserialize Time":%d,"Executor Deserialize CPU Time":%d,"Executor Run Time":%d,'
+    '"Executor CPU Time":%d,"Peak Execution Memory":%d,"Result Size":%d,"JVM GC Time":%d,'
+    '"Result Serialization Time":0,"Memory Bytes Spilled":0,"Disk Bytes Spilled":0,"Shuffle Read Metrics":'
+    '{"Remote Blocks Fetched":%d,"Local Blocks Fetched":%d,"Fetch Wait Time":%d,"Remote Bytes Read":%d,'
+    '"Remote Bytes Read To Disk":0,"Local Bytes Read":%d,"Total Records Read":%d},"Shuffle Write Metrics":'
+    '{"Shuffle Bytes Written":%d,"Shuffle Write Time":%d,"Shuffle Records Written":%d},"Input Metrics":'
+    '{"Bytes Read":%d,"Records Read":%d},"Output Metrics":{"Bytes Written":0,"Records Written":0},'
+    '"Updated Blocks":[]}'
+)
+_SUCCESS = '{"Reason":"Success"}'
+_EXCEPTION = (
+    '{"Reason":"ExceptionFailure","Class Name":"java.io.IOException","Description":"Connection reset by peer",'
+    '"Stack Trace":[],"Full Stack Trace":"java.io.IOException: Connection reset by peer\\n\\tat'
+    ' org.apache.spark.network.client.TransportClient.fetch(TransportClient.java:1)","Accumulator Updates":[]}'
+)
+_KILLED = '{"Reason":"TaskKilled","Kill Reason":"another attempt succeeded","Accumulator Updates":[]}'
+
+
+class Attempt(NamedTuple):
+    """One task attempt that was placed on a slot; times in ms since the application's start."""
+
+    task_id: int
+    partition: int
+    attempt: int
+    executor: int
+    launch: int
+    finish: int
+    status: str
+    speculative: bool
+
+
+class Plan(NamedTuple):
+    """A stage to write: its id and attempt, what it reads, and the slots' free times it shares with all others."""
+
+    stage_id: int
+    attempt: int
+    tasks: int
+    scans: bool
+    parents: tuple[int, ...]
+    kind: str
+
+
+def _event(name: str, **fields: Any) -> str:
+    return json.dumps({"Event": name, **fields}, separators=(",", ":"))
+
+
+def _stage_info(plan: Plan, times: dict[str, int]) -> dict[str, Any]:
+    first = "FileScanRDD" if plan.scans else "ShuffledRowRDD"
+    rdds = [
+        {
+            "RDD ID": 10 * plan.stage_id + number,
+            "Name": name,
+            "Scope": json.dumps({"id": str(number), "name": scope}),
+            "Callsite": "save at Report.scala:41",
+            "Parent IDs": [10 * plan.stage_id + number + 1] if number < 2 else [],
+            "Storage Level": {"Use Disk": False, "Use Memory": False, "Deserialized": False, "Replication": 1},
+            "Number of Partitions": plan.tasks,
+            "Number of Cached Partitions": 0,
+        }
+        for number, (name, scope) in enumerate(
+            (
+                ("MapPartitionsRDD", "Exchange"),
+                ("MapPartitionsRDD", "WholeStageCodegen (1)"),
+                (first, "Scan parquet" if plan.scans else "Exchange"),
+            )
+        )
+    ]
+    return {
+        "Stage ID": plan.stage_id,
+        "Stage Attempt ID": plan.attempt,
+        "Stage Name": "save at Report.scala:41",
+        "Number of Tasks": plan.tasks,
+        "RDD Info": rdds,
+        "Parent IDs": list(plan.parents),
+        "Details": "org.example.Report$.main(Report.scala:41)",
+        **times,
+        "Accumulables": [],
+        "Resource Profile Id": 0,
+    }
+
+
+def _placed(random: Random, plan: Plan, ready: int, slots: list[tuple[int, int]], task_id: int) -> list[Attempt]:
+    """The attempts of a stage's tasks, each on the slot that is free first; `slots` is a heap of (free, executor)."""
+    typical = random.uniform(200, 4000)
+    waiting = [(index, 0) for index in range(plan.tasks)]
+    waiting.reverse()
+    found = []
+    while waiting:
+        index, attempt = waiting.pop()
+        free, executor = heapq.heappop(slots)
+        launch = max(free, ready) + random.randrange(1, 8)
+        length = int(typical * random.lognormvariate(0.0, 0.45)) + 20
+        if random.random() < _STRAGGLER:
+            # A copy ends first, and the straggler is killed.
+            finish = launch + 6 * length
+            found.append(Attempt(task_id, index, attempt, executor, launch, finish, "killed", False))
+            other_free, other = heapq.heappop(slots)
+            begin = max(other_free, launch + 2 * length)
+            found.append(Attempt(task_id + 1, index, attempt + 1, other, begin, finish - 5, "good", True))
+            heapq.heappush(slots, (finish - 5, other))
+            task_id += 2
+        else:
+            status = "failed" if random.random() < _FAILED and attempt < 3 else "good"
+            finish = launch + (length // 3 if status == "failed" else length)
+            found.append(Attempt(task_id, index, attempt, executor, launch, finish, status, False))
+            task_id += 1
+            if status == "failed":
+                waiting.append((index, attempt + 1))
+        heapq.heappush(slots, (finish, executor))
+    return found
+
+
+def _start(plan: Plan, each: Attempt) -> str:
+    info = _INFO % (*_who(each, plan), 0, "false", "false")
+    return '{"Event":"SparkListenerTaskStart",' + _HEAD % (plan.stage_id, plan.attempt) + info + "}"
+
+
+def _who(each: Attempt, plan: Plan) -> tuple[object, ...]:
+    locality = "NODE_LOCAL" if plan.scans else "PROCESS_LOCAL"
+    speculative = "true" if each.speculative else "false"
+    task = (each.task_id, each.partition, each.attempt, each.partition)
+    return (*task, START_MS + each.launch, each.executor, each.executor // 2, locality, speculative)
+
+
+def _end(random: Random, plan: Plan, each: Attempt) -> str:
+    reason = {"good": _SUCCESS, "failed": _EXCEPTION, "killed": _KILLED}[each.status]
+    bad = [str(each.status == what).lower() for what in ("failed", "killed")]
+    run = max(each.finish - each.launch - random.randrange(4, 18), 1)
+    deserialize = min(random.randrange(2, 12), run)
+    run -= deserialize
+    size = int(run * random.uniform(20_000, 60_000))
+    read = (0, 0, 0, 0, 0, 0)
+    waited = 0
+    if not plan.scans:
+        waited = int(run * random.random() * 0.4)
+        read = (180, 20, waited, int(size * 0.9), int(size * 0.1), size // 80)
+    metrics = _METRICS % (
+        deserialize,
+        deserialize * 700_000,
+        run,
+        int((run - waited) * random.uniform(0.6, 0.95) * 1e6),
+        size * 2,
+        random.randrange(2000, 5000),
+        int(run * random.random() * 0.05),
+        *read,
+        size // 5,
+        int(run * random.random() * 0.03 * 1e6),
+        size // 400,
+        size if plan.scans else 0,
+        size // 80 if plan.scans else 0,
+    )
+    head = '{"Event":"SparkListenerTaskEnd",' + _HEAD % (plan.stage_id, plan.attempt)
+    info = _INFO % (*_who(each, plan), START_MS + each.finish, *bad)
+    return f'{head}"Task Type":"{plan.kind}","Task End Reason":{reason},{info},{metrics}}}'
+
+
+def lines(tasks: int, seed: int = 0, executors: int = 200, cores: int = 4) -> Iterator[str]:
+    """The log's lines; it has at least that many task attempts, and stops at the end of a job."""
+    random = Random(seed)
+    properties = {
+        "spark.executor.cores": str(cores),
+        "spark.executor.memory": "16g",
+        "spark.master": "spark://master.example.org:7077",
+        "spark.app.id": "app-20260101000000-0001",
+    }
+    yield _event("SparkListenerLogStart", **{"Spark Version": "3.5.1"})
+    yield _event(
+        "SparkListenerEnvironmentUpdate",
+        **{
+            "JVM Information": {"Java Version": "17.0.10 (Eclipse Adoptium)", "Scala Version": "version 2.12.18"},
+            "Spark Properties": properties,
+            "Classpath Entries": {},
+        },
+    )
+    identity = {"App Name": "made", "App ID": "app-20260101000000-0001", "Timestamp": START_MS, "User": "spark"}
+    yield _event("SparkListenerApplicationStart", **identity)
+    for number in range(executors):
+        information = {"Host": f"node{number // 2:03d}.example.org", "Total Cores": cores, "Resource Profile Id": 0}
+        fields = {"Timestamp": START_MS + 3000 + number, "Executor ID": str(number), "Executor Info": information}
+        yield _event("SparkListenerExecutorAdded", **fields)
+    now, task_id, stage_id, job_id = 5000, 0, 0, 0
+    slots = [(now, number // cores) for number in range(executors * cores)]
+    heapq.heapify(slots)
+    while task_id < tasks:
+        for line, now_, task_, stage_ in _job(random, now, task_id, stage_id, job_id, slots, tasks):
+            now, task_id, stage_id = now_, task_, stage_
+            yield line
+        job_id += 1
+        now += random.randrange(50, 2000)
+    yield _event("SparkListenerApplicationEnd", Timestamp=START_MS + now)
+
+
+def _job(
+    random: Random, now: int, task_id: int, stage_id: int, job_id: int, slots: list[tuple[int, int]], tasks: int
+) -> Iterator[tuple[str, int, int, int]]:
+    """Lines of a query of one job, each with the time, the next task id and the next stage id after it."""
+    sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    largest = min(_LARGEST_STAGE, max(tasks - task_id, 1))
+    sizes = [max(1, min(int(random.lognormvariate(7.5, 1.2)), largest)) for _ in range(random.choice((2, 3)))]
+    plans = [
+        Plan(
+            stage_id + number,
+            0,
+            size,
+            number == 0,
+            (stage_id + number - 1,) if number else (),
+            "ResultTask" if number == len(sizes) - 1 else "ShuffleMapTask",
+        )
+        for number, size in enumerate(sizes)
+    ]
+    after = stage_id + len(plans)
+
+    def at(line: str) -> tuple[str, int, int, int]:
+        return line, now, task_id, after
+
+    fields = {"executionId": job_id, "description": f"report {job_id}", "time": START_MS + now}
+    yield at(_event(f"{sql}Start", **fields, sparkPlanInfo=_query_plan(job_id)))
+    yield at(
+        _event(
+            "SparkListenerJobStart",
+            **{
+                "Job ID": job_id,
+                "Submission Time": START_MS + now,
+                "Stage Infos": [_stage_info(plan, {}) for plan in plans],
+                "Stage IDs": [plan.stage_id for plan in plans],
+                "Properties": {"spark.sql.execution.id": str(job_id), "callSite.short": "save at Report.scala:41"},
+            },
+        )
+    )
+    waiting = [*reversed(plans)]
+    again = random.random() < _STAGE_AGAIN
+    while waiting:
+        plan = waiting.pop()
+        submitted = now
+        times = {"Submission Time": START_MS + submitted}
+        yield at(_event("SparkListenerStageSubmitted", **{"Stage Info": _stage_info(plan, times), "Properties": {}}))
+        placed = _placed(random, plan, now, slots, task_id)
+        happened: list[tuple[int, int, str]] = []
+        for each in placed:
+            happened.append((each.launch, each.task_id, _start(plan, each)))
+            happened.append((each.finish, each.task_id, _end(random, plan, each)))
+        happened.sort(key=lambda event: event[:2])
+        task_id += len(placed)
+        now = max(each.finish for each in placed) + 2
+        for _, _, line in happened:
+            yield at(line)
+        times["Completion Time"] = START_MS + now
+        info = _stage_info(plan, times)
+        if again and plan.parents and plan.attempt == 0:
+            # An output was lost with its executor: this stage fails, a part of its parent runs again, then it does.
+            again = False
+            info["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException: Connection refused"
+            parent = plans[plan.parents[0] - stage_id]
+            waiting += [plan._replace(attempt=1), parent._replace(attempt=1, tasks=max(parent.tasks // 50, 1))]
+        yield at(_event("SparkListenerStageCompleted", **{"Stage Info": info}))
+    result = {"Job ID": job_id, "Completion Time": START_MS + now, "Job Result": {"Result": "JobSucceeded"}}
+    yield at(_event("SparkListenerJobEnd", **result))
+    yield at(_event(f"{sql}End", executionId=job_id, time=START_MS + now))
+
+
+def _query_plan(job_id: int) -> dict[str, Any]:
+    metric = {"name": "number of output rows", "metricType": "sum"}
+    node: dict[str, Any] = {"nodeName": "Scan parquet", "simpleString": "FileScan parquet [key,value]", "children": []}
+    node["metadata"] = {"Location": "InMemoryFileIndex(1 paths)[hdfs://namenode/data]"}
+    for number, name in enumerate(("WholeStageCodegen (1)", "Exchange", "HashAggregate", "Sort")):
+        metrics = [{**metric, "accumulatorId": 10 * job_id + number}]
+        node = {"nodeName": name, "simpleString": name, "children": [node], "metadata": {}, "metrics": metrics}
+    return node
+
+
+def write(stream: TextIO, tasks: int, seed: int = 0) -> None:
+    """Write the log to an open text file."""
+    for line in lines(tasks, seed):
+        stream.write(line)
+        stream.write("\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m lab.costs.made_log", description=__doc__.split("\n")[0])
+    parser.add_argument("--tasks", type=int, default=1_000_000, metavar="N", help="task attempts (default 1 000 000)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the log, plain JSON lines")
+    given = parser.parse_args(arguments)
+    with given.output.open("w", encoding="utf-8", buffering=1 << 20) as stream:
+        write(stream, given.tasks, given.seed)
+    print(f"{given.output}: {given.output.stat().st_size / 1e9:.2f} GB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Damaged event logs and recordings: every one must end as tables or as one sentence."""

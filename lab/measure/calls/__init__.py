@@ -1,0 +1,1 @@
+"""The calls measured: real uses of Python's library, fsspec, requests and urllib3."""

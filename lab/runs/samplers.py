@@ -1,0 +1,149 @@
+"""What makes a JVM leave sampled stacks: JFR's own sampler, or async-profiler's wall clock.
+
+JFR (JDK 17 and later takes event settings in the flag itself, no .jfc file needed) looks at threads that run Java
+code, and one native thread a time; waiting shows up as ThreadPark, JavaMonitorWait, SocketRead … events with their
+duration and stack, hence the low thresholds. async-profiler's wall clock looks at every thread alike.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import zipfile
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.machine.host import cache_dir
+
+ASYNC_PROFILER_VERSION = "4.6"
+STACK_DEPTH = 256
+SAMPLERS = ("jfr", "async", "none")
+
+# Where a JFR chunk begins: magic, version, then its whole size in bytes; the JVM writes the size last.
+_CHUNK_HEADER = struct.Struct(">4s2H q")
+
+# Everything that says what a thread did or waited for …
+_SAMPLE_EVENTS = ("jdk.ExecutionSample", "jdk.NativeMethodSample")
+_WAIT_EVENTS = (
+    "jdk.ThreadPark",
+    "jdk.JavaMonitorWait",
+    "jdk.JavaMonitorEnter",
+    "jdk.ThreadSleep",
+    "jdk.SocketRead",
+    "jdk.SocketWrite",
+    "jdk.FileRead",
+    "jdk.FileWrite",
+    "jdk.FileForce",
+)
+# … and the few small ones that say under which conditions. No environment and no process list: they are private.
+_CONDITION_EVENTS = (
+    "jdk.ActiveRecording",
+    "jdk.ActiveSetting",
+    "jdk.JVMInformation",
+    "jdk.OSInformation",
+    "jdk.CPUInformation",
+    "jdk.CPULoad",
+    "jdk.GarbageCollection",
+    "jdk.GCPhasePause",
+    "jdk.GCHeapSummary",
+    "jdk.ThreadStart",
+    "jdk.ThreadEnd",
+    "jdk.ThreadCPULoad",
+)
+
+
+def jfr_settings(sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = True) -> list[str]:
+    """JFR's event settings, as they stand in the JVM flag.
+
+    ``small`` starts from nothing and names the events that are wanted; otherwise JDK's ``profile`` is taken, as
+    most people would, and only its periods and thresholds are changed.
+    """
+    settings = ["settings=none" if small else "settings=profile"]
+    plus = "+" if small else ""
+    for event in _SAMPLE_EVENTS:
+        if small:
+            settings.append(f"+{event}#enabled=true")
+        settings.append(f"{plus}{event}#period={sample_ms}ms")
+    for event in _WAIT_EVENTS:
+        if small:
+            settings.append(f"+{event}#enabled=true")
+        if small or event not in ("jdk.FileForce",):
+            settings.append(f"{plus}{event}#threshold={threshold_ms}ms")
+        if small:
+            settings.append(f"+{event}#stackTrace=true")
+    if small:
+        settings += [f"+{event}#enabled=true" for event in _CONDITION_EVENTS]
+        settings += ["+jdk.CPULoad#period=1s", "+jdk.ThreadCPULoad#period=10s"]
+    else:
+        settings.append("jdk.ObjectAllocationSample#enabled=false")
+    return settings
+
+
+def jfr_flag(file: str, sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = True) -> str:
+    """The JVM flags that record to ``file`` until the JVM exits in order.
+
+    Spark puts the executor's id in place of ``{{EXECUTOR_ID}}``; JDK 17 itself knows no ``%p``. ``maxsize=0`` lifts
+    the limit of 250 MB, beyond which the JVM would drop the oldest part. JFR keeps 64 frames unless told otherwise,
+    which cuts the task's own frame off Spark's deeper stacks.
+    """
+    options = [f"filename={file}", "dumponexit=true", "maxsize=0"]
+    options += jfr_settings(sample_ms, threshold_ms, small=small)
+    return f"-XX:FlightRecorderOptions:stackdepth={STACK_DEPTH} -XX:StartFlightRecording:{','.join(options)}"
+
+
+def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:
+    """The JVM flag that loads async-profiler and records the wall clock of every thread, as JFR, until exit."""
+    return f"-agentpath:{library}=start,event=wall,interval={sample_ms}ms,jfr,file={file}"
+
+
+def async_profiler_jar() -> Path:
+    """async-profiler's jar (its Java interface and its libraries), fetched once with Maven into the lab's cache."""
+    folder = cache_dir() / "maven"
+    jar = folder / f"async-profiler-{ASYNC_PROFILER_VERSION}.jar"
+    if jar.exists():
+        return jar
+    if shutil.which("mvn") is None:
+        raise LabError("Fetching async-profiler needs 'mvn'; install Maven, or name its library with --async-profiler.")
+    artifact = f"tools.profiler:async-profiler:{ASYNC_PROFILER_VERSION}"
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        raise LabError("Maven did not fetch async-profiler within 300 s; try again later.") from None
+    if done.returncode != 0 or not jar.exists():
+        raise LabError(f"Maven could not fetch {artifact}; name async-profiler's library with --async-profiler.")
+    return jar
+
+
+def async_profiler_library() -> Path:
+    """async-profiler's library for this machine, kept in the lab's cache."""
+    library = cache_dir() / f"libasyncProfiler-{ASYNC_PROFILER_VERSION}.so"
+    if library.exists():
+        return library
+    with zipfile.ZipFile(async_profiler_jar()) as archive:
+        content = archive.read("linux-x64/libasyncProfiler.so")
+    partial = library.with_suffix(".partial")
+    partial.write_bytes(content)
+    partial.rename(library)
+    return library
+
+
+def is_complete_recording(file: Path) -> bool:
+    """Whether a JFR file ends where its last chunk says that it ends: the JVM was given time to finish it."""
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            position = 0
+            while position < size:
+                stream.seek(position)
+                header = stream.read(_CHUNK_HEADER.size)
+                if len(header) < _CHUNK_HEADER.size:
+                    return False
+                magic, _, _, chunk_bytes = _CHUNK_HEADER.unpack(header)
+                if magic != b"FLR\0" or chunk_bytes < _CHUNK_HEADER.size:
+                    return False
+                position += chunk_bytes
+    except OSError:
+        return False
+    return size > 0 and position == size

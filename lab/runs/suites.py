@@ -1,0 +1,244 @@
+"""The suites as data: which workloads, under which resources, in which order.
+
+A suite is a list of sweeps; a sweep is one workload, what is the same in all of its configurations, and axes. Its
+configurations are the Cartesian product of the axes in the order in which they stand, the last axis fastest; they
+are counted from 0, on from one sweep of a suite to the next. The base of a sweep is where predictions start from and is
+never scored; what is fitted may look at even configurations only, and odd ones are for scoring.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.errors import LabError
+from lab.runs.cluster import ClusterConfig
+from lab.units import parse_bit_rate, parse_byte_rate, parse_size
+
+Knobs = Mapping[str, Any]
+
+ROLES = ("even", "odd")
+"""Configurations that what is fitted may look at, and those that are for scoring only."""
+
+# Plans stay the same under other resources: joins are shuffled, whatever the size of their inputs.
+_SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+# The share of the heap (less 300 MB) that sorts may use, so that a heap which the JVM can live in can be too small.
+_SMALL_MEMORY = {"spark.memory.fraction": "0.25"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a sweep: each value is a few knobs that change together (see ``cluster_config`` for their names)."""
+
+    name: str
+    values: tuple[Knobs, ...]
+    base: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One workload under the product of some axes.
+
+    Attributes:
+        workload: name in ``lab.runs.workloads``.
+        scale_factor: size of its data.
+        knobs: what is the same in all configurations.
+        axes: what changes; each names its base value by position.
+        spark_conf: Spark settings of all configurations.
+    """
+
+    workload: str
+    scale_factor: float
+    knobs: Knobs
+    axes: tuple[Axis, ...]
+    spark_conf: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Sweeps that are run and scored together."""
+
+    name: str
+    what: str
+    sweeps: tuple[Sweep, ...]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One point of a suite.
+
+    Attributes:
+        number: position in the suite, from 0.
+        sweep: position of its sweep in the suite.
+        knobs: all knobs, the sweep's own and the axes'.
+        is_base: whether it is its sweep's base.
+        changed: the knobs in which it differs from its base, with their values.
+    """
+
+    number: int
+    sweep: int
+    workload: str
+    scale_factor: float
+    knobs: dict[str, Any]
+    spark_conf: dict[str, str]
+    is_base: bool
+    changed: dict[str, Any]
+
+    @property
+    def role(self) -> str:
+        """``base``, ``even`` (may be fitted on) or ``odd`` (scored only)."""
+        return "base" if self.is_base else ROLES[self.number % 2]
+
+
+def axis(knob: str, *values: Any, base: int) -> Axis:
+    """An axis of one knob."""
+    return Axis(knob, tuple({knob: value} for value in values), base)
+
+
+def changes(*values: Knobs) -> Axis:
+    """An axis whose first value is the base, which changes nothing, and whose others are single changes of it."""
+    return Axis("change", ({}, *values), 0)
+
+
+def configurations(suite: Suite) -> list[Configuration]:
+    """All configurations of a suite, in order."""
+    found: list[Configuration] = []
+    for position, sweep in enumerate(suite.sweeps):
+        base: dict[str, Any] = dict(sweep.knobs)
+        for one in sweep.axes:
+            base |= one.values[one.base]
+        for chosen in itertools.product(*(range(len(one.values)) for one in sweep.axes)):
+            knobs = dict(sweep.knobs)
+            for one, value in zip(sweep.axes, chosen, strict=True):
+                knobs |= one.values[value]
+            found.append(
+                Configuration(
+                    number=len(found),
+                    sweep=position,
+                    workload=sweep.workload,
+                    scale_factor=sweep.scale_factor,
+                    knobs=knobs,
+                    spark_conf=dict(sweep.spark_conf),
+                    is_base=all(one.base == value for one, value in zip(sweep.axes, chosen, strict=True)),
+                    changed={name: value for name, value in knobs.items() if base.get(name) != value},
+                )
+            )
+    return found
+
+
+def cluster_config(knobs: Knobs) -> ClusterConfig:
+    """The cluster of some knobs: workers, slots, slot_cpu_cores, memory (heap of an executor, "1g"), network
+    ("30Mbps"), disk ("8MB/s"), storage."""
+    known = {"workers", "slots", "slot_cpu_cores", "memory", "network", "disk", "storage"}
+    if unknown := sorted(set(knobs) - known):
+        raise LabError(f"'{unknown[0]}' is no knob of the lab; choose among {', '.join(sorted(known))}.")
+    network = knobs.get("network", "unlimited")
+    return ClusterConfig(
+        workers=knobs.get("workers", 2),
+        slots=knobs.get("slots", 2),
+        slot_cpu_cores=knobs.get("slot_cpu_cores", SLOT_CPU_CORES),
+        executor_memory_bytes=parse_size(knobs.get("memory", "1g")),
+        namespaces=True,
+        network_bps=None if network == "unlimited" else parse_bit_rate(network),
+        disk_bytes_per_s=parse_byte_rate(knobs["disk"]) if "disk" in knobs else None,
+        storage=knobs.get("storage", "local"),
+    )
+
+
+# Two workers of four slots of 0.2 core are 1.6 cores: what a machine of two cores can really give.
+SLOT_CPU_CORES = 0.2
+_REMOTE = {"storage": "hdfs"}
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "q6",
+            "TPC-H q6 (after Fig 5): slots × memory × network, input from HDFS",
+            (
+                Sweep(
+                    "q6",
+                    1,
+                    _REMOTE | {"slot_cpu_cores": 0.1},
+                    (
+                        axis("slots", 1, 2, 4, base=1),
+                        axis("memory", "512m", "1g", "2g", base=1),
+                        axis("network", "15Mbps", "30Mbps", "120Mbps", base=1),
+                    ),
+                ),
+            ),
+        ),
+        Suite(
+            "q9",
+            "TPC-H q9 (after Fig 5): slots × memory × network, input from HDFS, joins shuffled",
+            (
+                Sweep(
+                    "q9",
+                    0.25,
+                    _REMOTE,
+                    (
+                        axis("slots", 1, 2, 4, base=1),
+                        axis("memory", "512m", "768m", "1536m", base=1),
+                        axis("network", "15Mbps", "40Mbps", "160Mbps", base=1),
+                    ),
+                    _SHUFFLED | _SMALL_MEMORY,
+                ),
+            ),
+        ),
+        Suite(
+            "disk",
+            "three queries whose workers read their own, slowed disks",
+            (
+                Sweep("q6", 1, {}, (axis("disk", "1MB/s", "2MB/s", "4MB/s", "8MB/s", "32MB/s", base=2),)),
+                Sweep("q9", 0.5, {}, (axis("disk", "1MB/s", "3MB/s", "12MB/s", base=1),), _SHUFFLED),
+                Sweep("q18", 0.5, {}, (axis("disk", "1MB/s", "3MB/s", "12MB/s", base=1),), _SHUFFLED),
+            ),
+        ),
+        Suite(
+            "bdb",
+            "Big Data Benchmark, queries 1 to 4, disk rate halved (after Fig 8)",
+            tuple(
+                Sweep(f"bdb{query}", 0.5, {}, (axis("disk", half, disk, base=1),), conf)
+                for query, disk, half, conf in (
+                    (1, "0.5MB/s", "0.25MB/s", {}),
+                    (2, "8MB/s", "4MB/s", {}),
+                    (3, "8MB/s", "4MB/s", _SHUFFLED),
+                    (4, "4MB/s", "2MB/s", {}),
+                )
+            ),
+        ),
+        Suite(
+            "gzip-text",
+            "case study of §7.5: decoding of compressed text, cores doubled",
+            (Sweep("gzip-text", 1, {}, (axis("slots", 1, 2, 4, base=1),)),),
+        ),
+        Suite(
+            "kinds",
+            "one job of each kind, and two or three changes of its resources",
+            (
+                Sweep("q6", 1, {"disk": "8MB/s"}, (changes({"slots": 4}, {"disk": "2MB/s"}),)),
+                Sweep("q18", 0.5, {"network": "30Mbps"}, (changes({"slots": 4}, {"network": "10Mbps"}),), _SHUFFLED),
+                Sweep("skew", 0.5, {"network": "50Mbps"}, (changes({"slots": 4}, {"network": "15Mbps"}),)),
+                Sweep(
+                    "spill",
+                    0.5,
+                    {"memory": "512m"},
+                    (changes({"memory": "2g"}, {"memory": "1g"}, {"slots": 1}),),
+                    _SMALL_MEMORY,
+                ),
+                Sweep("driver", 1, {}, (changes({"slots": 4}, {"slots": 1}),)),
+                Sweep("udf", 0.5, {}, (changes({"slots": 4}, {"slots": 1}),)),
+            ),
+        ),
+    )
+}
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of that name."""
+    try:
+        return SUITES[name]
+    except KeyError:
+        raise LabError(f"There is no suite '{name}'; choose one of {', '.join(SUITES)}.") from None

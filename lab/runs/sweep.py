@@ -1,0 +1,249 @@
+"""Running a suite: every configuration a few times, in one shuffled order with base runs in between.
+
+These machines drift by 10 to 30 %, so that two runs are only comparable where they were made close together: the base
+is run again and again, under its samplers in turn, and repetitions of a configuration are far apart. A run is a folder
+with a ``run.json``; a sweep that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from lab.errors import LabError, MachineBusyError
+from lab.runs.spark import RunConfig, Sampling, run_once
+from lab.runs.suites import Configuration, Suite, cluster_config, configurations
+
+MOST_REPETITIONS = 7
+RUN_TIMEOUT_S = 420.0
+MOST_FAILURES = 3
+BUSY_TIMEOUT_S = 1200.0
+_SEED = 20210714
+_FIRST_GUESS_S = 60.0
+# What samples the base, in turn. Each recorded run has an unrecorded one beside it, which shows what recording costs.
+BASE_SAMPLERS = (
+    Sampling("jfr", 20),
+    Sampling("none"),
+    Sampling("async", 20),
+    Sampling("none"),
+    Sampling("jfr", 100),
+    Sampling("none"),
+)
+LEAST_BASE_RUNS = 3
+CONFIGURATION_PER_BASE = 2
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run to be made: its folder's name, its configuration, its sampler and its repetition."""
+
+    name: str
+    configuration: Configuration
+    sampling: Sampling
+    repetition: int
+
+
+def plan(suite: Suite, repetitions: int, only: str | None = None) -> list[Planned]:
+    """All runs of a suite in their order, the same on every call.
+
+    ``only`` is None, ``base``, ``even`` or ``odd``; base runs stay between those of the configurations.
+    """
+    if not 1 <= repetitions <= MOST_REPETITIONS:
+        raise LabError(f"{repetitions} repetitions make no sense; ask for 1 to {MOST_REPETITIONS}.")
+    chance = random.Random(_SEED)
+    every = configurations(suite)
+    planned: list[Planned] = []
+    base_runs: dict[int, int] = {}
+    most_base = MOST_REPETITIONS * 2
+    bases = {one.sweep: one for one in every if one.is_base}
+
+    def base_run(sweep: int) -> Iterator[Planned]:
+        number = base_runs.get(sweep, 0)
+        if number < most_base:
+            base_runs[sweep] = number + 1
+            sampling = BASE_SAMPLERS[number % len(BASE_SAMPLERS)]
+            kind = sampling.kind if sampling.kind == "none" else f"{sampling.kind}{sampling.sample_ms}"
+            yield Planned(f"base-{sweep}-{number:02d}-{kind}", bases[sweep], sampling, number)
+
+    for repetition in range(repetitions):
+        wanted = [one for one in every if not one.is_base and (only in (None, one.role))]
+        chance.shuffle(wanted)
+        since: dict[int, int] = {}
+        for one in wanted:
+            if since.get(one.sweep, CONFIGURATION_PER_BASE) >= CONFIGURATION_PER_BASE:
+                planned += base_run(one.sweep)
+                since[one.sweep] = 0
+            since[one.sweep] = since.get(one.sweep, 0) + 1
+            planned.append(Planned(f"{one.number:03d}-{repetition}", one, Sampling("none"), repetition))
+    # Each base is recorded by both samplers, however few configurations its sweep has.
+    for sweep in sorted(bases):
+        while base_runs.get(sweep, 0) < LEAST_BASE_RUNS:
+            planned += base_run(sweep)
+    return planned
+
+
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """The row of a run; None where there is none, or what lies there is damaged."""
+    try:
+        row: dict[str, Any] = json.loads((folder / "run.json").read_text())
+        whole = row["wall_ms"] > 0 and all((folder / name).exists() for name in row["event_logs"] + row["recordings"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return row if whole and row["event_logs"] else None
+
+
+def flat_row(suite: Suite, one: Planned, run: dict[str, Any], folder: str) -> dict[str, Any]:
+    """A run as one flat row: what it was, and what happened."""
+    cluster, truth = run["configuration"], run.get("truth") or {}
+    return {
+        "suite": suite.name,
+        "number": one.configuration.number,
+        "sweep": one.configuration.sweep,
+        "role": one.configuration.role,
+        "workload": one.configuration.workload,
+        "scale_factor": one.configuration.scale_factor,
+        "repetition": one.repetition,
+        "changed": json.dumps(one.configuration.changed),
+        "workers": cluster["workers"],
+        "slots": cluster["slots"],
+        "slot_cpu_cores": cluster["slot_cpu_cores"],
+        "executor_memory_bytes": cluster["executor_memory_bytes"],
+        "network_bps": cluster["network_bps"],
+        "disk_bytes_per_s": cluster["disk_bytes_per_s"],
+        "storage": cluster["storage"],
+        "sampler": run["sampler"]["kind"],
+        "sample_ms": run["sampler"]["sample_ms"],
+        "wall_ms": run["wall_ms"],
+        "start_ms": run["start_ms"],
+        "end_ms": run["end_ms"],
+        "rows": run["rows"],
+        **{f"executors_{name}": value for name, value in truth.get("executors", {}).items()},
+        "residual": truth.get("residual"),
+        "stages": json.dumps(truth.get("stages", [])),
+        "run": folder,
+        "event_log": f"{folder}/{run['event_logs'][0]}",
+        "recordings": json.dumps([f"{folder}/{name}" for name in run["recordings"]]),
+    }
+
+
+def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> list[dict[str, Any]]:
+    """One flat row (``flat_row``) for each whole run under ``out``/<suite>, in the order of the configurations.
+
+    Paths in a row are relative to ``out``.
+    """
+    rows = []
+    for one in plan(suite, repetitions):
+        run = read_run(out / suite.name / one.name)
+        if run is not None:
+            rows.append(flat_row(suite, one, run, f"{suite.name}/{one.name}"))
+    return sorted(rows, key=lambda row: (row["number"], row["repetition"]))
+
+
+def read_rows(out: Path, suite: Suite) -> list[dict[str, Any]]:
+    """The flat rows that ``out``/<suite>/rows.parquet keeps, in the order of the configurations; empty without it."""
+    file = out / suite.name / "rows.parquet"
+    if not file.exists():
+        return []
+    with duckdb.connect() as connection:
+        cursor = connection.execute("SELECT * FROM read_parquet(?) ORDER BY number, repetition", [str(file)])
+        names = [each[0] for each in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def write_rows(rows: Sequence[dict[str, Any]], file: Path) -> None:
+    """Write flat rows as Parquet; a file that is there is replaced."""
+    if not rows:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = file.with_suffix(".jsonl.partial")
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    partial = file.with_suffix(".partial")
+    with duckdb.connect() as connection:
+        source, target = (str(path).replace("'", "''") for path in (lines, partial))
+        connection.execute(
+            f"COPY (SELECT * FROM read_json('{source}', format = 'newline_delimited', sample_size = -1, "
+            f"map_inference_threshold = -1, convert_strings_to_integers = false)) TO '{target}' (FORMAT parquet, "
+            "COMPRESSION zstd)"
+        )
+    lines.unlink()
+    partial.rename(file)
+
+
+def _run_when_free(config: RunConfig, target: Path) -> dict[str, Any]:
+    """``run_once``, after whoever has the machine now."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return run_once(config, target)
+        except MachineBusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M", time.localtime(seconds))
+
+
+def run_suite(
+    suite: Suite, out: Path, repetitions: int, only: str | None = None, limit_minutes: float | None = None
+) -> int:
+    """Make all runs of a suite that are not there yet and return how many are still missing.
+
+    A line of progress a run goes to stderr; ``out``/<suite>/rows.parquet is written anew after each. A run that fails
+    is left for the next call; LabError after ``MOST_FAILURES`` of them in a row.
+    """
+    planned = plan(suite, repetitions, only)
+    folder = out / suite.name
+    missing = [one for one in planned if read_run(folder / one.name) is None]
+    print(f"{suite.name}: {len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
+    began, failures, done = time.monotonic(), 0, 0
+    took: list[float] = []
+    for position, one in enumerate(missing):
+        typical_s = statistics.median(took) if took else _FIRST_GUESS_S
+        if limit_minutes is not None and time.monotonic() + typical_s > began + 60 * limit_minutes:
+            print(f"{suite.name}: stopped after {limit_minutes:g} min (--limit)", file=sys.stderr, flush=True)
+            break
+        target = folder / one.name
+        shutil.rmtree(target, ignore_errors=True)
+        configuration = one.configuration
+        config = RunConfig(
+            query=configuration.workload,
+            scale_factor=configuration.scale_factor,
+            cluster=cluster_config(configuration.knobs),
+            sampling=one.sampling,
+            repetition=one.repetition,
+            timeout_s=RUN_TIMEOUT_S,
+            spark_conf=configuration.spark_conf,
+        )
+        start = time.monotonic()
+        try:
+            wall = f"{_run_when_free(config, target)['wall_ms'] / 1000:6.1f} s"
+            failures, done = 0, done + 1
+        except LabError as error:
+            failures += 1
+            if failures >= MOST_FAILURES:
+                raise LabError(f"{failures} runs failed in a row, the last ({one.name}) so: {error}") from None
+            wall = f"failed: {error}"
+        took.append(time.monotonic() - start)
+        left_s = statistics.median(took) * (len(missing) - position - 1)
+        changed = " ".join(f"{name}={value}" for name, value in configuration.changed.items()) or "base"
+        sampler = "" if one.sampling.kind == "none" else f" {one.sampling.kind} {one.sampling.sample_ms} ms"
+        print(
+            f"[{position + 1}/{len(missing)}] {configuration.workload} {changed}{sampler}: {wall}; "
+            f"ends about {_clock(time.time() + left_s)}",
+            file=sys.stderr,
+            flush=True,
+        )
+        write_rows(load_rows(out, suite, repetitions), folder / "rows.parquet")
+    return len(missing) - done

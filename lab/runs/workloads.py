@@ -1,0 +1,253 @@
+"""What the lab runs: each workload is a record of plain functions, found by name in ``WORKLOADS``.
+
+The TPC-H queries are those of the specification (revision 3) with its validation parameters; the Big Data Benchmark's
+are those of AMPLab's page, with parameters that fit the size of the data. ``lab/runs/datasets.py`` makes the data.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lab.errors import LabError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Prepare = Callable[["SparkSession", str], None]
+Run = Callable[["SparkSession"], int]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One job of the lab.
+
+    Attributes:
+        name: what the command line calls it.
+        data: kind of data set that it reads (see ``lab/runs/datasets.py``).
+        files: what it reads of that.
+        prepare: makes the data at a path or URL known to a session; its time does not count.
+        run: does the work and returns the number of rows of its answer; this is what is timed.
+        spark_conf: Spark settings without which it would not be this workload.
+    """
+
+    name: str
+    data: str
+    files: tuple[str, ...]
+    prepare: Prepare
+    run: Run
+    spark_conf: dict[str, str] = field(default_factory=dict)
+
+
+def _views(*tables: str) -> Prepare:
+    def prepare(spark: SparkSession, folder: str) -> None:
+        for table in tables:
+            spark.read.parquet(f"{folder}/{table}.parquet").createOrReplaceTempView(table)
+
+    return prepare
+
+
+def _files(tables: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{table}.parquet" for table in tables)
+
+
+def _query(text: str) -> Run:
+    def run(spark: SparkSession) -> int:
+        return len(spark.sql(text).collect())
+
+    return run
+
+
+def _sql(name: str, tables: tuple[str, ...], text: str, **spark_conf: str) -> Workload:
+    return Workload(name, "tpch", _files(tables), _views(*tables), _query(text), spark_conf)
+
+
+Q6 = """
+SELECT SUM(l_extendedprice * l_discount) AS revenue
+FROM lineitem
+WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL 1 YEAR
+  AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24
+"""
+
+Q9 = """
+SELECT nation, o_year, SUM(amount) AS sum_profit
+FROM (
+    SELECT n_name AS nation, EXTRACT(YEAR FROM o_orderdate) AS o_year,
+           l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
+    FROM part, supplier, lineitem, partsupp, orders, nation
+    WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey
+      AND p_partkey = l_partkey AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey
+      AND p_name LIKE '%green%'
+) AS profit
+GROUP BY nation, o_year
+ORDER BY nation, o_year DESC
+"""
+
+Q18 = """
+SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, SUM(l_quantity)
+FROM customer, orders, lineitem
+WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 300)
+  AND c_custkey = o_custkey AND o_orderkey = l_orderkey
+GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
+ORDER BY o_totalprice DESC, o_orderdate
+LIMIT 100
+"""
+
+Q21 = """
+SELECT s_name, COUNT(*) AS numwait
+FROM supplier, lineitem l1, orders, nation
+WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
+  AND l1.l_receiptdate > l1.l_commitdate
+  AND EXISTS (SELECT * FROM lineitem l2
+              WHERE l2.l_orderkey = l1.l_orderkey AND l2.l_suppkey <> l1.l_suppkey)
+  AND NOT EXISTS (SELECT * FROM lineitem l3
+                  WHERE l3.l_orderkey = l1.l_orderkey AND l3.l_suppkey <> l1.l_suppkey
+                    AND l3.l_receiptdate > l3.l_commitdate)
+  AND s_nationkey = n_nationkey AND n_name = 'SAUDI ARABIA'
+GROUP BY s_name
+ORDER BY numwait DESC, s_name
+LIMIT 100
+"""
+
+# Six rows in ten carry the key 0, so that one task of the join gets most of the work; the hint keeps the shuffle,
+# and the partitions stay below the size from which Spark would split a skewed one.
+SKEW = """
+SELECT /*+ MERGE(o) */ COUNT(*) AS n, SUM(l_extendedprice * weight) AS total, MAX(LENGTH(l_comment)) AS longest
+FROM (SELECT IF(l_orderkey % 10 < 6, 0, l_orderkey) AS k, l_extendedprice, l_comment FROM lineitem) l
+JOIN (SELECT o_orderkey AS k, 1.0 AS weight FROM orders UNION ALL SELECT 0, 2.0) o ON l.k = o.k
+"""
+
+
+def count_vowels(text: str) -> int:
+    """What the Python workload does to each row: plain interpreter work."""
+    return sum(text.count(vowel) for vowel in "aeiou")
+
+
+def _python_udf(spark: SparkSession) -> int:
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import IntegerType
+
+    vowels = f.udf(count_vowels, IntegerType())
+    counted = spark.table("orders").withColumn("vowels", vowels("o_comment"))
+    return len(counted.groupBy("o_orderpriority").agg(f.sum("vowels"), f.max("vowels")).collect())
+
+
+# The Big Data Benchmark (Pavlo et al., SIGMOD 2009, as AMPLab runs it): a scan, an aggregation, a join, and a script
+# over raw text. Answers of queries 1 and 2 are written there; here they are counted, and written nowhere.
+BDB1 = "SELECT pageURL, pageRank FROM rankings WHERE pageRank > 100"
+BDB2 = "SELECT SUBSTR(sourceIP, 1, 8), SUM(adRevenue) FROM uservisits GROUP BY SUBSTR(sourceIP, 1, 8)"
+BDB3 = """
+SELECT sourceIP, totalRevenue, avgPageRank
+FROM (SELECT sourceIP, AVG(pageRank) AS avgPageRank, SUM(adRevenue) AS totalRevenue
+      FROM rankings AS R, uservisits AS UV
+      WHERE R.pageURL = UV.destURL AND UV.visitDate BETWEEN DATE '1980-01-01' AND DATE '1985-01-01'
+      GROUP BY UV.sourceIP)
+ORDER BY totalRevenue DESC
+LIMIT 1
+"""
+RANKINGS = "pageURL STRING, pageRank INT, avgDuration INT"
+USERVISITS = (
+    "sourceIP STRING, destURL STRING, visitDate DATE, adRevenue DOUBLE, userAgent STRING, countryCode STRING, "
+    "languageCode STRING, searchWord STRING, duration INT"
+)
+LINK = re.compile(r"https?://[\w./-]+")
+
+
+def _bdb_views(spark: SparkSession, folder: str) -> None:
+    for table, schema in (("rankings", RANKINGS), ("uservisits", USERVISITS)):
+        spark.read.csv(f"{folder}/{table}", schema=schema).createOrReplaceTempView(table)
+
+
+def _written_nowhere(text: str) -> Run:
+    def run(spark: SparkSession) -> int:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        rows = Observation("rows")
+        spark.sql(text).observe(rows, f.count(f.lit(1)).alias("n")).write.format("noop").mode("overwrite").save()
+        return int(rows.get["n"])
+
+    return run
+
+
+def links(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Every link in some lines of crawled pages: what query 4's script does."""
+    for line in lines:
+        for link in LINK.findall(line):
+            yield link, 1
+
+
+def _add(one: int, other: int) -> int:
+    return one + other
+
+
+def _prepare_text(name: str) -> Prepare:
+    def prepare(spark: SparkSession, folder: str) -> None:
+        spark.read.text(f"{folder}/{name}").createOrReplaceTempView("input_text")
+        spark.conf.set("crystalperf.lab.text", f"{folder}/{name}")
+
+    return prepare
+
+
+def _count_links(spark: SparkSession) -> int:
+    text = spark.sparkContext.textFile(spark.conf.get("crystalperf.lab.text") or "", 8)
+    return text.mapPartitions(links).reduceByKey(_add).count()
+
+
+def _count_lines(spark: SparkSession) -> int:
+    """Count lines as strings inside the JVM, where Hadoop's input format makes each of a Text (``Text.decode``)."""
+    return int(spark.sparkContext._jsc.textFile(spark.conf.get("crystalperf.lab.text")).count())
+
+
+# Two sorts that do not fit the heap, and no aggregation that would shrink what is sorted.
+SPILL = """
+SELECT MAX(r), MAX(l_comment) FROM (
+    SELECT ROW_NUMBER() OVER (PARTITION BY l_suppkey % 64 ORDER BY l_comment) AS r, l_comment FROM lineitem)
+"""
+
+
+def _many_small_jobs(spark: SparkSession) -> int:
+    """A loop on the driver: a short job, and the driver's own work on what it collected, many times over."""
+    total = 0
+    for step in range(12):
+        rows = spark.sql(
+            f"SELECT c_custkey, c_acctbal, c_comment FROM customer WHERE c_custkey % 12 = {step}"
+        ).collect()
+        pairs: Counter[tuple[str, str]] = Counter()
+        for row in rows:
+            words = row["c_comment"].split()
+            pairs.update(itertools.combinations(words, 2))
+        total += len(pairs)
+    return total
+
+
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        _sql("q6", ("lineitem",), Q6),
+        _sql("q9", ("part", "supplier", "lineitem", "partsupp", "orders", "nation"), Q9),
+        _sql("q18", ("customer", "orders", "lineitem"), Q18),
+        _sql("q21", ("supplier", "lineitem", "orders", "nation"), Q21),
+        _sql("skew", ("lineitem", "orders"), SKEW),
+        _sql("spill", ("lineitem",), SPILL),
+        Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
+        Workload("driver", "tpch", ("customer.parquet",), _views("customer"), _many_small_jobs),
+        Workload("bdb1", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB1)),
+        Workload("bdb2", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB2)),
+        Workload("bdb3", "bdb", ("rankings", "uservisits"), _bdb_views, _query(BDB3)),
+        Workload("bdb4", "bdb", ("documents",), _prepare_text("documents"), _count_links),
+        Workload("gzip-text", "gzip-text", ("text",), _prepare_text("text"), _count_lines),
+    )
+}
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of that name."""
+    try:
+        return WORKLOADS[name]
+    except KeyError:
+        raise LabError(f"There is no workload '{name}'; choose one of {', '.join(WORKLOADS)}.") from None

@@ -1,0 +1,1 @@
+"""Predictions and vectors against what really happened."""

@@ -1,0 +1,170 @@
+"""Predictions against what really happened: ``python -m lab score [SUITE…] --out DIR``.
+
+A prediction starts from one recorded run of a sweep's base, as a user has one, and asks for the resources of another
+configuration; what happened there is the median of its unrecorded runs.  Where a base was recorded several times, each
+recording predicts on its own and each prediction counts.  The base itself is never scored.  Nothing is fitted here but
+Ernest, which has to be; it learns from even configurations.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from lab.runs.suites import Configuration, Suite, configurations
+from lab.runs.sweep import read_rows
+from lab.score.predictors import (
+    Base,
+    Predictor,
+    amdahl,
+    answer,
+    ernest,
+    from_code,
+    linear,
+    no_change,
+    plain,
+    shipped,
+    slots_alone,
+)
+from lab.score.vectors import profiled
+from query.answers.values import Prediction
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of a suite: its recorded bases by sweep and recorder (`jfr20`, `async20`, …; `none` is a log
+    alone), the median runtime of each configuration that ran, ms, and every runtime of an unrecorded base run."""
+
+    suite: Suite
+    bases: Mapping[tuple[int, str], tuple[Base, ...]]
+    actual_ms: Mapping[int, float]
+    base_ms: Mapping[int, tuple[float, ...]]
+
+    @property
+    def scored(self) -> list[Configuration]:
+        """The configurations that ran, without bases."""
+        return [one for one in configurations(self.suite) if not one.is_base and one.number in self.actual_ms]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One prediction and what happened, ms; `predicted_ms` is None where the predictor refused."""
+
+    suite: str
+    configuration: Configuration
+    actual_ms: float
+    predicted_ms: float | None
+    interval_ms: tuple[float, float] | None = None
+
+    @property
+    def deviation(self) -> float | None:
+        """predicted / actual − 1."""
+        return None if self.predicted_ms is None else self.predicted_ms / self.actual_ms - 1
+
+
+def measured(suite: Suite, out: Path, kept: Path) -> Measured:
+    """Read what a sweep left in `out`; profiles of its bases are kept in the folder `kept`."""
+    rows = read_rows(out, suite)
+    every = {one.number: one for one in configurations(suite)}
+    bases: dict[tuple[int, str], list[Base]] = {}
+    unrecorded: dict[int, list[float]] = {}
+    base_ms: dict[int, list[float]] = {}
+    for row in rows:
+        if row["sampler"] == "none":
+            is_base = row["role"] == "base"
+            times = base_ms.setdefault(row["sweep"], []) if is_base else unrecorded.setdefault(row["number"], [])
+            times.append(float(row["wall_ms"]))
+        if row["role"] == "base" and (out / row["event_log"]).exists():
+            bases.setdefault((row["sweep"], recorder(row)), []).append(read_base(row, every[row["number"]], out, kept))
+    return Measured(
+        suite,
+        {key: tuple(found) for key, found in bases.items()},
+        {number: statistics.median(times) for number, times in unrecorded.items()},
+        {sweep: tuple(times) for sweep, times in base_ms.items()},
+    )
+
+
+def recorder(row: Mapping[str, Any]) -> str:
+    """What recorded a run, with its period in ms: jfr20."""
+    return "none" if row["sampler"] == "none" else f"{row['sampler']}{row['sample_ms']}"
+
+
+def read_base(row: Mapping[str, Any], configuration: Configuration, out: Path, kept: Path) -> Base:
+    """Profile a recorded run; its scope is the query proper, which the log's own clock places."""
+    run = profiled(row, out, kept)
+    with duckdb.connect(str(run), read_only=True) as connection:
+        ((started_at_ms,),) = connection.execute("SELECT started_at_ms FROM runs").fetchall()
+    start, end = row["start_ms"] - started_at_ms, row["end_ms"] - started_at_ms
+    return Base(run, f"{start}..{end}", float(row["wall_ms"]), configuration)
+
+
+Arm = tuple[str, str]
+"""Recorder of the base, and the predictor's name."""
+
+SHIPPED: Arm = ("jfr20", "shipped")
+
+ARMS: tuple[tuple[str, Arm], ...] = (
+    ("shipped (JFR every 20 ms, hybrid vectors)", SHIPPED),
+    ("the paper's plain model (vectors from code, tasks as recorded)", ("jfr20", "plain")),
+    ("vectors from code alone, nothing that Spark measured", ("jfr20", "code")),
+    ("JFR every 100 ms", ("jfr100", "shipped")),
+    ("async-profiler, wall clock, every 20 ms", ("async20", "shipped")),
+    ("no samples (vectors from Spark's metrics)", ("none", "shipped")),
+    ("no change", ("none", "no change")),
+    ("linear in slots, network and disk", ("none", "linear")),
+    ("Amdahl, slots alone", ("none", "Amdahl")),
+    ("Sparklens: recorded tasks on other slots", ("none", "slots alone")),
+    ("Ernest, learned from the even configurations", ("none", "Ernest")),
+)
+"""Rows of the table, in their order."""
+
+
+def predictors(known: Measured) -> dict[str, Predictor]:
+    """All of them by name; Ernest learns from the bases and the even configurations."""
+    every = configurations(known.suite)
+    lessons = [(one, known.actual_ms[one.number]) for one in known.scored if one.role == "even"]
+    lessons += [(one, wall) for one in every if one.is_base for wall in known.base_ms.get(one.sweep, ())]
+    return {
+        "shipped": shipped,
+        "plain": plain,
+        "code": from_code,
+        "no change": no_change,
+        "linear": linear,
+        "Amdahl": amdahl,
+        "slots alone": slots_alone,
+        "Ernest": ernest(lessons),
+    }
+
+
+def pairs(known: Measured, arm: Arm) -> list[Pair]:
+    """Every configuration as predicted from every base that the arm's recorder recorded."""
+    who, name = arm
+    if name == "shipped":
+        return _pairs(known, who, answer)
+    predictor = predictors(known)[name]
+    return _pairs(known, who, lambda base, one: _as_prediction(base, predictor(base, one)))
+
+
+def _pairs(known: Measured, who: str, ask: Callable[[Base, Configuration], Prediction]) -> list[Pair]:
+    found = []
+    for one in known.scored:
+        for base in known.bases.get((one.sweep, who), ()):
+            given = ask(base, one)
+            found.append(
+                Pair(known.suite.name, one, known.actual_ms[one.number], given.predicted_ms, given.interval_ms)
+            )
+    return found
+
+
+def _as_prediction(base: Base, predicted_ms: float | None) -> Prediction:
+    return Prediction(base.scope, "", base.wall_ms, base.wall_ms, predicted_ms)
+
+
+def noise(known: Measured) -> list[float]:
+    """Deviations of the bases' unrecorded runs from the median of their sweep: a configuration against itself."""
+    return [time / statistics.median(times) - 1 for times in known.base_ms.values() if len(times) > 1 for time in times]

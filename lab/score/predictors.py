@@ -1,0 +1,243 @@
+"""Who answers a what-if question in the lab: CrystalPerf, the paper's plain model, and what people do without them.
+
+A predictor takes a recorded base run and a configuration and gives the runtime there in ms, or None where it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from scipy.optimize import nnls
+
+from lab.errors import LabError
+from lab.runs.suites import Configuration
+from lab.score.vectors import code_vectors
+from lab.units import parse_bit_rate, parse_byte_rate, parse_size
+from query.answers.values import Prediction
+from query.frameworks import get
+from query.model.execution import Execution, load
+from query.model.world import World, changed_world, combinations, parse_settings, recorded_resources
+from query.whatif.predict import predict
+
+
+@dataclass(frozen=True)
+class Base:
+    """One recorded run of a sweep's base: its run file, the scope of the query proper and the knobs it ran with."""
+
+    run: Path
+    scope: str
+    wall_ms: float
+    configuration: Configuration
+
+
+Predictor = Callable[[Base, Configuration], float | None]
+
+
+def settings_of(configuration: Configuration) -> list[str]:
+    """What a user would ask for: the changed knobs as KEY=VALUE of `crystalperf predict`."""
+    return [_setting(name, value) for name, value in configuration.changed.items()]
+
+
+def recorded_of(base: Configuration) -> list[str]:
+    """What a user knows of the base and its log does not tell: its cable and its disk."""
+    return [_setting(name, base.knobs[name]) for name in ("network", "disk") if _is_rate(base.knobs.get(name))]
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, str) and value not in ("none", "unlimited")
+
+
+def _setting(name: str, value: Any) -> str:
+    if name == "slots":
+        return f"cores={value}"
+    if name == "workers":
+        return f"executors={value}"
+    if name == "memory":
+        return f"memory={parse_size(value)}B"
+    if name == "network":
+        return f"network={parse_bit_rate(value)}bps"
+    if name == "disk":
+        return f"disk={parse_byte_rate(value)}B/s"
+    raise LabError(f"The knob '{name}' has no setting of `crystalperf predict`; it cannot be scored.")
+
+
+# Ours and the paper's -----------------------------------------------------------------------------------------------
+
+
+def answer(base: Base, configuration: Configuration) -> Prediction:
+    """What `crystalperf predict` answers, its interval and its refusals included."""
+    return _answer(execution(base), base, configuration, replans=True)
+
+
+def shipped(base: Base, configuration: Configuration) -> float | None:
+    """What `crystalperf predict` answers."""
+    return answer(base, configuration).predicted_ms
+
+
+def from_code(base: Base, configuration: Configuration) -> float | None:
+    """What is shipped, from vectors of recordings and labels alone: nothing that Spark measured."""
+    run = _with_vectors(execution(base), _code_shares(base.run))
+    return _answer(run, base, configuration, replans=True).predicted_ms
+
+
+def plain(base: Base, configuration: Configuration) -> float | None:
+    """The paper's model alone: vectors from samples and labels, tasks as recorded, and no device but what each task's
+    own time shows."""
+    run = by_labels(base)
+    slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
+    return _answer(replace(run, slots=slots), base, configuration, replans=False, states=False).predicted_ms
+
+
+def slots_alone(base: Base, configuration: Configuration) -> float | None:
+    """The recorded tasks on other slots, as Sparklens replays them; no other resource."""
+    only = {name: value for name, value in configuration.changed.items() if name in ("slots", "workers")}
+    if not only:
+        return base.wall_ms
+    run = execution(base)
+    slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
+    asked = replace(configuration, changed=only)
+    return _answer(replace(run, slots=slots), base, asked, replans=False, states=False).predicted_ms
+
+
+def _answer(
+    run: Execution, base: Base, configuration: Configuration, *, replans: bool, states: bool = True
+) -> Prediction:
+    world = world_of(base, configuration)
+    if not states:
+        world = replace(world, recorded=run.recorded)
+    return predict(run, world, get("spark"), replans=replans)
+
+
+def world_of(base: Base, configuration: Configuration) -> World:
+    """The changed world that a configuration is for a user who knows the base's cable and disk."""
+    known = recorded_resources(execution(base).recorded, parse_settings(recorded_of(base.configuration), lists=False))
+    (changes,) = combinations(parse_settings(settings_of(configuration), lists=False))
+    return changed_world(changes, known)
+
+
+def execution(base: Base) -> Execution:
+    """The scope of a base run, read once."""
+    return _execution(base.run, base.scope)
+
+
+@lru_cache(maxsize=64)
+def _execution(run: Path, scope: str) -> Execution:
+    with duckdb.connect(str(run), read_only=True) as connection:
+        return load(connection, scope)
+
+
+@lru_cache(maxsize=64)
+def _code_shares(run: Path) -> Mapping[tuple[int, int], Sequence[float]]:
+    return {stage: vector.tolist() for stage, vector in code_vectors(run).items()}
+
+
+@lru_cache(maxsize=64)
+def _label_shares(run: Path) -> Mapping[tuple[int, int], tuple[float, ...]]:
+    """By stage attempt: the mean of its samples' vectors, `other` last."""
+    with duckdb.connect(str(run), read_only=True) as connection:
+        rows = connection.execute(
+            """
+            SELECT
+                tasks.stage_id, tasks.stage_attempt,
+                sum(weight_ms * coalesce(cpu, 0)) / sum(weight_ms), sum(weight_ms * coalesce(disk, 0)) / sum(weight_ms),
+                sum(weight_ms * coalesce(net, 0)) / sum(weight_ms),
+                sum(weight_ms) FILTER (cpu IS NULL) / sum(weight_ms)
+            FROM samples JOIN stacks USING (stack_id) JOIN tasks USING (task_id)
+            WHERE weight_ms > 0
+            GROUP BY ALL
+            """
+        ).fetchall()
+    return {(row[0], row[1]): tuple(float(each or 0.0) for each in row[2:]) for row in rows}
+
+
+def by_labels(base: Base) -> Execution:
+    """The scope with vectors as the paper has them (§4.1): the mean of the samples' vectors, whatever state a thread
+    was in and whatever Spark measured; `other` where a stage has no sample."""
+    return _with_vectors(execution(base), _label_shares(base.run))
+
+
+def _with_vectors(run: Execution, shares: Mapping[tuple[int, int], Sequence[float]]) -> Execution:
+    """The scope whose tasks have their stage's vector, `other` where it has none."""
+    tasks = run.tasks
+    table = np.array(
+        [shares.get((stage.stage_id, stage.attempt), (0.0, 0.0, 0.0, 1.0)) for stage in run.dag.stages]
+    ).reshape(-1, 4)
+    parts = table[tasks.stage] * tasks.duration_ms[:, None]
+    return replace(run, tasks=replace(tasks, parts_ms=parts))
+
+
+# What people do without ---------------------------------------------------------------------------------------------
+
+
+def no_change(base: Base, configuration: Configuration) -> float | None:
+    """The recorded runtime."""
+    return base.wall_ms
+
+
+def linear(base: Base, configuration: Configuration) -> float | None:
+    """Everything in proportion to slots, the network and the disk."""
+    return base.wall_ms / float(np.prod(_ratios(base.configuration, configuration)))
+
+
+def amdahl(base: Base, configuration: Configuration) -> float | None:
+    """The time in which tasks run scales with the slots, the rest of the scope does not; no other resource."""
+    slots = configuration.knobs.get("slots", 2) / base.configuration.knobs.get("slots", 2)
+    busy = _covered(execution(base))
+    return float(base.wall_ms - busy + busy / slots)
+
+
+def ernest(measured: Iterable[tuple[Configuration, float]]) -> Predictor:
+    """Ernest (NSDI '16): t = θ₀ + θ₁/m + θ₂ log m + θ₃ m with θ ≥ 0, m being the slots, by nonnegative least squares.
+
+    `measured` are the runs that it learns from, one model a sweep.  It knows no other resource than the number of
+    slots, and refuses where a sweep taught it fewer than two of those.
+    """
+    of_sweep: dict[int, list[tuple[float, float]]] = {}
+    for configuration, wall_ms in measured:
+        of_sweep.setdefault(configuration.sweep, []).append((_slots(configuration), wall_ms))
+    models = {
+        sweep: nnls(np.array([_ernest_terms(slots) for slots, _ in rows]), np.array([wall for _, wall in rows]))[0]
+        for sweep, rows in of_sweep.items()
+        if len({slots for slots, _ in rows}) > 1
+    }
+
+    def predictor(base: Base, configuration: Configuration) -> float | None:
+        model = models.get(configuration.sweep)
+        return None if model is None else float(model @ _ernest_terms(_slots(configuration)))
+
+    return predictor
+
+
+def _ernest_terms(slots: float) -> Any:
+    return np.array([1.0, 1.0 / slots, np.log(slots), slots])
+
+
+def _slots(configuration: Configuration) -> float:
+    return float(configuration.knobs.get("slots", 2) * configuration.knobs.get("workers", 2))
+
+
+def _covered(run: Execution) -> float:
+    """Wall-clock during which any task ran."""
+    order = np.argsort(run.tasks.launch_ms)
+    launch, finish = run.tasks.launch_ms[order], run.tasks.finish_ms[order]
+    reached = np.maximum.accumulate(np.concatenate([[-np.inf], finish[:-1]]))
+    return float(np.maximum(finish - np.maximum(launch, reached), 0.0).sum())
+
+
+def _ratios(base: Configuration, configuration: Configuration) -> list[float]:
+    found = []
+    for name, value in configuration.changed.items():
+        before = base.knobs.get(name)
+        if name in ("slots", "workers"):
+            found.append(value / (before or 2))
+        elif name == "network" and _is_rate(before) and _is_rate(value):
+            found.append(parse_bit_rate(value) / parse_bit_rate(str(before)))
+        elif name == "disk" and _is_rate(before):
+            found.append(parse_byte_rate(value) / parse_byte_rate(str(before)))
+    return found or [1.0]

@@ -1,0 +1,164 @@
+"""What the lab measured, as Markdown tables for docs/accuracy.md."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+from lab.costs import overhead
+from lab.runs.suites import ROLES
+from lab.score.deciding import rule_table
+from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
+from lab.score.vectors import vector_table
+
+
+def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
+    """All tables by the mark that they go under in docs/accuracy.md; vectors only with a folder for their run files."""
+    titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
+    found = {
+        "deviations": ["", *deviations(known, roles), ""],
+        "suites": ["", *by_suite(known, roles), ""],
+        "intervals": ["", *coverage(known, roles), ""],
+        "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
+    }
+    if turns := overhead.read(out):
+        found["overhead"] = ["", *overhead.table(turns), ""]
+    if kept is not None:
+        compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
+        found["vectors"] = _sections(compared)
+        found["rules"] = ["", *rule_table([each.suite for each in known], out, kept).splitlines(), ""]
+    return found
+
+
+def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    return ["", *itertools.chain.from_iterable((title, "", *lines, "") for title, lines in parts)]
+
+
+def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
+    """|predicted − actual| / actual of every arm, over all the suites given."""
+    lines = [
+        "| who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused |",
+        "|---|---|---|---|---|---|",
+    ]
+    for title, arm in ARMS:
+        found = [pair for each in known for pair in pairs(each, arm)]
+        for role in roles:
+            lines += _deviation_row(title, role, [pair for pair in found if pair.configuration.role == role])
+    apart = [abs(each) for one in known for each in noise(one)]
+    if apart:
+        lines.append(
+            f"| noise: base runs against their median | {len(apart)} runs | {_spread(apart)} | {100 * max(apart):.0f} |"
+            " | |"
+        )
+    return lines
+
+
+def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
+    off = [each.deviation for each in found if each.deviation is not None]
+    if not found:
+        return []
+    configurations = len({_key(each) for each in found})
+    count = f"{role}: {configurations}" + (
+        f" × {len(found) / configurations:.3g}" if len(found) > configurations else ""
+    )
+    if not off:
+        return [f"| {title} | {count} | | | | {len(found)} |"]
+    return [
+        f"| {title} | {count} | {_spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
+        f" {100 * statistics.mean(off):+.1f} | {len(found) - len(off)} |"
+    ]
+
+
+def _key(pair: Pair) -> tuple[str, int]:
+    return pair.suite, pair.configuration.number
+
+
+def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
+    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of what is shipped; %."""
+    names = [re.split(r"[(,:]", title)[0].strip() for title, _ in ARMS]
+    lines = [
+        f"| suite | configurations | worst of shipped | noise | {' | '.join(names)} |",
+        f"|---|---|---:|---:|{'---:|' * len(names)}",
+    ]
+    for each in known:
+        found = [pairs(each, arm) for _, arm in ARMS]
+        apart = [abs(one) for one in noise(each)]
+        for role in roles:
+            mine = [[p for p in several if p.configuration.role == role] for several in found]
+            off = [[abs(p.deviation) for p in several if p.deviation is not None] for several in mine]
+            if not off[0]:
+                continue
+            count = len({_key(p) for several in mine for p in several})
+            cells = [_percent(statistics.mean, values) for values in off]
+            worst, around = _percent(max, off[0]), _percent(statistics.mean, apart)
+            lines.append(f"| {each.suite.name} | {role}: {count} | {worst} | {around} | {' | '.join(cells)} |")
+    return lines
+
+
+def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) -> str:
+    return f"{100 * of(values):.0f}" if values else ""
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{100 * statistics.mean(values):.1f} ± {100 * statistics.pstdev(values):.1f}"
+
+
+def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm = SHIPPED) -> list[str]:
+    """How often the 90 % intervals hold what happened, and how wide they are.
+
+    The binomial interval (Wilson, 95 %) counts configurations, since predictions of one configuration from several
+    base runs are no independent trials.
+    """
+    lines = [
+        "| intervals | configurations | predictions | inside % | binomial interval % | median half width % |",
+        "|---|---|---|---|---|---|",
+    ]
+    found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
+    for role in roles:
+        mine = [pair for pair in found if pair.configuration.role == role]
+        if not mine:
+            continue
+        inside = [_is_inside(pair) for pair in mine]
+        count = len({_key(pair) for pair in mine})
+        low, high = binomtest(round(statistics.mean(inside) * count), count).proportion_ci(0.95, "wilson")
+        widths = [math.sqrt(pair.interval_ms[1] / pair.interval_ms[0]) - 1 for pair in mine if pair.interval_ms]
+        lines.append(
+            f"| {role} | {count} | {len(mine)} | {100 * statistics.mean(inside):.0f} |"
+            f" {100 * low:.0f} to {100 * high:.0f} | ± {100 * statistics.median(widths):.0f} |"
+        )
+    return lines
+
+
+def _is_inside(pair: Pair) -> bool:
+    assert pair.interval_ms is not None
+    return pair.interval_ms[0] <= pair.actual_ms <= pair.interval_ms[1]
+
+
+def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[str]:
+    """Every configuration: measured, and predicted from each recorded base by what is shipped."""
+    lines = ["| number | workload | changed | actual s | predicted s | off % |", "|---|---|---|---|---|---|"]
+    found = pairs(known, SHIPPED)
+    for one in known.scored:
+        mine = [pair for pair in found if pair.configuration.number == one.number]
+        if one.role not in roles or not mine:
+            continue
+        changed = " ".join(f"{name}={value}" for name, value in one.changed.items())
+        predicted = ", ".join(_predicted(pair) for pair in mine)
+        off = ", ".join("" if pair.deviation is None else f"{100 * pair.deviation:+.0f}" for pair in mine)
+        actual = f"{mine[0].actual_ms / 1e3:.1f}"
+        lines.append(f"| {one.number} ({one.role}) | {one.workload} | {changed} | {actual} | {predicted} | {off} |")
+    return lines
+
+
+def _predicted(pair: Pair) -> str:
+    if pair.predicted_ms is None:
+        return "refused"
+    assert pair.interval_ms is not None
+    low, high = pair.interval_ms
+    return f"{pair.predicted_ms / 1e3:.1f} ({low / 1e3:.1f} to {high / 1e3:.1f})"
