@@ -1,6 +1,7 @@
 # demo   everything from nothing: sets itself up, then explains a recorded Spark run
 # test   sets itself up, then runs every test that needs only Python packages
 # test-all   also installs the indexer (torch) and runs the rest
+# lint       format, style and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
 # table-NAME a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
@@ -34,6 +35,7 @@ test-all: $(VENV)/ready-all
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.bench
