@@ -15,6 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
 LIBRARIES ?= libraries
+SHARE := --numprocesses auto --dist loadfile  # a file's tests stay in one process: they share what its fixtures make
 ENCODER ?= sentence-transformers/all-MiniLM-L6-v2
 
 help:
@@ -24,13 +25,13 @@ demo: $(VENV)/ready
 	@$(BIN)/crystalperf analyze $(RECORDING)
 
 test: $(VENV)/ready-dev
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(SHARE) -m "not outside"
 
 test-all: $(VENV)/ready-all
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q $(SHARE)
 
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .

@@ -22,6 +22,17 @@ class BlockedNetworkError(AssertionError):
     """A test reached for the network."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test` leaves to `make test-all`, told by what a test asks for, so that nobody has to think of it.
+
+    The first fetches the reference readers with Maven and runs them in Java, the second reads for minutes.
+    """
+    for each in items:
+        if {"java_dump", "real_inputs"} & set(getattr(each, "fixturenames", ())):
+            each.add_marker("outside")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_network() -> Iterator[None]:
     """Fail any connection that leaves the machine; child processes that may do so say why they are exempt."""
