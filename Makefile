@@ -15,7 +15,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
 LIBRARIES ?= libraries
-SHARE := --numprocesses auto --dist loadfile  # a file's tests stay in one process: they share what its fixtures make
 ENCODER ?= sentence-transformers/all-MiniLM-L6-v2
 
 help:
@@ -25,13 +24,13 @@ demo: $(VENV)/ready
 	@$(BIN)/crystalperf analyze $(RECORDING)
 
 test: $(VENV)/ready-dev
-	@$(BIN)/python -m pytest -q $(SHARE) -m "not outside"
+	@$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile -m "not later"
 
 test-all: $(VENV)/ready-all
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q $(SHARE)
+	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .

@@ -24,13 +24,13 @@ class BlockedNetworkError(AssertionError):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves to `make test-all`, told by what a test asks for, so that nobody has to think of it.
+    """Leave to `make test-all` what asks for Java's readers, which Maven fetches, or for the public files, for minutes.
 
-    The first fetches the reference readers with Maven and runs them in Java, the second reads for minutes.
+    Told by the fixtures, so that nobody has to think of it; the mark can be set by hand too.
     """
     for each in items:
         if {"java_dump", "real_inputs"} & set(getattr(each, "fixturenames", ())):
-            each.add_marker("outside")
+            each.add_marker("later")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,7 +38,7 @@ def outcomes(folder: Path, *options: str, **environment: str) -> list[str]:
     done = subprocess.run(
         [*command, *options],
         cwd=folder,
-        env=inherited | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"} | environment,
+        env=inherited | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment,
         capture_output=True,
         text=True,
         check=False,
