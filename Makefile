@@ -1,5 +1,5 @@
 # demo   everything from nothing: sets itself up, then explains a recorded Spark run
-# test   sets itself up, then runs every test that needs only Python packages
+# test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
 # lint       format, style and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
