@@ -1,6 +1,7 @@
 # demo   everything from nothing: sets itself up, then explains a recorded Spark run
-# test   sets itself up, then runs every test that needs only Python packages
+# test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
+# lint       format, style and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
 # table-NAME a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
@@ -23,7 +24,7 @@ demo: $(VENV)/ready
 	@$(BIN)/crystalperf analyze $(RECORDING)
 
 test: $(VENV)/ready-dev
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile -m "not later"
 
 test-all: $(VENV)/ready-all
 	@$(BIN)/ruff format --check .
@@ -34,6 +35,7 @@ test-all: $(VENV)/ready-all
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.costs.bench

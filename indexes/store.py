@@ -55,6 +55,7 @@ def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duck
             connection.execute("SET zstd_min_string_length = 1")
         _write_or_say(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         connection.execute("USE built")
+        connection.execute("BEGIN")  # two hundred statements, each of which would else be made durable by itself
         for table in tables(kind):
             for statement in table.statements(zstd=_ZSTD.get(table.name, ()) if kind == "index" else ()):
                 connection.execute(statement)
@@ -66,6 +67,7 @@ def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duck
             **metadata,
         }
         connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
+        connection.execute("COMMIT")
         yield connection
         connection.execute("USE memory; DETACH built")
         _sync(temporary)

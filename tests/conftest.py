@@ -5,11 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cli.main import run
+
+if TYPE_CHECKING:
+    from query.run import Run
 
 ROOT = Path(__file__).parent.parent
 REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
@@ -17,6 +20,17 @@ REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
 
 class BlockedNetworkError(AssertionError):
     """A test reached for the network."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-all` what asks for Java's readers, which Maven fetches, or for the public files, for minutes.
+
+    Told by the fixtures, so that nobody has to think of it; the mark can be set by hand too.
+    """
+    for each in items:
+        if {"java_dump", "real_inputs"} & set(getattr(each, "fixturenames", ())):
+            each.add_marker("later")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -35,10 +49,16 @@ def no_network() -> Iterator[None]:
     socket.socket.connect = connect  # type: ignore[method-assign]
 
 
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache that all tests share; with pytest-xdist each of its workers has one."""
+    return tmp_path_factory.getbasetemp() / "home"
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests never see the user's cache; prebuilt indexes are unpacked once for the whole session."""
-    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(shared_home))
     monkeypatch.setenv("NO_COLOR", "1")
 
 
@@ -57,6 +77,41 @@ def demo() -> Path:
     if not folder.is_dir():
         pytest.skip("the demo's recording is not in this checkout")
     return folder
+
+
+# Profiles that many tests ask: each is made once, and is for reading only.
+
+
+@pytest.fixture(scope="session")
+def demo_run(demo: Path, shared_home: Path) -> Iterator[Run]:
+    """The demo with its recordings, kept in the shared cache under its own name."""
+    yield from shared([demo], shared_home)
+
+
+@pytest.fixture(scope="session")
+def demo_log_run(demo: Path, shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """The demo's log alone: quick, and enough for what does not depend on samples."""
+    output = tmp_path_factory.mktemp("shared") / "demo-log.duckdb"
+    yield from shared(sorted(demo.glob("eventlog*")), shared_home, output)
+
+
+@pytest.fixture(scope="session")
+def log_run(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Another real log of Spark, one file of it, without recordings."""
+    log = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
+    yield from shared([log], shared_home, tmp_path_factory.mktemp("shared") / "q9.duckdb")
+
+
+def shared(paths: list[Path], home: Path, output: Path | None = None) -> Iterator[Run]:
+    """The profile of the paths; a test that changed its file would change what others are told."""
+    import crystalperf as cp
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(home))
+        made = cp.profile(paths, output=output)
+    before = made.path.read_bytes()
+    yield made
+    assert made.path.read_bytes() == before
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from indexes import open_read_only
 from indexes.errors import BuildError, IndexFileError
 from indexes.exports import verify
 from tests.hash_classifier import HashClassifier
+from tests.small_indexes import INDEXES, build_again, kept_path, lines
+from tests.small_indexes import small_index as committed_index
 
 SOURCES = Path(__file__).parent / "data" / "sources"
 
@@ -35,6 +37,13 @@ def small_index(path: Path, name: str = "small-1.0") -> Path:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
     return open_read_only(small_index(tmp_path_factory.mktemp("built") / "small-1.0.duckdb"), "index")
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_the_committed_small_indexes_are_what_the_indexer_makes(name: str, tmp_path: Path) -> None:
+    again, kept = build_again(name, tmp_path / "again.duckdb"), kept_path(name).read_text(encoding="utf-8")
+    assert "".join(lines(again)) == kept, "`python -m tests.small_indexes` writes them again; then read the difference"
+    assert verify(committed_index(name, tmp_path / "kept.duckdb")) == verify(again)
 
 
 def test_every_function_has_a_row(index: duckdb.DuckDBPyConnection) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import indexes
-from cli.runs import profile_run
+from query.run import Run
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -25,9 +25,9 @@ Answer = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_file(log_run: Run) -> Path:
     """A real Spark log, profiled without recordings."""
-    return profile_run([str(LOG)], str(tmp_path_factory.mktemp("run") / "q9.duckdb")).path
+    return log_run.path
 
 
 def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

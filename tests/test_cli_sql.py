@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 import indexes
-from cli.runs import profile_run
 from indexes.content import content_hash
 from indexes.exports import built_path
+from query.run import Run
 
-LOG = Path(__file__).parent / "data" / "eventlog" / "q9.zstd"
 FUNCTION = (
     "INSERT INTO functions BY NAME SELECT {id} AS function_id, 'tiny {version} a/B#{name}().' AS symbol, 'java' AS"
     " language, 'method' AS kind, 'a.B.{name}' AS qualified_name, 'a' AS package, 'B' AS class_name, 'a/B.java' AS"
@@ -28,8 +27,8 @@ Answer = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def run_file(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(profile_run([str(LOG)], str(tmp_path_factory.mktemp("run") / "q9.duckdb")).path)
+def run_file(log_run: Run) -> str:
+    return str(log_run.path)
 
 
 @pytest.fixture

@@ -105,11 +105,16 @@ def test_threads_sleep_in_calls_that_wait() -> None:
     assert could_run("java.io.BufferedOutputStream", "flushBuffer")
 
 
-def test_tasks_without_a_recording_are_split_by_the_mixture(tmp_path: Path) -> None:
-    bare = cp.profile([LOG], output=tmp_path / "bare.duckdb")
-    run = cp.profile([LOG, STACKS], output=tmp_path / "run.duckdb")
+@pytest.fixture(scope="module")
+def run(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(shared_home))
+        return cp.profile([LOG, STACKS], output=tmp_path_factory.mktemp("run") / "run.duckdb")
+
+
+def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: Run) -> None:
     total = "sum(cpu_ms), sum(disk_ms), sum(net_ms), sum(other_ms), sum(finish_ms - launch_ms)"
-    (before,), (after,) = (rows(each, f"SELECT {total} FROM tasks WHERE executor_id = '0'") for each in (bare, run))
+    (before,), (after,) = (rows(each, f"SELECT {total} FROM tasks WHERE executor_id = '0'") for each in (log_run, run))
     assert sum(after[:4]) == pytest.approx(after[4])  # type: ignore[arg-type]
     assert after[3] < 0.8 * before[3]  # type: ignore[operator]
     assert rows(run, "SELECT DISTINCT executor_id, thread FROM samples WHERE task_id IS NOT NULL") == [("0", None)]
@@ -173,7 +178,6 @@ def test_the_converters_output_has_the_recordings_stacks(demo: Path, tmp_path: P
     assert sum((found & expected).values()) > 0.6 * sum(expected.values())
 
 
-def test_a_mixture_names_no_operators_and_no_disagreements(tmp_path: Path) -> None:
-    run = cp.profile([LOG, STACKS], output=tmp_path / "run.duckdb")
+def test_a_mixture_names_no_operators_and_no_disagreements(run: Run) -> None:
     assert rows(run, "SELECT count(*) FROM operator_times WHERE basis = 'samples'") == [(0,)]
     assert run.debug().disagreements == ()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cli.runs import profile_run
+from query.run import Run
 
 ROOT = Path(__file__).parent.parent
 LOG = "eventlog_v2_app-20261121113629-0000"
@@ -23,9 +23,8 @@ Answer = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def run_file(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's log alone: quick, and enough for what does not depend on samples."""
-    return profile_run([str(demo / LOG)], str(tmp_path_factory.mktemp("contract") / "q9.duckdb")).path
+def run_file(demo_log_run: Run) -> Path:
+    return demo_log_run.path
 
 
 def refused(answer: tuple[int, str, str], words: str) -> bool:
@@ -219,12 +218,15 @@ def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, d
     assert not any("speak for them" in each for each in unseen)
 
 
-def test_the_order_of_the_inputs_does_not_matter(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
-    inputs = [demo / LOG, demo / "driver.jfr.gz", demo / "executor-0.jfr.gz", demo / "executor-1.jfr.gz"]
+def test_the_order_of_the_inputs_does_not_matter(
+    crystalperf: Answer, demo: Path, demo_run: Run, tmp_path: Path
+) -> None:
+    """The log last and the recordings from the last to the first, against the folder's own order."""
+    reverse = [demo / "executor-1.jfr.gz", demo / "executor-0.jfr.gz", demo / "driver.jfr.gz", demo / LOG]
+    assert crystalperf("profile", *reverse, "-o", tmp_path / "reverse.duckdb")[0] == 0
     answers = []
-    for number, given in enumerate((inputs, inputs[::-1])):
-        _, out, _ = crystalperf("profile", *given, "-o", tmp_path / f"{number}.duckdb")
-        _, out, _ = crystalperf("debug", tmp_path / f"{number}.duckdb", "--json")
+    for path in (demo_run.path, tmp_path / "reverse.duckdb"):
+        _, out, _ = crystalperf("debug", path, "--json")
         answers.append(json.loads(out))
     assert answers[0]["resource_ms"] == pytest.approx(answers[1]["resource_ms"])
     assert answers[0]["samples"] == answers[1]["samples"]

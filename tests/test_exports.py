@@ -11,23 +11,16 @@ import duckdb
 import numpy as np
 import pytest
 
-pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
-
-from indexer.build import build
-from indexer.sources import open_source
 from indexes import attach, exports
 from indexes.content import _add_column
 from indexes.errors import IndexFileError
 from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
-from tests.hash_classifier import HashClassifier
-
-SOURCES = Path(__file__).parent / "data" / "sources"
+from tests.small_indexes import small_index
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("built") / "small-1.0.duckdb"
-    return build("small-1.0", open_source("small-1.0", [SOURCES]), output=path, classifier=HashClassifier())
+    return small_index("small-1.0", tmp_path_factory.mktemp("built") / "small-1.0.duckdb")
 
 
 @pytest.fixture
@@ -162,6 +155,7 @@ def test_verify_finds_a_changed_index(built: Path, tmp_path: Path) -> None:
         verify(changed)
 
 
+@pytest.mark.later  # it unpacks them all; every test that profiles reads some of them
 def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
     """Every export in indexes/ is pinned and can be unpacked by this DuckDB."""
     shipped = sorted(exports.prebuilt_folder().glob("*/metadata.json"))

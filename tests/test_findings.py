@@ -11,7 +11,6 @@ import duckdb
 import numpy as np
 import pytest
 
-import crystalperf as cp
 from indexes.store import create
 from query.answers.values import StageFacts
 from query.explain import findings
@@ -302,10 +301,8 @@ def test_intervals_are_merged() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        return cp.profile([demo], output=tmp_path_factory.mktemp("run") / "demo.duckdb")
+def run(demo_run: Run) -> Run:
+    return demo_run
 
 
 def test_other_time_has_causes_that_sum_to_it(run: Run) -> None:

@@ -79,6 +79,7 @@ def test_the_readme_says_what_the_tool_answers() -> None:
     assert max(decode, decompress) < now.index("LineReader.readDefaultLine")
 
 
+@pytest.mark.later  # starts Spark
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_the_example_runs_and_finds_the_cpu(tmp_path: Path, crystalperf: Callable[..., tuple[int, str, str]]) -> None:
     (tmp_path / "text").mkdir()

@@ -324,6 +324,7 @@ def _missing_for_shaping() -> str:
     return f"needs {', '.join(absent)}" if absent else ""
 
 
+@pytest.mark.later  # starts Spark
 @pytest.mark.skipif(bool(_missing_for_a_run()), reason=_missing_for_a_run())
 @pytest.mark.skipif(bool(_missing_for_shaping()), reason=_missing_for_shaping())
 def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:

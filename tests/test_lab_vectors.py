@@ -82,10 +82,10 @@ def test_rules_take_different_frames_of_a_stack() -> None:
     assert [rule([runner]) is None for rule in RULES.values()] == [False, True, True, True, True]
 
 
-@pytest.fixture
-def recorded_base(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def recorded_base(demo: Path, shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A suite's folder with the demo's run as its base, the profile's own vectors being its truth; the profile."""
-    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    tmp_path = tmp_path_factory.mktemp("suites")
     folder = tmp_path / "q9" / "base-0-00-jfr20"
     folder.mkdir(parents=True)
     (log,) = demo.glob("eventlog*")
@@ -93,7 +93,9 @@ def recorded_base(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     recordings = [path.name for path in sorted(demo.glob("executor-*.jfr.gz"))]
     for name in recordings:
         (folder / name).symlink_to(demo / name)
-    run = cp.profile([log, *(demo / name for name in recordings)], output=tmp_path / "run.duckdb").path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_HOME", str(shared_home))
+        run = cp.profile([log, *(demo / name for name in recordings)], output=tmp_path / "run.duckdb").path
     recorded = json.loads((demo / "run.json").read_text())
     stages = [stage_row(*stage, share.tolist()) for stage, share in split_vectors(run).items()]
     changes = {"event_logs": [log.name], "recordings": recordings, "truth": {"stages": stages}}
@@ -103,23 +105,23 @@ def recorded_base(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return run
 
 
-def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(recorded_base: Path, tmp_path: Path) -> None:
+def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(recorded_base: Path) -> None:
     for vectors in (split_vectors(recorded_base), code_vectors(recorded_base)):
         assert all(each.sum() == pytest.approx(1) for each in vectors.values())
-    table = vector_table(find_suite("q9"), tmp_path, tmp_path / "kept").split("\n")
+    table = vector_table(find_suite("q9"), recorded_base.parent, recorded_base.parent / "kept").split("\n")
     assert [line.split("|")[2].strip() for line in table[2:]] == ["hybrid", "metrics only", "code only"]
     # The made truth is the profile's own, so that it is off by nothing and the others by something.
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" in table[2]
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" not in table[3] + table[4]
 
 
-def test_the_shipped_rule_gives_the_profile_back_and_others_do_not(recorded_base: Path, tmp_path: Path) -> None:
+def test_the_shipped_rule_gives_the_profile_back_and_others_do_not(recorded_base: Path) -> None:
     with duckdb.connect() as connection:
         load_samples(connection, recorded_base)
         stacks = known_stacks(connection)
         (decided,) = connection.execute("SELECT count(deciding_depth) FROM stacks").fetchall()[0]
     assert sum(framework_first(each) is not None for each in stacks.values()) >= decided
-    table = rule_table([find_suite("q9")], tmp_path, tmp_path / "kept").split("\n")
+    table = rule_table([find_suite("q9")], recorded_base.parent, recorded_base.parent / "kept").split("\n")
     profiles = [line.split("|")[4].strip() for line in table[2:]]
     assert len(profiles) == len(RULES) + 1
     assert profiles[-1] == "0.0 / 0.0 / 0.0 / 0.0"

@@ -5,6 +5,7 @@ tests/data/acme is a Spark job of two Java classes (src/), recorded in local mod
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +14,11 @@ from typing import Literal
 import duckdb
 import pytest
 
-pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
-
 import query
-from indexer.build import build
-from indexer.sources import open_source
-from indexes.exports import export_index, load_part, pinned_hashes, prebuilt_folder
+from indexes.exports import built_path, export_index, load_part, pinned_hashes, prebuilt_folder, split_name
 from indexes.names import split_archive
 from query.code.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
-from tests.hash_classifier import HashClassifier
+from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
 ACME = DATA / "acme"
@@ -53,11 +50,13 @@ def make(
     origin: Literal["catalogue", "user"] = "catalogue",
     artifacts: Sequence[str] = (),
     revision: str | None = None,
-    source: Path = DATA / "sources" / "java",
+    of: str = "java-1",
 ) -> Path:
-    """An index in the cache."""
-    opened = open_source(name, [source], revision)
-    return build(name, replace(opened, artifacts=tuple(artifacts), origin=origin), classifier=HashClassifier())
+    """An index in the cache, with the functions of a small one."""
+    package, version = split_name(name)
+    facts = {"name": package, "version": version, "source_origin": origin, "source_artifacts": json.dumps(artifacts)}
+    facts |= {} if revision is None else {"source_revision": revision}
+    return small_index(of, built_path(name), **facts)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +101,8 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
 
 
 def test_python_where_its_frames_are(home: Path) -> None:
-    make("python-3.11", source=DATA / "sources" / "python")
-    make("pyspark-4.0.1", source=DATA / "sources" / "python")
+    make("python-3.11", of="python-1")
+    make("pyspark-4.0.1", of="python-1")
     paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
     found = [each.found for each in fitting("spark", [], RAN, paths)]
     assert found == ["python-3.11", "pyspark-4.0.1"]
@@ -111,7 +110,7 @@ def test_python_where_its_frames_are(home: Path) -> None:
 
 
 def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = make("shop-1", source=DATA / "sources" / "scala")
+    built = make("shop-1", of="scala-1")
     classes = ["org.example.shop.Shop", "org.example.Nowhere"]
     tables = ("functions", "classes", "runtime_names")
 
@@ -144,8 +143,6 @@ def query_errors() -> type[Exception]:
 
 
 def hash_of(folder: Path) -> str:
-    import json
-
     return str(json.loads((folder / "metadata.json").read_text())["content_hash"])
 
 
@@ -182,7 +179,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
     assert "crystalperf index build acme-1 --source PATH" in noted[0]
     assert not any("com.acme" in each.qualified_name for each in before.debug().functions)
 
-    make("acme-1", origin="user", source=ACME / "src")
+    make("acme-1", origin="user", of="acme-1")
     after = query.profile([ACME])  # the kept run is not reused: another index fits now
     assert after.header().indexes[:2] == ("spark-4.0.1", "acme-1")
     assert not any("com.acme" in each for each in after.debug().unseen)
@@ -192,7 +189,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
 def test_a_library_decides_only_for_want_of_others(spark_alone: Path, tmp_path: Path) -> None:
     """The same job, with its own code indexed as if it were a library of the class path."""
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
-    make("acme-1.2", artifacts=["acme-etl"], source=ACME / "src")
+    make("acme-1.2", artifacts=["acme-etl"], of="acme-1")
     beside = query.profile([ACME], output=tmp_path / "beside.duckdb")
     assert beside.header().indexes[:2] == ("spark-4.0.1", "acme-1.2")
     decided = [deciders(each.path) for each in (alone, beside)]

@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
+from query.inputs import containers as logfiles
 from query.inputs.containers import LogFile, Part, batches, head, members
-from query.inputs.discover import containers as logfiles
 from query.model.records import Problem, Problems
 
 DATA = Path(__file__).parent / "data" / "eventlog"

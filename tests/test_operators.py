@@ -10,7 +10,6 @@ import duckdb
 import numpy as np
 import pytest
 
-import crystalperf as cp
 import indexes
 from indexes.schema import table as schema_table
 from query.attribute.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
@@ -198,10 +197,8 @@ def test_a_stage_without_metrics_is_not_split() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        return cp.profile([demo], output=tmp_path_factory.mktemp("run") / "demo.duckdb")
+def run(demo_run: Run) -> Run:
+    return demo_run
 
 
 def rows(run: Run, query: str) -> list[tuple[Any, ...]]:
@@ -234,10 +231,8 @@ def test_the_demos_time_went_to_the_exchange_of_its_largest_table(run: Run) -> N
     assert lost < 0.02 * sum(each.time_ms for each in rest)
 
 
-def test_without_samples_the_operators_own_metrics_say_it(demo: Path, tmp_path: Path) -> None:
-    (log,) = demo.glob("eventlog*")
-    run = cp.profile([log], output=tmp_path / "bare.duckdb")
-    found = {each.name: each for each in run.debug().operators if each.node_id is not None}
+def test_without_samples_the_operators_own_metrics_say_it(demo_log_run: Run) -> None:
+    found = {each.name: each for each in demo_log_run.debug().operators if each.node_id is not None}
     assert {each.basis for each in found.values()} == {"SQL metrics"}
     assert found["Sort by l_partkey"].time_ms > 1000
     assert found["Exchange by l_partkey"].resource_ms["net"] > 50_000  # the fetch wait that Spark measured

@@ -17,18 +17,13 @@ from query.run import Run
 
 
 @pytest.fixture(scope="module")
-def run(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        return cp.profile([demo], output=tmp_path_factory.mktemp("run") / "demo.duckdb")
+def run(demo_run: Run) -> Run:
+    return demo_run
 
 
 @pytest.fixture(scope="module")
-def run_without_samples(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    (log,) = demo.glob("eventlog*")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        return cp.profile([log], output=tmp_path_factory.mktemp("run") / "bare.duckdb")
+def run_without_samples(demo_log_run: Run) -> Run:
+    return demo_log_run
 
 
 def rows(run: Run, query: str) -> list[tuple[object, ...]]:
@@ -157,8 +152,8 @@ def test_a_profile_is_reused_until_its_inputs_change(demo: Path, tmp_path: Path)
     assert cp.profile([copy]).path.stat().st_mtime_ns > written
 
 
-def test_the_log_alone_does_not_replace_the_profile_with_samples(demo: Path) -> None:
-    with_samples = cp.profile([demo])
+def test_the_log_alone_does_not_replace_the_profile_with_samples(demo: Path, demo_run: Run) -> None:
+    with_samples = demo_run
     bare = cp.profile(list(demo.glob("eventlog*")))
     assert bare.path != with_samples.path
     assert with_samples.header().has_samples

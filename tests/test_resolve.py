@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import pytest
 
-pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
-
-from indexer.build import build
-from indexer.sources import open_source
 from indexes import attach
 from query.code.names import Frame, Method, declaring_names, demangle, nature, original, parse_frame
 from query.code.resolve import resolve
-from tests.hash_classifier import HashClassifier
+from tests.small_indexes import small_index
 
-SOURCES = Path(__file__).parent / "data" / "sources"
 SHOP = "org.example.shop.Shop"
 DEPOT = "org.example.Depot"
 
@@ -26,9 +19,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConne
     folder = tmp_path_factory.mktemp("built")
     opened = duckdb.connect()
     for name in ("scala", "java", "python"):
-        path = folder / f"{name}.duckdb"
-        build(f"{name}-1", open_source(f"{name}-1", [SOURCES / name]), output=path, classifier=HashClassifier())
-        attach(opened, path, "index", f"{name}_index")
+        attach(opened, small_index(f"{name}-1", folder / f"{name}.duckdb"), "index", f"{name}_index")
     return opened
 
 

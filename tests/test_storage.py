@@ -13,6 +13,7 @@ import indexes
 from indexes.schema import table as schema_table
 from query.attribute.storage import assumptions, inputs, reach, roots, view_task_samples
 from query.model.records import Columns, objects
+from query.run import Run
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,8 @@ def test_public_logs_say_where_their_input_was(
     assert words in " ".join(run.debug().assumptions)
 
 
-def test_the_demo_reads_local_files_and_assumes_nothing_of_them(demo: Path, tmp_path: Path) -> None:
-    run = cp.profile([demo], output=tmp_path / "run.duckdb")
-    connection = indexes.open_read_only(run.path, "run")
+def test_the_demo_reads_local_files_and_assumes_nothing_of_them(demo_run: Run) -> None:
+    connection = indexes.open_read_only(demo_run.path, "run")
     assert {each.root for each in inputs(connection)} == {"file:"}
     connection.close()
-    assert run.debug().assumptions == ()
+    assert demo_run.debug().assumptions == ()

@@ -1,3 +1,5 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 
@@ -9,11 +11,26 @@ import one.jfr.event.Event;
 import one.jfr.event.ExecutionSample;
 
 /** Prints sampled stacks as async-profiler's converter reads them:
- *  E start_ns thread_name samples state frames, frames leaf first as class, method, descriptor, line. */
+ *  E start_ns thread_name samples state frames, frames leaf first as class, method, descriptor, line.
+ *  Each line of standard input names a recording; its lines end with one that says DONE or FAILED. */
 public class DumpWithConverter {
     public static void main(String[] args) throws Exception {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        try (JfrReader reader = new JfrReader(args[0])) {
+        BufferedReader names = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String name; (name = names.readLine()) != null; ) {
+            try {
+                dump(name, out);
+                out.println("DONE");
+            } catch (Exception | LinkageError problem) {
+                problem.printStackTrace();
+                out.println("FAILED");
+            }
+            out.flush();
+        }
+    }
+
+    static void dump(String name, PrintStream out) throws Exception {
+        try (JfrReader reader = new JfrReader(name)) {
             reader.stopAtNewChunk = true;
             do {
                 for (Event event; (event = reader.readEvent()) != null; ) {
@@ -30,7 +47,6 @@ public class DumpWithConverter {
                 }
             } while (reader.hasMoreChunks());
         }
-        out.flush();
     }
 
     static String text(JfrReader reader, StackTrace stack) {

@@ -1,4 +1,6 @@
+import java.io.BufferedReader;
 import java.io.File;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
@@ -21,7 +23,8 @@ import org.openjdk.jmc.flightrecorder.JfrAttributes;
 import org.openjdk.jmc.flightrecorder.JfrLoaderToolkit;
 
 /** Prints the events that query.jfr decodes, as JDK Mission Control reads them, in tab-separated lines:
- *  S index truncated frames | E type start_ns end_ns java_tid thread_name stack_index state samples user system */
+ *  S index truncated frames | E type start_ns end_ns java_tid thread_name stack_index state samples user system.
+ *  Each line of standard input names a recording; its lines end with one that says DONE or FAILED. */
 public class DumpWithJmc {
     static final Set<String> TYPES = Set.of("jdk.ExecutionSample", "jdk.NativeMethodSample",
         "profiler.WallClockSample", "jdk.CPUTimeSample", "jdk.SocketRead", "jdk.SocketWrite", "jdk.FileRead",
@@ -30,8 +33,22 @@ public class DumpWithJmc {
 
     public static void main(String[] args) throws Exception {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        BufferedReader names = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String name; (name = names.readLine()) != null; ) {
+            try {
+                dump(name, out);
+                out.println("DONE");
+            } catch (Exception | LinkageError problem) {
+                problem.printStackTrace();
+                out.println("FAILED");
+            }
+            out.flush();
+        }
+    }
+
+    static void dump(String name, PrintStream out) throws Exception {
         Map<String, Integer> stacks = new HashMap<>();
-        for (IItemIterable items : JfrLoaderToolkit.loadEvents(List.of(new File(args[0])))) {
+        for (IItemIterable items : JfrLoaderToolkit.loadEvents(List.of(new File(name)))) {
             String type = items.getType().getIdentifier();
             if (!TYPES.contains(type)) {
                 continue;
@@ -73,7 +90,6 @@ public class DumpWithJmc {
                     + "\t" + value(user, item) + "\t" + value(system, item));
             }
         }
-        out.flush();
     }
 
     static IMemberAccessor<?, IItem> member(IItemIterable items, String name) {
