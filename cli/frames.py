@@ -43,7 +43,7 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
         raise InputError("no frames: give them as arguments, or one a line on stdin")
     chosen = list(names) or known_names()
     if not chosen:
-        raise IndexFileError("no index yet; make one with `crystalperf index build spark-4.0.1`")
+        raise IndexFileError("no index yet; make one with `crystalperf index build jdk-17`")
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     with progress() as step:
         step("finding functions")

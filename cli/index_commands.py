@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from cli.output import progress, say, write, write_json
+from cli.remedies import error_sentence
 from cli.text import grouped
 from indexes import attach, open_read_only, resources
 from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
@@ -70,14 +71,14 @@ def list_indexes(*, as_json: bool) -> int:
         try:
             rows.append(_listed(each))
         except CrystalPerfError as error:
-            say(f"crystalperf: {error}")
+            say(f"crystalperf: {error_sentence(error)}")
     if as_json:
         write_json(rows)
         return 0
     from cli.render import listing_text
 
     cells = [[each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10]] for each in rows]
-    empty = "no index yet: `crystalperf index build spark-4.0.1` makes one"
+    empty = "no index yet: `crystalperf index build jdk-17` makes one"
     write(listing_text(["name", "origin", "functions", "built"], cells, empty))
     return 0
 
@@ -86,7 +87,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
     """What the indexes know of the functions of that name; with `why`, what their vectors rest on."""
     chosen = list(names) or known_names()
     if not chosen:
-        raise IndexFileError("no index yet; make one with `crystalperf index build spark-4.0.1`")
+        raise IndexFileError("no index yet; make one with `crystalperf index build jdk-17`")
     found: list[dict[str, Any]] = []
     more = 0
     simple_name = function.removesuffix("().").rpartition(".")[2]
@@ -101,7 +102,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
         except IndexFileError as error:
             if names:
                 raise
-            say(f"crystalperf: {error}; passed over")
+            say(f"crystalperf: {error_sentence(error)}; passed over")
             continue
         try:
             rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
@@ -137,7 +138,7 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
         except CrystalPerfError as error:
             if len(names) == 1 and not as_json:
                 raise
-            results.append({"name": name, "path": path, "content_hash": None, "problem": str(error)})
+            results.append({"name": name, "path": path, "content_hash": None, "problem": error_sentence(error)})
     failed = [each for each in results if each["problem"]]
     if failed:
         say("crystalperf: " + "; ".join(str(each["problem"]) for each in failed))

@@ -46,9 +46,18 @@ def _complete_index(incomplete: str) -> list[str]:
 
 
 def _complete_setting(incomplete: str) -> list[str]:
-    from query.model.world import ALIASES, KEYS
+    from indexes.resources import known
+    from query.frameworks.known import frameworks
+    from query.model.world import settings_of
 
-    return [f"{key}=" for key in (*KEYS, *ALIASES) if key.startswith(incomplete)]
+    words = [word for each in frameworks().values() for word in each.vocabulary.settings]
+    return [f"{key}=" for key in dict.fromkeys((*settings_of(known()), *words)) if key.startswith(incomplete)]
+
+
+def _complete_framework(incomplete: str) -> list[str]:
+    from query.frameworks.known import frameworks
+
+    return [name for name in frameworks() if name.startswith(incomplete)]
 
 
 # Options that several commands have ---------------------------------------------------------------------------------
@@ -56,9 +65,7 @@ def _complete_setting(incomplete: str) -> list[str]:
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
 Paths = Annotated[
     list[str],
-    typer.Argument(
-        metavar="PATH", help="event logs and recordings, files or folders, in any order", show_default=False
-    ),
+    typer.Argument(metavar="PATH", help="logs and recordings, files or folders, in any order", show_default=False),
 ]
 RunName = Annotated[
     str,
@@ -70,7 +77,10 @@ RunName = Annotated[
     ),
 ]
 Scope = Annotated[
-    str, typer.Option("--scope", metavar="SCOPE", help="all, sql:ID, job:ID, or START..END in ms since the start")
+    str,
+    typer.Option(
+        "--scope", metavar="SCOPE", help="all, the id of a scope such as job:3, or START..END in ms since the start"
+    ),
 ]
 App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to take, where the logs hold several")]
 Output = Annotated[
@@ -107,7 +117,7 @@ def crystalperf(
 
     \b
     Example:
-      crystalperf analyze eventlog_v2_app-1 recordings/*.jfr
+      crystalperf analyze app-1.log recordings/*.jfr
     """
     if version:
         from cli.output import write
@@ -131,7 +141,7 @@ def analyze(
 
     \b
     Example:
-      crystalperf analyze eventlog_v2_app-1 recordings/*.jfr
+      crystalperf analyze app-1.log recordings/*.jfr
     """
     from cli.answering import analyze as answer
 
@@ -150,7 +160,7 @@ def profile(
 
     \b
     Example:
-      crystalperf profile eventlog_v2_app-1 recordings/*.jfr -o q9.duckdb
+      crystalperf profile app-1.log recordings/*.jfr -o q9.duckdb
     """
     from cli.answering import profile as answer
 
@@ -163,7 +173,7 @@ def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
 
     \b
     Example:
-      crystalperf debug q9.duckdb --scope sql:3
+      crystalperf debug q9.duckdb --scope job:3
     """
     from cli.answering import debug as answer
 
@@ -178,8 +188,9 @@ def predict(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="what would be different: executors, cores, cpu_speed, memory, disk or network; absolute (8, 8GiB,"
-            " 500MB/s, 10Gbps) or relative to the run (2x); may be repeated; a list (cores=2,4,8) makes a table",
+            help="what would be different: workers, cores, cpu_speed, memory, disk or network, or the framework's own"
+            " word for it; absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); may be repeated; a list"
+            " (cores=2,4,8) makes a table",
             show_default=False,
             autocompletion=_complete_setting,
         ),
@@ -199,9 +210,13 @@ def predict(
         bool,
         typer.Option(
             "--replan/--no-replan",
-            help="whether tasks are cut anew as the framework would for other slots, or stay as recorded (the paper)",
+            help="whether work is cut anew as the framework would for other slots, or stays as recorded (the paper)",
         ),
     ] = True,
+    predictor: Annotated[
+        str,
+        typer.Option("--predictor", metavar="NAME", help="the model of another package, instead of the built-in one"),
+    ] = "",
     as_json: AsJson = False,
 ) -> int:
     """predict the runtime with other resources
@@ -212,7 +227,7 @@ def predict(
     """
     from cli.answering import predict as answer
 
-    return answer(run, settings, recorded, scope, replan=replan, as_json=as_json)
+    return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, as_json=as_json)
 
 
 @app.command()
@@ -233,14 +248,12 @@ def sql(
     """ask a run file and indexes in SQL, read-only
 
     \b
-    Tables of a run: runs jobs stages tasks executors nodes edges samples stacks
-    loads sql_executions operators operator_metrics operator_times import_stats.
-    Tables of indexes, with index_name: functions classes runtime_names calls
-    build_warnings. SHOW TABLES and DESCRIBE tell more.
+    Tables of a run: SHOW TABLES. Tables of indexes, with index_name: functions
+    classes runtime_names calls build_warnings. DESCRIBE tells more.
 
     \b
     Example:
-      crystalperf sql --index spark-4.0.1 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
+      crystalperf sql --index jdk-17 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
     """
     from cli.sqldoor import ask
 
@@ -249,7 +262,12 @@ def sql(
 
 @app.command()
 def setup(
-    framework: Annotated[str, typer.Argument(metavar="FRAMEWORK", help="spark", show_default=False)],
+    framework: Annotated[
+        str,
+        typer.Argument(
+            metavar="FRAMEWORK", help="what runs the job", show_default=False, autocompletion=_complete_framework
+        ),
+    ],
     folder: Annotated[
         str, typer.Option("--folder", metavar="DIR", help="where recordings are written; must exist on every node")
     ] = "/tmp",
@@ -259,9 +277,9 @@ def setup(
 
     \b
     Example:
-      crystalperf setup spark >> conf/spark-defaults.conf
+      crystalperf setup FRAMEWORK --folder /mnt/recordings >> job.conf
     """
-    from cli.setup_text import setup as answer
+    from cli.setup import setup as answer
 
     return answer(framework, folder, as_json=as_json)
 
@@ -297,7 +315,7 @@ def index_build(
 
     \b
     Example:
-      crystalperf index build spark-4.0.1
+      crystalperf index build jdk-17
     """
     from cli.index_commands import build
 
@@ -333,7 +351,7 @@ def index_show(
 
     \b
     Example:
-      crystalperf index show BlockManager.getRemoteBytes --index spark-4.0.1 --why
+      crystalperf index show HashMap.putVal --index jdk-17 --why
     """
     from cli.index_commands import show
 
@@ -353,7 +371,7 @@ def index_resolve(
 
     \b
     Example:
-      crystalperf index resolve --index spark-4.0.1 "at org.apache.spark.rdd.RDD.iterator(RDD.scala:336)"
+      crystalperf index resolve --index jdk-17 "at java.util.HashMap.get(HashMap.java:564)"
     """
     from cli.frames import resolve_frames
 
@@ -374,7 +392,7 @@ def index_verify(
 
     \b
     Example:
-      crystalperf index verify spark-4.0.1
+      crystalperf index verify jdk-17
     """
     from cli.index_commands import verify
 
@@ -421,7 +439,7 @@ def index_diff(before: IndexName, after: IndexName, as_json: AsJson = False) -> 
 
     \b
     Example:
-      crystalperf index diff spark-4.0.0 spark-4.0.1
+      crystalperf index diff jdk-17 jdk-21
     """
     from cli.index_diff import diff
 
@@ -482,7 +500,9 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
     from indexes.errors import CrystalPerfError
 
     if isinstance(error, CrystalPerfError):
-        _say(str(error))
+        from cli.remedies import error_sentence
+
+        _say(error_sentence(error))
     elif isinstance(error, MemoryError):
         _say("memory ran out; take a smaller part of the input, or a machine with more of it")
     elif os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error of its own for it

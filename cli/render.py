@@ -13,17 +13,14 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from io import StringIO
-from itertools import pairwise
-from math import log2
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.remedies import note_sentence, with_remedy
 from cli.text import (
-    NOTHING,
     TimeUnit,
     change,
     counted,
@@ -34,17 +31,26 @@ from cli.text import (
     printable,
     time_unit,
 )
+from query.answers.verdict import bottleneck_of, knee_of
+from query.answers.words import bottleneck_sentence, capitalised, cause_words, help_sentence, plural
 
 if TYPE_CHECKING:
-    from cli.answering import Verdict, WhatIf
-    from query.answers.values import Debug, Finding, FunctionTime, Header, PathItem, Prediction, Sweep
+    from query.answers.values import (
+        Bottleneck,
+        Debug,
+        Finding,
+        Header,
+        PathItem,
+        Prediction,
+        Profiled,
+        Sweep,
+        Verdict,
+        WhatIf,
+    )
 
 WIDTH = 80
 WIDEST = 120
 """Lines longer than this are hard to follow, however wide the terminal."""
-
-NAMES = {"cpu": "CPU", "disk": "Disk", "net": "Network"}
-"""Resources as a sentence begins with them."""
 
 PATH_ROWS = 8
 """Stretches of the critical path shown in a verdict; `debug` shows more."""
@@ -55,11 +61,8 @@ WORTH_SHOWING = 0.02
 NARROWEST = 12
 """A column that gives way to others keeps this width."""
 
-KNEE = 0.10
-"""More of a resource is worth it while doubling it saves this share of the runtime."""
-
-CLOSE_SECOND = 0.75
-"""A second resource is named from this share of the bottleneck's time."""
+PLAN_METRICS = "plan metrics"
+"""The basis of time that the framework itself measured of its operators."""
 
 TELLING_CALLEE = 0.25
 """What a function called for its work is named from this share of its time."""
@@ -68,7 +71,7 @@ TELLING_CALLEE = 0.25
 # Whole answers ------------------------------------------------------------------------------------------------------
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: Verdict, next_command: str) -> str:
     """The answer of `analyze`."""
     header, debug = verdict.header, verdict.debug
     unit = time_unit(debug.runtime_ms)
@@ -76,8 +79,8 @@ def verdict_text(verdict: Verdict) -> str:
     _heading(page, header, debug.runtime_ms, unit)
     _trust(page, verdict, unit)
     page.line()
-    page.strong(_bottleneck_sentence(debug, unit))
-    best = _best_help(verdict.what_ifs, unit)
+    _bottleneck(page, verdict.bottleneck, header, debug, unit)
+    best = help_sentence(verdict, unit)
     if best:
         page.paragraph(best)
     page.line()
@@ -85,14 +88,14 @@ def verdict_text(verdict: Verdict) -> str:
     page.line()
     _what_if_table(page, verdict.what_ifs, debug.runtime_ms, unit)
     _findings(page, debug.findings[:5], unit)
-    _operators(page, debug, unit, 6)
-    _functions(page, debug.functions[:6], unit)
+    _operators(page, header, debug, unit, 6)
+    _functions(page, debug, unit, 6)
     _disagreements(page, debug, 2)
     _list(page, "Assumed", debug.assumptions)
     _not_seen(page, header, debug)
     page.line()
-    page.paragraph(f"Kept as {verdict.path}", hanging="  ")
-    page.line(f"Next:   {verdict.next_command}")
+    page.paragraph(f"Kept as {verdict.run}", hanging="  ")
+    page.line(f"Next:   {next_command}")
     return page.text()
 
 
@@ -104,27 +107,28 @@ def debug_text(header: Header, debug: Debug) -> str:
     if debug.scope != "all":
         page.line(f"of which {debug.scope}: {unit.text(debug.runtime_ms)}")
     page.line()
-    page.strong(_bottleneck_sentence(debug, unit))
+    _bottleneck(page, bottleneck_of(debug), header, debug, unit)
     page.line()
     _path_table(page, debug, unit, 40)
     _findings(page, debug.findings, unit)
-    _stages(page, debug, unit, 12)
-    _operators(page, debug, unit, 20)
-    _functions(page, debug.functions, unit)
+    _groups(page, debug, unit, 12)
+    _operators(page, header, debug, unit, 20)
+    _functions(page, debug, unit, len(debug.functions))
     _disagreements(page, debug, 6)
     _passed_over(page, debug)
-    _sql_executions(page, debug, unit)
+    _scopes(page, debug, unit)
     _list(page, "Assumed", debug.assumptions)
     _not_seen(page, header, debug)
     return page.text()
 
 
-def profile_text(header: Header, path: Path, next_command: str) -> str:
+def profile_text(profiled: Profiled, next_command: str) -> str:
     """The answer of `profile`."""
+    header = profiled.header
     page = _Page()
     _heading(page, header, header.duration_ms, time_unit(header.duration_ms))
     _problems(page, header)
-    page.line(f"Kept as {printable(str(path))}")
+    page.line(f"Kept as {printable(profiled.run)}")
     page.line(f"Next:   {next_command}")
     return page.text()
 
@@ -143,7 +147,8 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     )
     page.line(_replay_words(prediction, unit))
     page.line()
-    longest = sorted(prediction.stages, key=lambda each: -each.recorded_ms)[:20]
+    group = header.vocabulary.group
+    longest = sorted(prediction.groups, key=lambda each: -each.recorded_ms)[:20]
     shown = {each.id for each in longest}
     rows = [
         [
@@ -153,12 +158,12 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             unit.number(each.predicted_ms),
             "" if each.predicted_ms is None else change(each.predicted_ms, each.recorded_ms),
         ]
-        for each in prediction.stages
+        for each in prediction.groups
         if each.id in shown
     ]
-    page.table(["Stage", "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
-    if len(prediction.stages) > len(rows):
-        page.line(f"{counted(len(prediction.stages) - len(rows), 'shorter stage')} not shown; --json has all")
+    page.table([capitalised(group), "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
+    if len(prediction.groups) > len(rows):
+        page.line(f"{counted(len(prediction.groups) - len(rows), f'shorter {group}')} not shown; --json has all")
     _list(page, "Assumed", prediction.assumptions)
     return page.text()
 
@@ -173,8 +178,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     page.line()
     intervals = any(each.interval_ms for each in sweep.points)
     knee = knee_of(sweep)
-    at_knee = None if knee is None else sweep.points[knee].predicted_ms
-    worth = at_knee is not None and at_knee <= (1 - KNEE) * first.runtime_ms
+    worth = knee.point if knee is not None and knee.worth else None
     rows = []
     for number, point in enumerate(sweep.points):
         if point.predicted_ms is None:
@@ -182,16 +186,18 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
         else:
             cells = [unit.number(point.predicted_ms), change(point.predicted_ms, first.runtime_ms)]
         span = [_range(point.interval_ms, unit)] if intervals else []
-        rows.append([point.setting, *cells, *span, "<- worth it up to here" if worth and number == knee else ""])
+        rows.append([point.setting, *cells, *span, "<- worth it up to here" if number == worth else ""])
     rows.append(["as recorded", unit.number(first.runtime_ms), "", *([""] if intervals else []), ""])
     likely = ["likely"] if intervals else []
     page.table(
         ["What if", f"runtime [{unit.name}]", "change", *likely, ""], rows, "<>>" + ">" * len(likely) + "<", cut=0
     )
-    if knee is not None and knee + 1 < len(sweep.points):
+    if knee is not None and knee.point + 1 < len(sweep.points):
         page.line()
-        page.paragraph(f"Beyond {sweep.points[knee].setting}, doubling brings less than {100 * KNEE:.0f} %.")
-    for reason, settings in _by_reason((_bounded(each, unit), each.refused) for each in sweep.points).items():
+        page.paragraph(
+            f"Beyond {sweep.points[knee.point].setting}, doubling brings less than {100 * knee.least_share:.0f} %."
+        )
+    for reason, settings in _by_reason((_bounded(each, unit), each) for each in sweep.points).items():
         page.paragraph(f"Not answered ({', '.join(settings)}): {reason}", hanging="  ")
     _list(page, "Assumed", list(dict.fromkeys(text for each in sweep.points for text in each.assumptions)))
     return page.text()
@@ -199,13 +205,13 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
 
 def refusal_text(points: Sequence[Prediction]) -> str:
     """One sentence on why there is no answer, with what can be said all the same."""
-    reasons = list(_by_reason((each.setting, each.refused) for each in points))
+    reasons = list(_by_reason((each.setting, each) for each in points))
     sentence = "no answer: " + "; ".join(reasons or ["the run does not tell"])
     bound = _bound(points[0].bound_ms, time_unit(points[0].runtime_ms))
     return f"{sentence}; but it would take {bound}" if bound else sentence
 
 
-def _bounded(prediction: Prediction, unit: TimeUnit) -> str:
+def _bounded(prediction: Prediction | WhatIf, unit: TimeUnit) -> str:
     """A setting, with what can be said of its runtime where it is not answered."""
     bound = _bound(prediction.bound_ms, unit) if prediction.refused else ""
     return f"{prediction.setting}: {bound}" if bound else prediction.setting
@@ -227,35 +233,16 @@ def listing_text(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: s
     return page.text()
 
 
-def knee_of(sweep: Sweep) -> int | None:
-    """The last point that still brings a tenth per doubling, where one key is varied upwards; else None."""
-    values = [_varied(each) for each in sweep.points]
-    times = [each.predicted_ms for each in sweep.points]
-    if len(sweep.points) < 2 or len({key for key, _, _ in values}) > 1 or len({kind for _, kind, _ in values}) > 1:
-        return None
-    amounts = [amount for _, _, amount in values]
-    if any(each is None for each in (*amounts, *times)):
-        return None
-    steps = [(a, b) for a, b in zip(amounts, times, strict=True) if a is not None and b is not None]
-    if any(after <= before for (before, _), (after, _) in pairwise(steps)):
-        return None
-    knee = 0
-    for (before, slower), (after, faster) in pairwise(steps):
-        if faster <= 0 or 1 - (faster / slower) ** (1 / log2(after / before)) < KNEE:
-            break
-        knee += 1
-    return knee
-
-
 # Parts of answers ---------------------------------------------------------------------------------------------------
 
 
 def _heading(page: _Page, header: Header, runtime_ms: float, unit: TimeUnit) -> None:
-    slots = "" if header.slots_per_executor is None else f" x {counted(header.slots_per_executor, 'slot')}"
+    words, version = header.vocabulary, header.framework_version or "of unknown version"
+    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
     facts = [
         cut_right(printable(header.name), 40),
-        f"{header.framework.capitalize()} {printable(header.framework_version)}",
-        f"{counted(header.executors, 'executor')}{slots}",
+        f"{header.framework_title} {printable(version)}",
+        f"{counted(header.workers, words.worker)}{slots}",
         unit.text(runtime_ms),
         "" if header.complete else "log incomplete",
     ]
@@ -267,71 +254,21 @@ def _trust(page: _Page, verdict: Verdict, unit: TimeUnit) -> None:
     facts = []
     if verdict.header.has_samples:
         facts.append(_placed(verdict.debug))
-    known = next((each.prediction for each in verdict.what_ifs if each.prediction is not None), None)
-    if known is not None:
-        replayed = unit.text(known.replayed_ms)
-        facts.append(
-            f"model check: the run replayed unchanged takes {replayed} ({_signed_percent(known.replay_error_ratio)})"
-        )
+    if verdict.replayed_ms is not None and verdict.replay_error_ratio is not None:
+        replayed, error = unit.text(verdict.replayed_ms), _signed_percent(verdict.replay_error_ratio)
+        facts.append(f"model check: the run replayed unchanged takes {replayed} ({error})")
     page.paragraph("; ".join(facts))
 
 
 def _placed(debug: Debug) -> str:
-    """`97 % of 4 000 samples on tasks placed in code`."""
-    samples = debug.samples
-    return (
-        f"{percent(samples.resolved, samples.on_tasks)} of {grouped(samples.on_tasks)} samples on tasks placed in code"
-    )
+    """`97 % of 4 000 samples on units placed in code`, in the framework's word for units."""
+    samples, units = debug.samples, plural(debug.vocabulary.unit)
+    share = percent(samples.resolved, samples.on_units)
+    return f"{share} of {grouped(samples.on_units)} samples on {units} placed in code"
 
 
-def _bottleneck_sentence(debug: Debug, unit: TimeUnit) -> str:
-    """Which resource holds the run up, and by how many of how many seconds."""
-    whole = debug.runtime_ms
-    if whole <= 0:
-        return "Nothing to explain: no time passes between the first and the last event of the log."
-    time_ms = debug.resource_ms.get(debug.bottleneck, 0.0)
-    of = f"{unit.number(time_ms)} of {unit.text(whole)} on the critical path ({percent(time_ms, whole)})"
-    if debug.bottleneck not in debug.resource_ms or debug.bottleneck == "other":
-        known = max((each for each in debug.resource_ms if each != "other"), key=lambda each: debug.resource_ms[each])
-        best = debug.resource_ms[known]
-        driver = sum(item.end_ms - item.start_ms for item in debug.critical_path if item.id.startswith("driver:"))
-        rest = f"; next is {known} with {unit.text(best)}" if unit.number(best) != NOTHING else ""
-        cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", 0.0))
-        if cause != "unknown" and cause_ms >= best:
-            what = f"{cause[:1].upper()}{cause[1:]}"
-            spent = f"{unit.number(cause_ms)} of {unit.text(whole)} on the critical path ({percent(cause_ms, whole)})"
-            alone = f" In all, {unit.text(driver)} pass while no task runs." if driver > cause_ms else ""
-            return f"{what} holds this run up: {spent}{rest}.{alone}"
-        if driver > max(best, whole / 2):
-            alone = f"{unit.number(driver)} of {unit.text(whole)} ({percent(driver, whole)})"
-            return (
-                f"The driver holds this run up: {alone} pass before, between and after the stages, when no task runs."
-            )
-        return f"No resource holds this run up as far as can be seen: {of} went to waiting or to work unknown{rest}."
-    sentence = f"{NAMES.get(debug.bottleneck, debug.bottleneck)} holds this run up: {of}."
-    others = {key: ms for key, ms in debug.resource_ms.items() if key not in (debug.bottleneck, "other")}
-    second = max(others, key=lambda each: others[each], default=None)
-    if second is not None and others[second] >= CLOSE_SECOND * time_ms:
-        sentence += f" {NAMES.get(second, second)} follows closely: {unit.text(others[second])}."
-    return sentence
-
-
-def _best_help(what_ifs: Sequence[WhatIf], unit: TimeUnit) -> str:
-    """Which doubling would help most, in one sentence; empty where nothing is known."""
-    known = [
-        (each.prediction.predicted_ms, each)
-        for each in what_ifs
-        if each.prediction is not None and each.prediction.predicted_ms is not None and each.setting.endswith("=2x")
-    ]
-    if not known:
-        return ""
-    best_ms, best = min(known, key=lambda each: each[0])
-    assert best.prediction is not None
-    before = best.prediction.runtime_ms
-    if best_ms >= 0.97 * before:
-        return "None of the doublings below would shorten it noticeably."
-    then = f"{unit.text(best_ms)} ({change(best_ms, before)})"
-    return f"What would help most of the doublings below: {best.question}, {then}."
+def _bottleneck(page: _Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
+    page.strong(bottleneck_sentence(found, debug, header.resources, unit))
 
 
 def _path_table(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
@@ -354,9 +291,13 @@ def _path_table(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows.append(["whole", "", unit.number(debug.runtime_ms), *map(unit.number, debug.resource_ms.values())])
     sides = "<<>" + ">" * len(resources)
     page.table(["Critical path", "", f"time [{unit.name}]", *resources], rows, sides, cut=1, strong_last=True)
-    causes = [(cause, ms) for cause, ms in debug.other_ms.items() if unit.number(ms) != NOTHING]
+    causes = [
+        f"{unit.text(ms)} {cause_words(cause, debug.vocabulary)}"
+        for cause, ms in debug.other_ms.items()
+        if not unit.is_nothing(ms)
+    ]
     if causes:
-        page.paragraph("other: " + ", ".join(f"{unit.text(ms)} {printable(cause)}" for cause, ms in causes), "       ")
+        page.paragraph(f"other: {', '.join(causes)}", "       ")
 
 
 def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:
@@ -371,26 +312,19 @@ def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[l
 
 
 def _what_if_table(page: _Page, what_ifs: Sequence[WhatIf], runtime_ms: float, unit: TimeUnit) -> None:
-    answered = [each for each in what_ifs if each.prediction is not None and each.prediction.predicted_ms is not None]
-    intervals = any(each.prediction is not None and each.prediction.interval_ms for each in answered)
+    answered = [(each.predicted_ms, each) for each in what_ifs if each.predicted_ms is not None]
+    intervals = any(each.interval_ms for _, each in answered)
     if answered:
         likely = ["likely"] if intervals else []
         rows = []
-        for each in answered:
-            prediction = each.prediction
-            assert prediction is not None
-            assert prediction.predicted_ms is not None
-            cells = [unit.number(prediction.predicted_ms), change(prediction.predicted_ms, runtime_ms)]
+        for predicted_ms, each in answered:
+            cells = [unit.number(predicted_ms), change(predicted_ms, runtime_ms)]
             if intervals:
-                cells.append(_range(prediction.interval_ms, unit))
+                cells.append(_range(each.interval_ms, unit))
             rows.append([each.question, each.setting, *cells])
         heads = ["What if", "--set", f"runtime [{unit.name}]", "change", *likely]
         page.table(heads, rows, "<<>>" + ">" * len(likely))
-    asked = (
-        (each.setting if each.prediction is None else _bounded(each.prediction, unit), each.refused)
-        for each in what_ifs
-    )
-    for reason, settings in _by_reason(asked).items():
+    for reason, settings in _by_reason((_bounded(each, unit), each) for each in what_ifs).items():
         page.paragraph(f"Not answered ({', '.join(settings)}): {reason}", hanging="  ")
 
 
@@ -405,9 +339,10 @@ def _findings(page: _Page, findings: Sequence[Finding], unit: TimeUnit) -> None:
         page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)
 
 
-def _stages(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """How the tasks of the stages went that took most of the critical path."""
-    longest = sorted(debug.stages, key=lambda each: (-each.path_ms, -each.task_ms))[:most]
+def _groups(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """How the units of the groups went that took most of the critical path."""
+    words = debug.vocabulary
+    longest = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))[:most]
     if not longest:
         return
     shown = {each.id for each in longest}
@@ -416,56 +351,70 @@ def _stages(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows = [
         [
             each.id,
-            grouped(each.tasks),
+            grouped(each.units),
             f"{each.waves:.1f}",
             unit.number(each.median_ms),
             "." if each.skew_time is None else f"{each.skew_time:.1f}x",
             "." if each.skew_bytes is None else f"{each.skew_bytes:.1f}x",
             percent(each.idle_ms, each.slots * each.length_ms),
-            percent(each.starting_ms, each.task_ms),
-            percent(each.gc_ms, each.task_ms),
+            percent(each.starting_ms, each.unit_ms),
+            percent(each.gc_ms, each.unit_ms),
             *([f"{each.spill_bytes / 2**20:.0f} MiB" if each.spill_bytes else "."] if spilled else []),
         ]
-        for each in debug.stages
+        for each in debug.groups
         if each.id in shown
     ]
-    heads = ["Stage", "tasks", "waves", f"median [{unit.name}]", "longest", "bytes", "idle", "start", "GC"]
-    heads += ["spilled"] if spilled else []
+    heads = [capitalised(words.group), plural(words.unit), "waves", f"median [{unit.name}]"]
+    heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
-    if len(debug.stages) > len(rows):
-        page.line(f"{counted(len(debug.stages) - len(rows), 'shorter stage')} not shown; --json has all")
+    if len(debug.groups) > len(rows):
+        page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
     page.paragraph(
-        "longest and bytes: the longest task's time and what the task that read most read, in medians; idle: of the"
-        " slots' time; start, GC: of the tasks' time"
+        f"longest and bytes: the longest {words.unit}'s time and what the {words.unit} that read most read, in medians;"
+        f" idle: of the {plural(words.lane)}' time; start, GC: of the {plural(words.unit)}' time"
     )
 
 
-def _operators(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """The SQL operators that most task time went to."""
-    known = [each for each in debug.operators if each.sql_id is not None and unit.number(each.time_ms) != NOTHING]
+def _operators(page: _Page, header: Header, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The operators of plans that most unit time went to."""
+    known = [each for each in debug.operators if each.scope is not None and not unit.is_nothing(each.time_ms)]
     if not any(each.node_id is not None for each in known):
         return
     page.line()
     resources = list(debug.resource_ms)
-    several = len({each.sql_id for each in known}) > 1
+    several = len({each.scope for each in known}) > 1
     rows = []
     for each in known[:most]:
         place = "" if each.node_id is None else str(each.node_id)
+        ran_in = _short_ids(each.groups)
         rows.append(
             [
-                f"sql:{each.sql_id} {place}" if several else place,
-                each.name if each.basis != "SQL metrics" else f"{each.name} *",
-                ", ".join(map(str, each.stages[:3])) + (" …" if len(each.stages) > 3 else ""),
+                f"{each.scope} {place}" if several else place,
+                each.name if each.basis != PLAN_METRICS else f"{each.name} *",
+                ", ".join(ran_in[:3]) + (" …" if len(ran_in) > 3 else ""),
                 unit.number(each.time_ms),
                 *(unit.number(each.resource_ms.get(key, 0.0)) for key in resources),
             ]
         )
-    heads = ["node", "Per operator", "stages", f"task [{unit.name}]", *resources]
+    words = debug.vocabulary
+    heads = ["node", "Per operator", plural(words.group), f"{words.unit} [{unit.name}]", *resources]
     page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
-    if any(each.basis == "SQL metrics" for each in known[:most]):
-        page.paragraph("* by Spark's own timing of operators, which lacks some; the others by samples")
+    if any(each.basis == PLAN_METRICS for each in known[:most]):
+        whose = header.framework_title
+        page.paragraph(f"* by {whose}'s own timing of operators, which lacks some; the others by samples")
+
+
+def _short_ids(groups: Sequence[str]) -> list[str]:
+    """What tells groups apart in a narrow column, in the order of their numbers: 3 and 4.1, of x:3.0 and x:4.1."""
+    return sorted({each.rpartition(":")[2].removesuffix(".0") for each in groups}, key=_natural)
+
+
+def _natural(text: str) -> list[tuple[bool, int, str]]:
+    """A key that sorts 9 before 10."""
+    parts = [each for each in re.split(r"(\d+)", text) if each]
+    return [(not each.isdigit(), int(each) if each.isdigit() else 0, each) for each in parts]
 
 
 def _disagreements(page: _Page, debug: Debug, most: int) -> None:
@@ -480,23 +429,23 @@ def _disagreements(page: _Page, debug: Debug, most: int) -> None:
             bound = f"the log permits at most {100 * each.at_most_share:.0f} %"
         else:
             bound = f"the log has at least {100 * each.at_least_share:.0f} %"
-        page.paragraph(f"  - {each.stage}: {label}, {bound} of running time", hanging="    ")
+        page.paragraph(f"  - {each.group}: {label}, {bound} of running time", hanging="    ")
     if len(debug.disagreements) > most:
         page.line(f"  {len(debug.disagreements) - most} more; --json has all")
 
 
-def _functions(page: _Page, functions: Sequence[FunctionTime], unit: TimeUnit) -> None:
-    if not functions:
+def _functions(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    if not debug.functions[:most]:
         return
     page.line()
     rows = []
-    for each in functions:
+    for each in debug.functions[:most]:
         name = cut_left(printable(each.qualified_name), page.width - 28)
         rows.append([unit.number(each.time_ms), f"{each.resource} {100 * each.share:.0f} %", name])
         if each.callee and each.callee_ms >= TELLING_CALLEE * each.time_ms:
             share = f"{100 * each.callee_ms / each.time_ms:.0f} % in "
             rows.append(["", "", "  " + share + cut_left(printable(each.callee), page.width - 30 - len(share))])
-    page.table([f"task time [{unit.name}]", "label", "in function"], rows, "><<")
+    page.table([f"{debug.vocabulary.unit} time [{unit.name}]", "label", "in function"], rows, "><<")
 
 
 def _passed_over(page: _Page, debug: Debug) -> None:
@@ -505,48 +454,30 @@ def _passed_over(page: _Page, debug: Debug) -> None:
         return
     page.line()
     counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
-    page.paragraph(f"Frames passed over before one decided, in samples on tasks: {counts}")
+    units = plural(debug.vocabulary.unit)
+    page.paragraph(f"Frames passed over before one decided, in samples on {units}: {counts}")
 
 
-def _sql_executions(page: _Page, debug: Debug, unit: TimeUnit) -> None:
-    if not debug.sql_executions:
+def _scopes(page: _Page, debug: Debug, unit: TimeUnit) -> None:
+    if not debug.scopes:
         return
     page.line()
     rows = [
-        [
-            f"sql:{each.id}",
-            each.name,
-            unit.number(each.start_ms),
-            "?" if each.end_ms is None else unit.number(each.end_ms),
-        ]
-        for each in debug.sql_executions[:20]
+        [each.id, each.name, unit.number(each.start_ms), "?" if each.end_ms is None else unit.number(each.end_ms)]
+        for each in debug.scopes[:20]
     ]
-    page.table(["SQL query", "", f"start [{unit.name}]", "end"], rows, "<<>>", cut=1)
-    if len(debug.sql_executions) > 20:
-        page.line(f"{len(debug.sql_executions) - 20} more; --json has all")
+    page.table([capitalised(debug.vocabulary.scope), "", f"start [{unit.name}]", "end"], rows, "<<>>", cut=1)
+    if len(debug.scopes) > 20:
+        page.line(f"{len(debug.scopes) - 20} more; --json has all")
 
 
 def _not_seen(page: _Page, header: Header, debug: Debug) -> None:
     _problems(page, header)
-    unseen = list(debug.unseen)
-    if header.has_samples and not header.indexes:
-        unseen.insert(
-            0,
-            "code: there are samples, but no index of the code they are in, so its time stays `other`;"
-            f" `{build_command(header)}` makes one, then analyze again",
-        )
-    if not header.has_samples and not any("crystalperf setup" in each for each in unseen):
-        unseen.append("code: the run left no stack samples; `crystalperf setup spark` shows how to get them")
-    _list(page, "Not seen", unseen)
-
-
-def build_command(header: Header) -> str:
-    """What makes the index that a run needs first."""
-    return f"crystalperf index build {header.framework}-{printable(header.framework_version)}"
+    _list(page, "Not seen", [note_sentence(each) for each in debug.unseen])
 
 
 def _problems(page: _Page, header: Header) -> None:
-    serious = [f"{severity}: {meaning}" for severity, meaning in header.problems if severity != "info"]
+    serious = [f"{each.severity}: {each.meaning}" for each in header.problems if each.severity != "info"]
     notes = len(header.problems) - len(serious)
     if notes and serious:
         serious.append(f"and {counted(notes, 'note')} (SELECT * FROM import_stats)")
@@ -561,12 +492,13 @@ def _list(page: _Page, title: str, items: Sequence[str]) -> None:
             page.paragraph(f"  - {printable(each)}", hanging="    ")
 
 
-def _by_reason(refusals: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """Settings by the reason for which they were refused."""
+def _by_reason(refusals: Iterable[tuple[str, Prediction | WhatIf]]) -> dict[str, list[str]]:
+    """Settings, as they are to be shown, by the reason for which they were refused and what can be done about it."""
     found: dict[str, list[str]] = {}
-    for setting, reasons in refusals:
-        for reason in reasons:
-            found.setdefault(printable(reason), []).append(printable(setting))
+    for setting, answer in refusals:
+        for number, reason in enumerate(answer.refused, 1):
+            sentence = with_remedy(reason, answer.remedy if number == len(answer.refused) else None)
+            found.setdefault(printable(sentence), []).append(printable(setting))
     return found
 
 
@@ -589,21 +521,6 @@ def _range(interval_ms: tuple[float, float] | None, unit: TimeUnit) -> str:
 
 def _scope_words(scope: str) -> str:
     return "" if scope == "all" else f", scope {scope}"
-
-
-def _varied(point: Prediction) -> tuple[str, bool, float | None]:
-    """The key that a point of a sweep sets, whether relative, and the amount; '' where it sets several."""
-    from indexes.errors import SettingError
-    from query.model.world import parse_settings
-
-    try:
-        values = parse_settings([each.strip() for each in point.setting.split(",")], lists=False)
-    except SettingError:
-        return "", False, None
-    if len(values) != 1:
-        return "", False, None
-    (key, (value,)) = next(iter(values.items()))
-    return key, value.ratio is not None, value.ratio if value.ratio is not None else value.absolute
 
 
 # The page -----------------------------------------------------------------------------------------------------------

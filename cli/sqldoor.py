@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
@@ -26,7 +26,7 @@ import duckdb
 from cli.output import progress, write
 from cli.rows import rows_text
 from cli.text import printable
-from indexes import attach, tables
+from indexes import Table, attach, tables
 from indexes.errors import NoAnswerError, SettingError
 
 LONGEST_STATEMENT = 100_000
@@ -114,7 +114,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, statement: str, run: str, ind
     if run:
         facts = attach(connection, find_run_file(run), "run", "run")
         files.append(("run", "run"))
-        if not names and _mentions(statement, [each.name for each in tables("index")]):
+        if not names and _mentions(statement, sorted(_names(tables("index")))):
             names = json.loads(facts.get("indexes", "[]"))
     for number, name in enumerate(names):
         with progress() as step:
@@ -122,9 +122,11 @@ def _attach(connection: duckdb.DuckDBPyConnection, statement: str, run: str, ind
             attach(connection, locate(name), "index", f"index_{number}")
         files.append((f"index_{number}", name))
     if run:
-        for table in tables("run"):
-            if table.name != "metadata":
-                _view(connection, table.name, f"SELECT * FROM run.{table.name}", table.comment)
+        held = (
+            "SELECT table_name, comment FROM duckdb_tables() WHERE database_name = 'run' AND table_name <> 'metadata'"
+        )
+        for name, comment in connection.execute(held).fetchall():  # a framework's own tables among them
+            _view(connection, name, f"SELECT * FROM run.{name}", comment or "")
     if names:
         for table in tables("index"):
             if table.name != "metadata":
@@ -217,13 +219,24 @@ def _sentence(message: str) -> str:
     first = re.sub(r"^[A-Z][A-Za-z -]* Error: ", "", first).rstrip(".!")
     missing = re.match(r"Table with name (\w+) does not exist", first)
     if missing:
-        for kind, option in (("run", "--run RUN"), ("index", "--index NAME")):
-            if missing[1].lower() in {each.name for each in tables("run" if kind == "run" else "index")}:
+        for option, names in (("--run RUN", _run_tables()), ("--index NAME", _names(tables("index")))):
+            if missing[1].lower() in names:
                 return f"{first}; it comes with {option}"
         return f"{first}; SHOW TABLES lists what is there"
     if "disabled by configuration" in first or "external access" in first.lower():
         return f"{first}; statements here read the attached run and indexes alone"
     return first
+
+
+def _run_tables() -> set[str]:
+    """Names of the tables that a run file may have, of whatever framework."""
+    from query.frameworks.known import frameworks
+
+    return _names(tables("run")).union(*(_names(each.raw()) for each in frameworks().values()))
+
+
+def _names(found: Iterable[Table]) -> set[str]:
+    return {each.name for each in found}
 
 
 def _rows(connection: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[Any, ...]]]:

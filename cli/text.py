@@ -30,7 +30,7 @@ def _shown(character: str) -> str:
 
 
 def cut_left(text: str, width: int) -> str:
-    """The end of a long name, which tells more than its beginning: `…exec.SortExec.doExecute`."""
+    """The end of a long name, which tells more than its beginning: `…util.HashMap.putVal`."""
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
 
 
@@ -59,6 +59,18 @@ class TimeUnit:
     def text(self, ms: float) -> str:
         """The number with its unit: `26.0 s`."""
         return f"{ms / self.ms:.{self.decimals}f} {self.name}"
+
+    def is_nothing(self, ms: float) -> bool:
+        """Whether the number is no more than a dot."""
+        return self.number(ms) == NOTHING
+
+    def percent(self, part: float, whole: float) -> str:
+        """percent() of two times."""
+        return percent(part, whole)
+
+    def change(self, after: float, before: float) -> str:
+        """change() between two times."""
+        return change(after, before)
 
 
 def time_unit(longest_ms: float) -> TimeUnit:
@@ -92,8 +104,10 @@ def grouped(number: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 executor`, `2 executors`."""
-    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
+    """`1 function`, `2 functions`."""
+    from query.answers.words import plural  # not needed for a help text, which must be quick
+
+    return f"{grouped(number)} {noun if number == 1 else plural(noun)}"
 
 
 def shell_word(text: str | Path) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.remedies import error_sentence
 from indexes.errors import CrystalPerfError
 
 MOST_WORDS = 8
@@ -83,7 +84,7 @@ def words(
     try:
         classifier = load()
     except CrystalPerfError as error:
-        return None, str(error)
+        return None, error_sentence(error)
     same = metadata.get("model_hash") == classifier.identity.get("hash")
     whose = "the model of the index" if same else "today's model, which is another than the index's"
     rest = "what the embedding and the sequence head add is not among them"

@@ -2,7 +2,7 @@
 
 import crystalperf as cp
 
-run = cp.profile(["eventlog/", "executors/"])
+run = cp.profile(["log/", "recordings/"])
 print(run.debug().bottleneck)
 print(run.predict(cores="2x").predicted_ms)
 """
@@ -15,9 +15,20 @@ from indexes.errors import CrystalPerfError
 from query import open_run, profile
 
 if TYPE_CHECKING:
-    from query import Debug, Header, Prediction, Run, Sweep
+    from query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json
 
-__all__ = ["CrystalPerfError", "Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile"]
+__all__ = [
+    "CrystalPerfError",
+    "Debug",
+    "Header",
+    "Prediction",
+    "Run",
+    "Sweep",
+    "Verdict",
+    "as_json",
+    "open_run",
+    "profile",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -33,7 +33,7 @@ from indexer.workers import parse_files
 from indexes.content import content_hash
 from indexes.errors import BuildError
 from indexes.exports import built_path, split_name
-from indexes.schema import resources
+from indexes.resources import resources
 from indexes.store import create
 
 BATCH = 4096

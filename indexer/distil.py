@@ -20,7 +20,7 @@ from indexer.sequence import LIMITS, Schooling, SequenceHead, learn, sequences
 from indexer.teacher import Teacher, fine_tune
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say
-from indexes.schema import resources
+from indexes.resources import resources
 
 BATCH = 20_000
 

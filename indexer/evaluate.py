@@ -42,7 +42,7 @@ from indexer.train import NAME, flip
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Say, in_order
 from indexes.errors import InputError, told
-from indexes.schema import resources
+from indexes.resources import resources
 
 SEEDS = 5
 PAPER_FOLDS = ("python-stdlib", "jdk-java.base")

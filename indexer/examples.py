@@ -20,7 +20,7 @@ from indexer.labels.reserve import FRAMEWORKS, is_reserved
 from indexer.sequence import SequenceHead, read, sequences
 from indexer.vectors import Floats, FunctionText
 from indexes.errors import InputError
-from indexes.schema import resources
+from indexes.resources import resources
 
 TRAIN = "train"
 DEVELOPMENT = "dev-"

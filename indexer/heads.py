@@ -31,7 +31,7 @@ from indexer.classify import (
 from indexer.embed import Ids, select
 from indexer.examples import Labels, Prepared, Recipe, folds
 from indexer.vectors import Floats
-from indexes.schema import resources
+from indexes.resources import resources
 
 # 1. Learning ----------------------------------------------------------------------------------------------------------
 

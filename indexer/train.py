@@ -33,7 +33,7 @@ from indexer.sequence import Schooling, SequenceHead
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
 from indexes.errors import InputError, told
-from indexes.schema import resources
+from indexes.resources import resources
 
 NAME = "crystalperf-static"
 TEACHER = "sentence-transformers/all-MiniLM-L6-v2"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indexes.schema import SCHEMA_VERSION, Column, Kind, Table, resources, table, tables
+from indexes.resources import Resource, resources
+from indexes.schema import SCHEMA_VERSIONS, Column, Kind, Table, table, tables
 
 if TYPE_CHECKING:
     from indexes.store import attach, create, open_read_only
 
 __all__ = [
-    "SCHEMA_VERSION",
+    "SCHEMA_VERSIONS",
     "Column",
     "Kind",
+    "Resource",
     "Table",
     "attach",
     "create",

@@ -14,14 +14,41 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, ParamSpec
 
 _P = ParamSpec("_P")
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """What a user can do about an error, for a door to word in its own terms; `facts` are what it needs for that."""
+
+    kind: Literal[
+        "state what the run had",  # setting: its name
+        "choose an application",  # applications: as a list in words
+        "choose another place",
+        "profile again",
+        "build the index",  # index: its name
+        "change the scope",
+        "set up the job",  # framework: its name
+        "state a setting",  # setting: its name; unlike the first, a ratio to what the run had helps no more
+        "index the code",  # prefix: of the names of its packages
+    ]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
 class CrystalPerfError(Exception):
-    """A mistake or a limit the user can act on; its text is the whole message."""
+    """A mistake or a limit the user can act on: what happened, and where.
+
+    The text names no door's flags; what to do about it is in the text where it is the same everywhere, else in
+    `remedy`.
+    """
+
+    def __init__(self, what: str, remedy: Remedy | None = None) -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
 class InputError(CrystalPerfError):

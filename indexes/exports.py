@@ -25,7 +25,8 @@ from typing import Literal
 import duckdb
 
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION, resources, tables
+from indexes.resources import resources
+from indexes.schema import SCHEMA_VERSIONS, tables
 from indexes.store import attach, create
 
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>\d[A-Za-z0-9_.+-]*)")
@@ -423,10 +424,10 @@ def _read_metadata(folder: Path) -> dict[str, str]:
         raise IndexFileError(f"{path}: not the metadata of an exported index")
     if facts.get("kind") != "index" or not re.fullmatch(r"[0-9a-f]{64}", facts.get("content_hash", "")):
         raise IndexFileError(f"{path}: not the metadata of an exported index")
-    if facts.get("schema_version") != str(SCHEMA_VERSION):
+    if facts.get("schema_version") != str(SCHEMA_VERSIONS["index"]):
         raise IndexFileError(
             f"{folder}: schema version {facts.get('schema_version')}, this CrystalPerf reads version"
-            f" {SCHEMA_VERSION}; export it again with a CrystalPerf of this version"
+            f" {SCHEMA_VERSIONS['index']}; export it again with a CrystalPerf of this version"
         )
     return facts
 

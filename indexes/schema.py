@@ -6,20 +6,25 @@ The comments are written once, beside the columns they define, and carried into 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from indexes.resources import resources
+
 Kind = Literal["index", "run"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 3}
 """Changed whenever an older reader would misread a file; there are no migrations, files are rebuilt."""
+
+EACH = "<resource>"
+"""In the name and comment of a column that stands once for each resource."""
 
 _PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
-_COLUMN = re.compile(r"^    (\w+) (.+?),?\s+-- (.+)$")
+_COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 
 @dataclass(frozen=True)
@@ -52,41 +57,49 @@ class Table:
         return [f"CREATE TABLE {prefix}{self.name} ({body})", *comments]
 
 
+def read(text: str, names: Sequence[str] = ()) -> tuple[Table, ...]:
+    """The tables of a text in the format of schema.sql, for resources of these names.
+
+    Raises ValueError for a column without a comment.
+    """
+    return tuple(_parse(text, names))
+
+
 @cache
-def tables(kind: Kind) -> tuple[Table, ...]:
-    """The tables of a kind of file, in the order of schema.sql."""
+def tables(kind: Kind, names: tuple[str, ...] | None = None) -> tuple[Table, ...]:
+    """The tables of a kind of file, in the order of schema.sql, for resources of these names (all known by default)."""
     text = files("indexes").joinpath("schema.sql").read_text(encoding="utf-8")
     pieces = _PART.split(text)
     parts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    return tuple(_parse(parts["both"]) + _parse(parts[kind]))
+    return tuple(_parse(parts["both"] + parts[kind], resources() if names is None else names))
 
 
 @cache
-def table(kind: Kind, name: str) -> Table:
+def table(kind: Kind, name: str, names: tuple[str, ...] | None = None) -> Table:
     """One table by name."""
-    return next(each for each in tables(kind) if each.name == name)
+    return next(each for each in tables(kind, names) if each.name == name)
 
 
-@cache
-def resources() -> tuple[str, ...]:
-    """The resources, in the order of a resource vector: ('cpu', 'disk', 'net')."""
-    columns = (column.name for column in table("index", "functions").columns)
-    return tuple(name.removeprefix("code_") for name in columns if name.startswith("code_") and name != "code_chars")
-
-
-def _parse(part: str) -> list[Table]:
+def _parse(part: str, names: Sequence[str]) -> list[Table]:
     found: list[Table] = []
     name, comment, columns = "", "", list[Column]()
     for line in part.split("\n"):
         if start := _TABLE.match(line):
             name, comment, columns = start[1], start[2].strip(), []
         elif column := _COLUMN.match(line):
-            columns.append(Column(column[1], column[2], column[3].strip()))
+            columns += _columns(Column(column[1], column[2], column[3].strip()), names)
         elif line.startswith(");"):
             found.append(Table(name, comment, tuple(columns)))
         elif name and line.startswith("    "):
             raise ValueError(f"schema.sql: a column without a comment: {line.strip()}")
     return found
+
+
+def _columns(column: Column, names: Sequence[str]) -> list[Column]:
+    """The column, or one for each resource where its name says so."""
+    if EACH not in column.name:
+        return [column]
+    return [Column(column.name.replace(EACH, each), column.type, column.comment.replace(EACH, each)) for each in names]
 
 
 def _quoted(text: str) -> str:

@@ -4,13 +4,13 @@
 -- files (of a storage version that every DuckDB since 1.2 opens).  The comment after a column is its definition;
 -- indexes.create() puts it into the file too (COMMENT ON), so `SELECT * FROM duckdb_columns()` explains any file.
 --
--- A resource is a class of the classifiers.  The list of resources is read from here: every column `code_<resource>`
--- of `functions` names one.  To add a resource, add its columns beside those of cpu, disk and net and train a model
--- with one more class.  Keys are not declared to DuckDB, whose structures for them would make an index half as large
+-- A resource is a row of resources.toml, and a run's own ones come from its framework.  A column whose name has
+-- <resource> in it stands once for each of them, in their order: <resource>_ms is cpu_ms, disk_ms, net_ms.  An index has
+-- the columns of those that its model knew; it serves runs that know more.  Keys are not declared to DuckDB, whose structures for them would make an index half as large
 -- again; tests check them.  No source text and no documentation text is stored, in either kind of file.
 --
--- Times are milliseconds since the application started (`runs.started_at_ms`), on the driver's clock, unless the
--- name says otherwise.  NULL means unknown, never zero.
+-- Times are milliseconds since the application started (`runs.started_at_ms`), on the log's clock, unless the name says
+-- otherwise.  NULL means unknown, never zero.
 
 -- part: both ---------------------------------------------------------------------------------------------------
 
@@ -36,15 +36,9 @@ CREATE TABLE functions (                      -- one row per function, method, c
     text_hash VARCHAR NOT NULL,               -- first 6 hex digits of the SHA-256 of documentation and code: what changed between two versions shows in it
     code_chars INTEGER NOT NULL,              -- characters of code
     doc_chars INTEGER NOT NULL,               -- characters of documentation, 0 where there is none
-    code_cpu FLOAT,                           -- probability of cpu by the code classifier; NULL where it was not run
-    code_disk FLOAT,                          -- probability of disk by the code classifier
-    code_net FLOAT,                           -- probability of net by the code classifier
-    doc_cpu FLOAT,                            -- probability of cpu by the documentation classifier; NULL without documentation
-    doc_disk FLOAT,                           -- probability of disk by the documentation classifier
-    doc_net FLOAT,                            -- probability of net by the documentation classifier
-    cpu FLOAT NOT NULL,                       -- share of the function's time on the CPU, by both classifiers
-    disk FLOAT NOT NULL,                      -- share of the function's time on storage
-    net FLOAT NOT NULL,                       -- share of the function's time on the network; cpu + disk + net = 1
+    code_<resource> FLOAT,                    -- probability of <resource> by the code classifier; NULL where it was not run
+    doc_<resource> FLOAT,                     -- probability of <resource> by the documentation classifier; NULL without documentation
+    <resource> FLOAT NOT NULL,                -- share of the function's time on <resource>, by both classifiers; the shares sum to 1
     confidence FLOAT NOT NULL                 -- calibrated probability that the largest of the shares is the dominant resource
 );
 
@@ -73,173 +67,183 @@ CREATE TABLE build_warnings (                 -- one row per source file that co
 );
 
 -- part: run ----------------------------------------------------------------------------------------------------
+--
+-- What a framework's reader hands over (query.model.trace) and what CrystalPerf makes of it.  The words are no
+-- framework's: a worker is Spark's executor or Flink's TaskManager, a group its stage or job vertex, a unit its task or
+-- subtask.  What a reader keeps in its framework's own words lies beside, in tables named after it (spark_tasks).
 
 CREATE TABLE runs (                           -- the one application this file describes
     app_id VARCHAR NOT NULL,                  -- the framework's id of the application
     attempt VARCHAR,                          -- attempt of the application, where it has attempts
     name VARCHAR,                             -- name the user gave it
-    framework VARCHAR NOT NULL,               -- spark
+    framework VARCHAR NOT NULL,               -- the package that read it: spark
     framework_version VARCHAR,                -- as the log states it
-    java_version VARCHAR,                     -- of the driver, as the log states it
+    java_version VARCHAR,                     -- of the JVM that coordinated it, as the log states it; NULL where there was none
+    measure VARCHAR NOT NULL,                 -- what such a run is made shorter for: makespan, step time or latency
     started_at_ms BIGINT NOT NULL,            -- Unix time in ms of the start of the application: time zero of this file
     duration_ms DOUBLE NOT NULL,              -- start of the application to its end, or to the last event where the log has no end
     complete BOOLEAN NOT NULL,                -- whether the log reaches the end of the application
-    scheduler VARCHAR,                        -- FIFO or FAIR
+    scheduler VARCHAR,                        -- how lanes are given out, in the framework's word
     properties MAP(VARCHAR, VARCHAR),         -- settings the answers depend on; nothing else of the configuration is kept
     libraries VARCHAR[]                       -- names of the archives on its class path, without .jar: netty-common-4.1.118.Final
 );
 
-CREATE TABLE executors (                      -- one row per executor; the driver is executor 'driver'
-    executor_id VARCHAR NOT NULL,             -- the framework's id
+CREATE TABLE resources (                      -- one row per resource that this run's time is split by, in the order of a resource vector
+    name VARCHAR NOT NULL,                    -- cpu, disk, net, or what the framework brings; the <resource> of the columns below
+    device VARCHAR NOT NULL,                  -- what a reader knows it by: CPU, disk, network
+    setting VARCHAR NOT NULL,                 -- the key of a what-if that changes its speed: cpu_speed, disk, network
+    unit VARCHAR NOT NULL,                    -- of that key: speed (relative to the run) or bytes per second
+    shared_by VARCHAR NOT NULL,               -- whose units share one device: worker, host or nobody
+    buffer_bytes DOUBLE,                      -- what is handed over at a time (paper, Algorithm 2: S_B); NULL where no bytes cross it
+    overhead_ms DOUBLE,                       -- time to process one such buffer, which no bandwidth changes (o)
+    rate_bps DOUBLE,                          -- bytes per second that stand for the bandwidth where a run does not tell it
+    moves VARCHAR[]                           -- columns of `units` whose bytes cross the device
+);
+
+CREATE TABLE workers (                        -- one row per process that runs units, or plans them
+    worker_id VARCHAR NOT NULL,               -- the framework's id
+    kind VARCHAR NOT NULL,                    -- worker, or coordinator for the one that plans, which may run units as well
     host VARCHAR,                             -- node it ran on
-    slots INTEGER,                            -- tasks it can run at a time: its cores divided by the cores per task
+    lanes INTEGER,                            -- units it can run at a time: slots, threads, streams; NULL where it is not known
     cores INTEGER,                            -- cores it was given
-    memory_bytes BIGINT,                      -- memory it was given: the JVM heap in Spark
+    memory_bytes BIGINT,                      -- memory it was given: the heap of a JVM
     added_ms DOUBLE NOT NULL,                 -- when it registered
     removed_ms DOUBLE,                        -- when it was lost; NULL where it lived to the end
     removed_reason VARCHAR,                   -- why it was lost
-    clock_offset_ms DOUBLE,                   -- to add to times of its recording to get the driver's clock; NULL without samples
+    clock_offset_ms DOUBLE,                   -- to add to times of its recording to get the log's clock; NULL without samples
     pid BIGINT                                -- process of its recording, where one was matched to it
 );
 
-CREATE TABLE sql_executions (                 -- one row per SQL query (Spark: SparkListenerSQLExecutionStart)
-    sql_id BIGINT NOT NULL,                   -- execution id
-    root_sql_id BIGINT,                       -- execution that started this one
-    name VARCHAR,                             -- description, what the user would recognise
-    call_site VARCHAR,                        -- where in the user's program
+CREATE TABLE scopes (                         -- one row per stretch of the run that a user has a name for: a query, a job, a training step
+    scope_id VARCHAR NOT NULL,                -- what a question about it names: sql:3
+    kind VARCHAR NOT NULL,                    -- sql, job, step …, in the framework's word
+    parent_id VARCHAR,                        -- the scope that this one is part of
+    name VARCHAR,                             -- what the user would recognise
+    place VARCHAR,                            -- where in the user's program
     start_ms DOUBLE NOT NULL,                 -- submitted
     end_ms DOUBLE,                            -- ended; NULL where the log has no end
+    status VARCHAR NOT NULL,                  -- succeeded, failed or unfinished
     error VARCHAR                             -- why it failed
 );
 
-CREATE TABLE operators (                      -- one row per operator of the last plan of a SQL query
-    sql_id BIGINT NOT NULL,                   -- its query
-    node_id INTEGER NOT NULL,                 -- position in the plan, pre-order, 0 is the root
-    parent_id INTEGER,                        -- the operator that consumes its rows
-    name VARCHAR NOT NULL,                    -- node name: HashAggregate, Exchange, Scan parquet
-    detail VARCHAR,                           -- start of the operator's own description
-    location VARCHAR,                         -- where a scan reads, as the plan says: InMemoryFileIndex(1 paths)[s3a://bucket/table]
-    accumulators BIGINT[]                     -- ids of its metrics, which join it with stages
-);
-
-CREATE TABLE operator_metrics (               -- one row per metric of an operator and stage attempt that added to it
-    sql_id BIGINT NOT NULL,                   -- the operator's query
-    node_id INTEGER NOT NULL,                 -- the operator
-    stage_id INTEGER NOT NULL,                -- the stage
-    stage_attempt INTEGER NOT NULL,           -- and the attempt of it
-    name VARCHAR NOT NULL,                    -- as the plan names it: sort time, number of output rows
-    unit VARCHAR NOT NULL,                    -- ms, bytes or count
-    value DOUBLE NOT NULL                     -- what the stage's tasks added, summed over them
-);
-
-CREATE TABLE operator_times (                 -- one row per stage attempt and operator that its task time went to; the rows of a stage sum to its tasks' durations
-    stage_id INTEGER NOT NULL,                -- the stage
-    stage_attempt INTEGER NOT NULL,           -- and the attempt of it
-    sql_id BIGINT,                            -- the SQL query of the stage
-    node_id INTEGER,                          -- the operator in its plan; NULL where the time belongs to none that is known
-    name VARCHAR NOT NULL,                    -- the operator's name, or what the time went to: starting and ending tasks, not attributed
-    basis VARCHAR NOT NULL,                   -- what says so: samples, SQL metrics, task metrics, nothing
-    cpu_ms DOUBLE NOT NULL,                   -- task time on the CPU
-    disk_ms DOUBLE NOT NULL,                  -- task time on storage
-    net_ms DOUBLE NOT NULL,                   -- task time on the network
-    other_ms DOUBLE NOT NULL                  -- task time on none of them or unknown
-);
-
-CREATE TABLE jobs (                           -- one row per job
-    job_id INTEGER NOT NULL,                  -- the framework's id
-    name VARCHAR,                             -- description or call site
-    sql_id BIGINT,                            -- the SQL query it belongs to
-    job_group VARCHAR,                        -- job group, e.g. one streaming query
-    submit_ms DOUBLE NOT NULL,                -- submitted
-    end_ms DOUBLE,                            -- ended; NULL where the log has no end
-    status VARCHAR NOT NULL,                  -- succeeded, failed or unfinished
-    stage_ids INTEGER[] NOT NULL              -- the stages it needs, also those skipped
-);
-
-CREATE TABLE stages (                         -- one row per attempt of a stage that ran, or was skipped
-    stage_id INTEGER NOT NULL,                -- the framework's id
-    attempt INTEGER NOT NULL,                 -- attempt of the stage, from 0
-    job_id INTEGER,                           -- first job that needs it
-    sql_id BIGINT,                            -- SQL query of that job
-    name VARCHAR,                             -- call site, what the framework's own UI shows
-    parents INTEGER[] NOT NULL,               -- stages whose output it reads
-    task_count INTEGER NOT NULL,              -- tasks it has by its own account, which lost events do not change
-    submit_ms DOUBLE,                         -- submitted; NULL where it was skipped
-    first_launch_ms DOUBLE,                   -- launch of its first task
+CREATE TABLE groups (                         -- one row per attempt of a set of units that do the same to other data: stage, job vertex, operator
+    group_id VARCHAR NOT NULL,                -- stage:3.0 (id.attempt)
+    scope_id VARCHAR,                         -- the scope whose operators it works for
+    name VARCHAR,                             -- what the framework's own UI shows
+    place VARCHAR,                            -- where in the user's program
+    what VARCHAR,                             -- what its units read and write, in the framework's words, comma separated
+    rank INTEGER NOT NULL,                    -- of groups that could both go on, the one of the lower rank goes first
+    pool VARCHAR,                             -- the scheduler's queue that it waits in
+    unit_count INTEGER NOT NULL,              -- units it has by its own account, which lost events do not change
+    submit_ms DOUBLE,                         -- submitted by the coordinator; NULL where it was skipped
+    first_launch_ms DOUBLE,                   -- launch of its first unit; NULL where none ran
     end_ms DOUBLE,                            -- ended
     status VARCHAR NOT NULL,                  -- succeeded, failed, skipped or unfinished
     failure VARCHAR,                          -- why it failed
-    resource_profile INTEGER,                 -- the framework's resource profile id
-    pool VARCHAR,                             -- scheduling pool under FAIR
-    accumulators BIGINT[],                    -- ids of metrics its tasks updated, which join it with operators
-    location VARCHAR,                         -- storage that it reads outside of SQL: hdfs://namenode/data
-    kind VARCHAR,                             -- what its tasks read and write: scan, shuffle, python …, comma separated
-    cpu_ms DOUBLE,                            -- task time on the CPU, summed over its tasks
-    disk_ms DOUBLE,                           -- task time on storage
-    net_ms DOUBLE,                            -- task time on the network
-    other_ms DOUBLE                           -- task time on none of them or unknown; the four sum to the tasks' durations
+    <resource>_ms DOUBLE,                     -- time of its units on <resource>, summed over them
+    other_ms DOUBLE                           -- time on none of the resources or unknown; with theirs it sums to the units' durations
 );
 
-CREATE TABLE tasks (                          -- one row per task attempt
-    task_id BIGINT NOT NULL,                  -- the framework's id, unique in the application
-    stage_id INTEGER NOT NULL,                -- its stage
-    stage_attempt INTEGER NOT NULL,           -- and the attempt of it
-    partition INTEGER,                        -- index within the stage
-    attempt INTEGER,                          -- attempt of the task, from 0
-    executor_id VARCHAR,                      -- where it ran
+CREATE TABLE units (                          -- one row per attempt of a unit: task, subtask, operator instance, kernel
+    unit_id BIGINT NOT NULL,                  -- the framework's id, unique in the application
+    group_id VARCHAR NOT NULL,                -- its group
+    part INTEGER,                             -- index of its data within the group
+    attempt INTEGER,                          -- attempt at that part, from 0
+    worker_id VARCHAR,                        -- where it ran
     host VARCHAR,                             -- where it ran
-    launch_ms DOUBLE NOT NULL,                -- launched by the driver
-    finish_ms DOUBLE NOT NULL,                -- end known to the driver; where the log has none, the earliest of its stage's end, its executor's and the run's
+    launch_ms DOUBLE NOT NULL,                -- given to its worker
+    finish_ms DOUBLE NOT NULL,                -- end known to the coordinator; where the log has none, the earliest of its group's end, its worker's and the run's
     status VARCHAR NOT NULL,                  -- succeeded, failed, killed or unfinished
     reason VARCHAR,                           -- why it did not succeed
-    locality VARCHAR,                         -- PROCESS_LOCAL, NODE_LOCAL, RACK_LOCAL, ANY, NO_PREF
-    speculative BOOLEAN,                      -- whether it is a speculative copy
-    scheduler_delay_ms DOUBLE,                -- duration less everything the executor accounts for
-    deserialize_ms DOUBLE,                    -- unpacking the task
-    deserialize_cpu_ms DOUBLE,                -- CPU time of that
-    run_ms DOUBLE,                            -- running the task's code, as the executor measured
-    run_cpu_ms DOUBLE,                        -- CPU time of that thread
-    result_serialize_ms DOUBLE,               -- packing the result
-    getting_result_ms DOUBLE,                 -- the driver fetching the result
-    gc_ms DOUBLE,                             -- the JVM's garbage collection while it ran, any thread's
-    fetch_wait_ms DOUBLE,                     -- blocked on remote shuffle blocks
-    shuffle_write_ms DOUBLE,                  -- blocked in writing shuffle output
+    data_at VARCHAR,                          -- how near its worker its data were: worker, host, rack, any (farther); NULL where it had no wish
+    held_ms DOUBLE,                           -- time it had its lane; NULL where nothing measured it
+    own_ms DOUBLE,                            -- of that, running its own code
+    own_cpu_ms DOUBLE,                        -- of that, measured on the CPU, garbage collection included
+    on_cpu_ms DOUBLE,                         -- all its CPU time, garbage collection and getting ready included
+    gc_ms DOUBLE,                             -- garbage collection of its process while it ran, any thread's
+    peers_ms DOUBLE,                          -- measured waiting for data of other workers
+    upstream_ms DOUBLE,                       -- waiting for a pipelined group to send or to take rows: others' time, not its own work
+    queued_ms DOUBLE,                         -- given to its worker and not yet begun, or done and not yet known to be
+    starting_ms DOUBLE,                       -- the same, and getting ready
+    overhead_ms DOUBLE,                       -- the same, and handing over its result
     input_bytes BIGINT,                       -- read from storage or cache
     output_bytes BIGINT,                      -- written to storage
-    shuffle_remote_bytes BIGINT,              -- shuffle read from other executors
-    shuffle_local_bytes BIGINT,               -- shuffle read from the same executor
-    shuffle_write_bytes BIGINT,               -- shuffle written
+    remote_bytes BIGINT,                      -- read from other workers
+    local_bytes BIGINT,                       -- read from units of the same worker
+    handed_bytes BIGINT,                      -- written for other units to read
     spill_memory_bytes BIGINT,                -- size in memory of what was spilled
     spill_disk_bytes BIGINT,                  -- size on disk of what was spilled
-    peak_memory_bytes BIGINT,                 -- peak execution memory
-    result_bytes BIGINT,                      -- size of the result sent to the driver
-    input_rows BIGINT,                        -- records read from storage and shuffle
+    peak_memory_bytes BIGINT,                 -- the most memory that its data took
+    input_rows BIGINT,                        -- records read from storage and other units
     sample_ms DOUBLE,                         -- time that stack samples account for; NULL without samples
-    cpu_ms DOUBLE,                            -- time on the CPU
-    disk_ms DOUBLE,                           -- time on storage
-    net_ms DOUBLE,                            -- time on the network
-    other_ms DOUBLE                           -- time on none of them or unknown; the four sum to finish_ms - launch_ms
+    <resource>_ms DOUBLE,                     -- time on <resource>
+    other_ms DOUBLE                           -- time on none of the resources or unknown; with theirs it sums to finish_ms - launch_ms
+);
+
+CREATE TABLE dependencies (                   -- one row per dependency between groups that the framework itself states
+    source VARCHAR NOT NULL,                  -- group_id
+    target VARCHAR NOT NULL,                  -- group_id
+    kind VARCHAR NOT NULL,                    -- barrier (all of the source before any of the target), pipelined (both run, rows flow), order (same lane, one after the other) or transfer (a barrier, then bytes over a device)
+    why VARCHAR NOT NULL,                     -- in the framework's word
+    resource VARCHAR                          -- of a transfer: the resource whose device its bytes cross
+);
+
+CREATE TABLE operators (                      -- one row per operator of the last plan of a scope
+    scope_id VARCHAR NOT NULL,                -- its scope
+    node_id INTEGER NOT NULL,                 -- position in the plan, pre-order, 0 is the root
+    parent_id INTEGER,                        -- the operator that consumes its rows
+    name VARCHAR NOT NULL,                    -- HashAggregate, Exchange, Scan parquet
+    detail VARCHAR,                           -- start of the operator's own description
+    location VARCHAR                          -- where a scan reads, as the plan says: InMemoryFileIndex(1 paths)[s3a://bucket/table]
+);
+
+CREATE TABLE operator_groups (                -- one row per operator and group that worked for it, by the framework's own account
+    scope_id VARCHAR NOT NULL,                -- the operator's scope
+    node_id INTEGER NOT NULL,                 -- the operator
+    group_id VARCHAR NOT NULL                 -- the group
+);
+
+CREATE TABLE operator_metrics (               -- one row per metric of an operator and group that added to it
+    scope_id VARCHAR NOT NULL,                -- the operator's scope
+    node_id INTEGER NOT NULL,                 -- the operator
+    group_id VARCHAR NOT NULL,                -- the group
+    name VARCHAR NOT NULL,                    -- as the plan names it: sort time, number of output rows
+    unit VARCHAR NOT NULL,                    -- ms, bytes or count
+    value DOUBLE NOT NULL                     -- what the group's units added, summed over them
+);
+
+CREATE TABLE operator_times (                 -- one row per group and operator that its units' time went to; the rows of a group sum to its units' durations
+    group_id VARCHAR NOT NULL,                -- the group
+    scope_id VARCHAR,                         -- the scope of its operators
+    node_id INTEGER,                          -- the operator in its plan; NULL where the time belongs to none that is known
+    name VARCHAR NOT NULL,                    -- the operator's name, or what the time went to instead
+    basis VARCHAR NOT NULL,                   -- what says so: samples, plan metrics, unit metrics, nothing
+    <resource>_ms DOUBLE NOT NULL,            -- time of units on <resource>
+    other_ms DOUBLE NOT NULL                  -- time on none of the resources or unknown
+);
+
+CREATE TABLE group_inputs (                   -- one row per group and file system that it reads, where that is known
+    group_id VARCHAR NOT NULL,                -- the group
+    root VARCHAR NOT NULL                     -- hdfs://namenode, s3a://bucket, file:
 );
 
 CREATE TABLE nodes (                          -- one row per node of the execution DAG
-    node_id VARCHAR NOT NULL,                 -- 'stage:3.0' (id.attempt) or 'driver:7' (the driver alone, counted from 0)
-    kind VARCHAR NOT NULL,                    -- stage or driver
+    node_id VARCHAR NOT NULL,                 -- a group_id, or for an interval between groups the coordinator's word and a number: driver:7
+    kind VARCHAR NOT NULL,                    -- group, coordinator or transfer
     name VARCHAR,                             -- what a user recognises
-    stage_id INTEGER,                         -- of a stage
-    stage_attempt INTEGER,                    -- of a stage
-    sql_id BIGINT,                            -- SQL query it belongs to
-    start_ms DOUBLE NOT NULL,                 -- first launch of a stage; start of a driver interval
+    group_id VARCHAR,                         -- of a group
+    scope_id VARCHAR,                         -- the scope it belongs to
+    start_ms DOUBLE NOT NULL,                 -- first launch of a group; start of a coordinator's interval
     end_ms DOUBLE NOT NULL,                   -- end
-    cpu_ms DOUBLE NOT NULL,                   -- wall-clock of the node on the CPU; the four sum to end_ms - start_ms
-    disk_ms DOUBLE NOT NULL,                  -- wall-clock of the node on storage
-    net_ms DOUBLE NOT NULL,                   -- wall-clock of the node on the network
-    other_ms DOUBLE NOT NULL                  -- wall-clock of the node on none of them or unknown
+    <resource>_ms DOUBLE NOT NULL,            -- wall-clock of the node on <resource>
+    other_ms DOUBLE NOT NULL                  -- wall-clock on none of the resources or unknown; with theirs it sums to end_ms - start_ms
 );
 
-CREATE TABLE edges (                          -- one row per dependency between nodes: target starts when all its sources ended
+CREATE TABLE edges (                          -- one row per dependency between nodes
     source VARCHAR NOT NULL,                  -- node_id
     target VARCHAR NOT NULL,                  -- node_id
-    why VARCHAR NOT NULL                      -- shuffle, job barrier, submission order, driver
+    kind VARCHAR NOT NULL,                    -- as in dependencies
+    why VARCHAR NOT NULL                      -- what ties the two, in a word or two
 );
 
 CREATE TABLE stacks (                         -- one row per distinct sampled stack
@@ -250,26 +254,24 @@ CREATE TABLE stacks (                         -- one row per distinct sampled st
     index_name VARCHAR,                       -- index of the deciding function
     symbol VARCHAR,                           -- the deciding function
     skipped VARCHAR,                          -- why frames above it were passed over: comma separated reasons, in order, without repetition
-    operator VARCHAR,                         -- kind of SQL operator whose frame is nearest the leaf; NULL where none is
+    operator VARCHAR,                         -- kind of operator whose frame is nearest the leaf; NULL where none is
     pipeline INTEGER,                         -- number of the generated code it is in: 3 of WholeStageCodegen (3); NULL where in none
-    cpu DOUBLE,                               -- the deciding function's vector; NULL where none decides
-    disk DOUBLE,                              -- share of storage
-    net DOUBLE                                -- share of the network
+    <resource> DOUBLE                         -- the deciding function's share of <resource>; NULL where none decides
 );
 
 CREATE TABLE samples (                        -- one row per sample of a thread, or per interval that a recording measured
-    time_ms DOUBLE NOT NULL,                  -- when, on the driver's clock; start of an interval
-    executor_id VARCHAR,                      -- executor of the recording; NULL where none matches
+    time_ms DOUBLE NOT NULL,                  -- when, on the log's clock; start of an interval
+    worker_id VARCHAR,                        -- worker of the recording; NULL where none matches
     thread VARCHAR,                           -- thread, by name and number
     stack_id INTEGER,                         -- its stack
-    kind VARCHAR NOT NULL,                    -- execution, native, wall, cpu, running (it could), untimed (a mixture that all tasks got alike), or the interval's: park, sleep, wait, enter, socket read …; waking: the end of the row's wait that the same moment has another row of, spent waiting for a CPU
+    kind VARCHAR NOT NULL,                    -- execution, native, wall, cpu, running (it could), untimed (a mixture that all units got alike), or the interval's: park, sleep, wait, enter, socket read …; waking: the end of the row's wait that the same moment has another row of, spent waiting for a CPU
     weight_ms DOUBLE NOT NULL,                -- wall-clock it stands for
     bytes BIGINT,                             -- bytes moved in an interval of input or output
-    task_id BIGINT                            -- the task that held the thread; NULL for other threads
+    unit_id BIGINT                            -- the unit that held the thread; NULL for other threads
 );
 
 CREATE TABLE loads (                          -- one row per measurement that a recording has of its whole process' CPU time (JFR's jdk.CPULoad)
-    executor_id VARCHAR,                      -- executor of the recording, or driver
+    worker_id VARCHAR,                        -- worker of the recording
     time_ms DOUBLE NOT NULL,                  -- end of the interval that was measured; it began with the measurement before
     cpu_cores DOUBLE NOT NULL,                -- CPU time of the process per time: all its threads, so also compilers, collectors and servers
     machine_cores DOUBLE,                     -- the same of all processes of its machine

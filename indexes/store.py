@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION, Kind, tables
+from indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 
 _TEMPORARY = re.compile(r"^\.(?P<name>.+)\.(?P<pid>\d+)\.building(\.wal)?$")
 
@@ -39,11 +39,18 @@ and the same rows make a file of 10 or of 15 MB."""
 
 
 @contextmanager
-def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
+def create(
+    path: Path,
+    kind: Kind,
+    metadata: Mapping[str, str],
+    names: tuple[str, ...] | None = None,
+    more: Sequence[Table] = (),
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Build a new file and put it in place of `path` when the block ends without an exception.
 
-    Yields a connection whose current database holds the empty tables of schema.sql.  `metadata` may be
-    completed inside the block.  Raises IndexFileError where the place cannot be written.
+    Yields a connection whose current database holds the empty tables of schema.sql for the resources of these
+    `names` (all known by default), and `more`.  `metadata` may be completed inside the block.  Raises IndexFileError
+    where the place cannot be written.
     """
     path = path.absolute()
     temporary = path.with_name(f".{path.name}.{os.getpid()}.building")
@@ -56,11 +63,11 @@ def create(path: Path, kind: Kind, metadata: Mapping[str, str]) -> Iterator[duck
         _write_or_say(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         connection.execute("USE built")
         connection.execute("BEGIN")  # two hundred statements, each of which would else be made durable by itself
-        for table in tables(kind):
+        for table in (*tables(kind, names), *more):
             for statement in table.statements(zstd=_ZSTD.get(table.name, ()) if kind == "index" else ()):
                 connection.execute(statement)
         facts = {
-            "schema_version": str(SCHEMA_VERSION),
+            "schema_version": str(SCHEMA_VERSIONS[kind]),
             "kind": kind,
             "tool_version": version("crystalperf"),
             "built_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -107,12 +114,12 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias:
     if facts.get("kind") != kind:
         connection.execute(f"DETACH {alias}")
         raise IndexFileError(f"{path}: expected {what}, found one of kind '{facts.get('kind')}'")
-    if facts.get("schema_version") != str(SCHEMA_VERSION):
+    if facts.get("schema_version") != str(SCHEMA_VERSIONS[kind]):
         connection.execute(f"DETACH {alias}")
         again = "crystalperf index build" if kind == "index" else "crystalperf profile"
         raise IndexFileError(
             f"{path}: schema version {facts.get('schema_version')}, this CrystalPerf reads version"
-            f" {SCHEMA_VERSION}; make it again with `{again}`"
+            f" {SCHEMA_VERSIONS[kind]}; make it again with `{again}`"
         )
     return facts
 

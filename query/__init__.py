@@ -2,7 +2,8 @@
 
 profile(paths) -> Run      read, resolve, assemble, keep as one DuckDB file
 open_run(path) -> Run      the same file later
-Run.debug(), Run.predict() the questions
+Run.verdict(), Run.debug(), Run.predict(), Run.sweep()  the questions
+as_json(answer)            an answer as scripts read it
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from query.answers.values import Debug, Header, Prediction, Sweep
+    from query.answers.serial import as_json
+    from query.answers.values import Debug, Header, Prediction, Sweep, Verdict
     from query.run import Run
 
-__all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "open_run", "profile"]
+__all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "Verdict", "as_json", "open_run", "profile"]
 
 
 def profile(
@@ -48,10 +50,14 @@ def open_run(path: str | Path) -> Run:
 
 def __getattr__(name: str) -> object:
     # Importing duckdb and numpy takes longer than printing a help text, so the types come when they are asked for.
-    if name in ("Debug", "Header", "Prediction", "Sweep"):
+    if name in ("Debug", "Header", "Prediction", "Sweep", "Verdict"):
         from query.answers import values
 
         return getattr(values, name)
+    if name == "as_json":
+        from query.answers.serial import as_json
+
+        return as_json
     if name == "Run":
         from query.run import Run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -12,12 +12,23 @@ import duckdb
 
 import indexes as contract
 from indexes.errors import NoAnswerError, SettingError
-from query.answers.values import Debug, Header, Prediction, Sweep
+from query.answers import verdict
+from query.answers.values import Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from query.explain.diagnose import diagnose
-from query.frameworks import Framework, get
-from query.model.execution import Execution, load
-from query.model.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
-from query.whatif.predict import Unchanged, predict, replay_unchanged
+from query.frameworks.known import get
+from query.model.execution import Execution
+from query.model.load import load, run_resources
+from query.model.world import (
+    Configuration,
+    Value,
+    World,
+    changed_world,
+    combinations,
+    parse_settings,
+    recorded_resources,
+    settings_of,
+)
+from query.whatif.predict import Unchanged, predict, predicted_by, replay_unchanged
 
 
 class Run:
@@ -35,10 +46,10 @@ class Run:
         with self._opened() as connection:
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             run = connection.execute(
-                "SELECT app_id, name, framework, framework_version, duration_ms, complete FROM runs"
+                "SELECT app_id, name, framework, framework_version, measure, duration_ms, complete FROM runs"
             ).fetchall()[0]
-            executors = connection.execute(
-                "SELECT count(*), max(slots) FROM executors WHERE coalesce(slots, 0) > 0"
+            workers = connection.execute(
+                "SELECT count(*), max(lanes) FROM workers WHERE coalesce(lanes, 0) > 0"
             ).fetchall()[0]
             problems = connection.execute(
                 """
@@ -48,28 +59,41 @@ class Run:
                 """
             ).fetchall()
             samples = connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone()
+            resources = run_resources(connection)
+        framework = get(run[2])
         return Header(
             app_id=run[0],
             name=run[1] or run[0],
-            framework=run[2],
-            framework_version=run[3] or "of unknown version",
-            executors=executors[0],
-            slots_per_executor=executors[1],
-            duration_ms=run[4],
-            complete=run[5],
-            problems=tuple(problems),
+            framework=framework.name,
+            framework_title=framework.title,
+            framework_version=run[3],
+            measure=run[4],
+            workers=workers[0],
+            slots_per_worker=workers[1],
+            duration_ms=run[5],
+            complete=run[6],
+            problems=tuple(ReadingProblem(*each) for each in problems),
             indexes=tuple(json.loads(facts.get("indexes", "[]"))),
             has_samples=samples is not None,
+            resources=resources,
+            vocabulary=framework.vocabulary,
         )
+
+    def verdict(self, progress: Callable[[str], None] = lambda _: None) -> Verdict:
+        """What holds the run up, where its time went, what would help and what to do next.
+
+        `progress` is told each step in a few words.
+        """
+        return verdict.verdict(self, progress)
 
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
 
-        `scope` is `all`, `sql:ID`, `job:ID` or `START..END` in ms since application start.
+        `scope` is `all`, the id of a scope, or `START..END` in ms since application start.
         """
         execution = self._load(scope)
         with self._opened() as connection:
-            return diagnose(connection, execution)
+            return verdict.completed(diagnose(connection, execution), self.header())
 
     def predict(
         self,
@@ -78,44 +102,78 @@ class Run:
         recorded: Sequence[str] = (),
         scope: str = "all",
         replan: bool = True,
+        predictor: str | None = None,
         **changes: object,
-    ) -> Prediction | Sweep:
+    ) -> Prediction:
         """The runtime under changed resources: `predict(["cores=2x"])` or `predict(cores="2x")` (paper §5).
 
-        Several settings are one changed world; a list (`cores=2,4,8`) gives a Sweep.  `replan` is whether tasks are
-        cut anew as the framework would for other slots, or stay as recorded (the paper).
+        Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
+        where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
+        stay as recorded (the paper).  `predictor` names the model of another package.  Raises SettingError where a
+        setting makes no sense, NoAnswerError where the run cannot be asked that.
         """
-        texts = [*settings, *(f"{key}={value}" for key, value in changes.items())]
-        if not texts:
-            raise SettingError("nothing is changed: name a resource, for example --set cores=2x")
-        wanted = parse_settings(texts, lists=True)
-        execution = self._load(scope)
-        known = recorded_resources(execution.recorded, parse_settings(recorded, lists=False))
-        framework, base = self._framework(), self._replay(scope)
+        texts = _texts(settings, changes)
+        chosen, known = self._asked(texts, recorded, scope, lists=False)
+        world = changed_world({key: value for key, (value,) in chosen.items()}, known)
+        return self._predicted(world, scope, replan, predictor)
+
+    def sweep(
+        self,
+        settings: Sequence[str] = (),
+        *,
+        recorded: Sequence[str] = (),
+        scope: str = "all",
+        replan: bool = True,
+        predictor: str | None = None,
+        **changes: object,
+    ) -> Sweep:
+        """One prediction for each combination of listed values: `sweep(["cores=2,4,8"])`; the rest is as in predict().
+
+        Of several questions, those that the run cannot be asked say why in `refused`; one alone raises NoAnswerError.
+        """
+        wanted, known = self._asked(_texts(settings, changes), recorded, scope, lists=True)
         points: list[Prediction] = []
         several = combinations(wanted)
         for chosen in several:
             try:
-                world = changed_world(chosen, known)
-                points.append(predict(execution, world, framework, unchanged=base, replans=replan))
+                points.append(self._predicted(changed_world(chosen, known), scope, replan, predictor))
             except NoAnswerError as error:
                 if len(several) == 1:
                     raise
-                # One question of a list that cannot be asked leaves the others their answers.
-                unchanged = predict(execution, changed_world({}, known), framework, unchanged=base)
-                points.append(unchanged.refusing(World(chosen, Resources(), {}).describe(), str(error)))
-        return points[0] if len(points) == 1 else Sweep(tuple(points))
+                refused = self.unchanged(scope).refusing(World(chosen).describe(), str(error), error.remedy)
+                points.append(refused)
+        return Sweep(tuple(points), _amounts(wanted))
 
-    def _framework(self) -> Framework:
-        with self._opened() as connection:
-            return get(connection.execute("SELECT framework FROM runs").fetchall()[0][0])
+    def _asked(
+        self, texts: Sequence[str], recorded: Sequence[str], scope: str, *, lists: bool
+    ) -> tuple[dict[str, tuple[Value, ...]], Configuration]:
+        """The values that are asked for, and what the run had."""
+        execution = self._load(scope)
+        settable, words = (
+            settings_of(execution.resources, execution.framework.vocabulary),
+            execution.framework.vocabulary.settings,
+        )
+        wanted = parse_settings(texts, settable, words, lists=lists)
+        stated = parse_settings(recorded, settable, words, lists=False)
+        return wanted, recorded_resources(execution.recorded, stated)
+
+    def _predicted(self, world: World, scope: str, replan: bool, predictor: str | None) -> Prediction:
+        execution, base = self._load(scope), self._replay(scope)
+        if predictor is not None:
+            return predicted_by(predictor, execution, world, base)
+        return predict(execution, world, base=base, replans=replan)
+
+    def unchanged(self, scope: str = "all") -> Prediction:
+        """What the model makes of a scope in which nothing is changed."""
+        execution = self._load(scope)
+        return predict(execution, changed_world({}, execution.recorded), base=self._replay(scope))
 
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             return load(connection, scope)
 
     def _replay_scope(self, scope: str) -> Unchanged:
-        return replay_unchanged(self._load(scope), self._framework())
+        return replay_unchanged(self._load(scope))
 
     @contextmanager
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -124,3 +182,22 @@ class Run:
             yield connection
         finally:
             connection.close()
+
+
+def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:
+    texts = [*settings, *(f"{key}={value}" for key, value in changes.items())]
+    if not texts:
+        raise SettingError("nothing is changed: name a resource and what it would be, for example cores=2x")
+    return texts
+
+
+def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:
+    """See Sweep."""
+    if len(wanted) != 1:
+        return ()
+    (values,) = wanted.values()
+    for amounts in ([each.absolute for each in values], [each.ratio for each in values]):
+        known = tuple(each for each in amounts if each is not None)
+        if len(known) == len(values):
+            return known
+    return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from query.samples.align import Seen, assign, clock_shift, task_at
+from query.samples.align import Seen, assign, clock_shift, unit_at
 
 
 def seen(*rows: tuple[int, float, float, bool]) -> Seen:
@@ -68,7 +68,7 @@ def test_a_task_that_nobody_was_seen_in_stays_alone() -> None:
 
 
 def test_moments_outside_every_task_belong_to_none() -> None:
-    found = task_at(
+    found = unit_at(
         np.array([7, 7, 7, 9]), np.array([50.0, 150.0, 250.0, 50.0]),
         np.array([7, 7]), np.array([0.0, 200.0]), np.array([100.0, 300.0]),
     )  # fmt: skip

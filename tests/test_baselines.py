@@ -21,7 +21,7 @@ from indexer.baselines.trees import Forest, Tree, binary_trees, by_level
 from indexer.embed import Words, new_words
 from indexer.vectors import FunctionText
 from indexes.errors import InputError
-from indexes.schema import resources
+from indexes.resources import resources
 
 VERBS = {
     "cpu": ("hash", "compress", "encode", "sort"),

@@ -18,7 +18,7 @@ from indexer import classify, embed, evaluate, examples, heads, modelfile, train
 from indexer.labels.reserve import is_reserved
 from indexer.vectors import FunctionText
 from indexes.errors import BuildError, InputError
-from indexes.schema import resources
+from indexes.resources import resources
 
 TOPICS = {
     "cpu": ("hash compress encode sort", "Computes the checksum of the bytes", "MathUtil"),

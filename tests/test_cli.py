@@ -47,12 +47,13 @@ def test_debug_json_keeps_the_contract(crystalperf: Answer, run_file: Path) -> N
     code, out, err = crystalperf("debug", run_file, "--json")
     answer = json.loads(out)
     assert (code, err) == (0, "")
-    assert answer["bottleneck"] in ("cpu", "disk", "net", "other")
+    assert answer["schema"] == "crystalperf.debug/1"
+    assert answer["bottleneck"] == "no worker"  # what the text says: waiting for executors
     assert list(answer["resource_ms"]) == ["cpu", "disk", "net", "other"]
     assert sum(answer["resource_ms"].values()) == pytest.approx(answer["runtime_ms"], rel=1e-3)
     assert {"id", "name", "start_ms", "end_ms", "resource_ms"} <= set(answer["critical_path"][0])
-    assert {"total", "on_tasks", "resolved"} <= set(answer["samples"])
-    assert {"id", "name", "start_ms", "end_ms"} == set(answer["sql_executions"][0])
+    assert {"total", "on_units", "resolved"} <= set(answer["samples"])
+    assert {"id", "name", "start_ms", "end_ms"} == set(answer["scopes"][0])
 
 
 def test_analyze_says_the_verdict_and_keeps_the_run(crystalperf: Answer, tmp_path: Path) -> None:
@@ -73,11 +74,16 @@ def test_analyze_json_is_debug_json_and_more(crystalperf: Answer, run_file: Path
     verdict = json.loads(out)
     debug = json.loads(crystalperf("debug", run_file, "--json")[1])
     assert code == 0
-    assert {key: verdict[key] for key in debug} == debug
+    assert (verdict["schema"], debug.pop("schema")) == ("crystalperf.verdict/1", "crystalperf.debug/1")
+    assert verdict["debug"] == debug
     assert verdict["run"] == str(tmp_path / "kept.duckdb")
-    assert {each["set"] for each in verdict["what_if"]} >= {"cores=2x", "executors=2x", "memory=0.5x", "network=10x"}
-    for each in verdict["what_if"]:
+    assert verdict["bottleneck"]["name"] == debug["bottleneck"]
+    wanted = {"cores=2x", "executors=2x", "memory=0.5x", "network=10x"}
+    assert {each["setting"] for each in verdict["what_ifs"]} >= wanted
+    for each in verdict["what_ifs"]:
         assert (each["predicted_ms"] is None) == bool(each["refused"])
+    assert verdict["best"] in verdict["what_ifs"]
+    assert verdict["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
 def test_a_kept_run_is_found_by_its_name(crystalperf: Answer) -> None:
@@ -85,7 +91,8 @@ def test_a_kept_run_is_found_by_its_name(crystalperf: Answer) -> None:
     kept = json.loads(out)
     assert code == 0
     name = Path(kept["run"]).stem
-    assert name == kept["app_id"]
+    assert name == kept["header"]["app_id"]
+    assert kept["schema"] == "crystalperf.profile/1"
     assert crystalperf("debug", name)[0] == 0
 
 
@@ -105,16 +112,19 @@ def test_predict_json_keeps_the_contract(crystalperf: Answer, run_file: Path) ->
     assert answer["replay_error_ratio"] == pytest.approx(
         (answer["replayed_ms"] - answer["runtime_ms"]) / answer["runtime_ms"], abs=1e-5
     )
-    assert {"id", "recorded_ms", "predicted_ms"} == set(answer["stages"][0])
-    assert "sweep" not in answer
+    assert {"id", "name", "recorded_ms", "predicted_ms"} == set(answer["groups"][0])
+    assert answer["schema"] == "crystalperf.prediction/1"
 
 
 def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     arguments = ("predict", run_file, "--set", "cores=2,4,8")
     code, out, _ = crystalperf(*arguments, "--json")
-    sweep = json.loads(out)["sweep"]
+    sweep = json.loads(out)
     assert code == 0
-    assert [each["set"] for each in sweep] == ["cores=2", "cores=4", "cores=8"]
+    assert sweep["schema"] == "crystalperf.sweep/1"
+    assert [each["setting"] for each in sweep["points"]] == ["cores=2", "cores=4", "cores=8"]
+    assert sweep["amounts"] == [2, 4, 8]
+    assert sweep["knee"] == {"point": 2, "worth": True, "least_share": 0.1}
     code, out, _ = crystalperf(*arguments, "--no-replan")
     assert code == 0
     assert out.count("cores=4") >= 1
@@ -130,7 +140,9 @@ def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_fi
     assert code == 1
     assert answer["predicted_ms"] is None
     assert answer["runtime_ms"] > 0
-    assert "--recorded network" in answer["refused"][0]
+    assert answer["refused"] == ["network=10Gbps: the run does not tell what it had"]
+    assert answer["remedy"] == {"kind": "state what the run had", "facts": {"setting": "network"}}
+    assert "--recorded network=…, or ask for a ratio such as network=2x" in err
     assert one_sentence(err)
     code, out, err = crystalperf("predict", run_file, "--set", "network=10Gbps")
     assert (code, out) == (1, "")
@@ -156,18 +168,20 @@ def test_a_device_of_which_the_run_says_nothing_has_bounds(crystalperf: Answer, 
 
 def test_a_scope_has_its_own_runtime(crystalperf: Answer, run_file: Path) -> None:
     whole = json.loads(crystalperf("debug", run_file, "--json")[1])
-    query_ = whole["sql_executions"][-1]
-    code, out, _ = crystalperf("debug", run_file, "--scope", f"sql:{query_['id']}", "--json")
+    query_ = whole["scopes"][-1]
+    assert query_["id"].startswith("sql:")
+    code, out, _ = crystalperf("debug", run_file, "--scope", query_["id"], "--json")
     assert code == 0
     assert json.loads(out)["runtime_ms"] < whole["runtime_ms"]
-    assert crystalperf("predict", run_file, "--scope", f"sql:{query_['id']}", "--set", "cores=2x")[0] in (0, 1)
+    assert crystalperf("predict", run_file, "--scope", query_["id"], "--set", "cores=2x")[0] in (0, 1)
 
 
 def test_version_and_help(crystalperf: Answer) -> None:
     code, out, _ = crystalperf("--version")
     assert code == 0
     assert out.startswith("crystalperf ")
-    assert f"schema {indexes.SCHEMA_VERSION}" in out
+    versions = indexes.SCHEMA_VERSIONS
+    assert f"schema {versions['index']} of indexes and {versions['run']} of runs" in out
     for arguments in (("--help",), (), ("index",), ("index", "--help"), ("predict", "-h")):
         code, out, err = crystalperf(*arguments)
         assert (code, err) == (0, ""), arguments
@@ -452,3 +466,10 @@ def test_shell_completion(shell: str) -> None:
     done = process(env={**os.environ, "_CRYSTALPERF_COMPLETE": f"complete_{shell}", **variables})
     assert "cores=" in done.stdout
     assert "executors=" not in done.stdout
+
+
+@pytest.mark.parametrize(("begun", "wanted"), [("exec", "executors="), ("work", "workers="), ("netw", "network=")])
+def test_settings_are_completed_in_every_frameworks_words(begun: str, wanted: str) -> None:
+    words = {"COMP_WORDS": f"crystalperf predict x --set {begun}", "COMP_CWORD": "4"}
+    done = process(env={**os.environ, "_CRYSTALPERF_COMPLETE": "complete_bash", **words})
+    assert done.stdout.split() == [wanted]

@@ -14,6 +14,7 @@ import pytest
 import indexes
 from indexes.content import content_hash
 from indexes.exports import built_path
+from query.frameworks.known import get
 from query.run import Run
 
 FUNCTION = (
@@ -54,9 +55,10 @@ def tiny(own_cache: None) -> Iterator[tuple[str, str]]:
 def test_all_tables_of_a_run_are_there(crystalperf: Answer, run_file: str) -> None:
     _, out, _ = crystalperf("sql", "--run", run_file, "--json", "SHOW TABLES")
     found = {each["name"] for each in json.loads(out)}
-    wanted = "runs jobs stages tasks executors nodes edges samples stacks sql_executions import_stats"
+    wanted = "runs resources workers scopes groups units dependencies nodes edges samples stacks import_stats"
     assert found >= set(wanted.split())
     assert found >= {each.name for each in indexes.tables("run")}
+    assert found >= {each.name for each in get("spark").raw()} >= {"spark_jobs", "spark_stages", "spark_tasks"}
 
 
 def test_functions_are_a_union_with_index_name(crystalperf: Answer, tiny: tuple[str, str]) -> None:
@@ -72,7 +74,7 @@ def test_functions_are_a_union_with_index_name(crystalperf: Answer, tiny: tuple[
 
 
 def test_run_and_index_together(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
-    statement = "SELECT (SELECT count(*) FROM tasks) > 0 AS t, (SELECT count(*) FROM functions) AS f"
+    statement = "SELECT (SELECT count(*) FROM units) > 0 AS t, (SELECT count(*) FROM functions) AS f"
     _, out, _ = crystalperf("sql", "--run", run_file, "--index", tiny[0], "--json", statement)
     assert json.loads(out) == [{"t": True, "f": 2}]
 
@@ -125,15 +127,15 @@ def test_a_table_is_cut_and_says_so(crystalperf: Answer, run_file: str) -> None:
 
 
 def test_a_table_stays_within_80_columns(crystalperf: Answer, run_file: str) -> None:
-    for statement in ("FROM stages", "SELECT repeat('long ', 100) AS a, repeat('text ', 100) AS b", "FROM nodes"):
+    for statement in ("FROM groups", "SELECT repeat('long ', 100) AS a, repeat('text ', 100) AS b", "FROM nodes"):
         _, out, _ = crystalperf("sql", "--run", run_file, statement)
         assert max(map(len, out.split("\n"))) <= 80, statement
 
 
 def test_the_prebuilt_comments_explain_the_tables(crystalperf: Answer, run_file: str) -> None:
-    statement = "SELECT comment FROM duckdb_views() WHERE view_name = 'tasks'"
+    statement = "SELECT comment FROM duckdb_views() WHERE view_name = 'units'"
     _, out, _ = crystalperf("sql", "--run", run_file, "--json", statement)
-    assert json.loads(out) == [{"comment": indexes.table("run", "tasks").comment}]
+    assert json.loads(out) == [{"comment": indexes.table("run", "units").comment}]
 
 
 def test_metadata_of_all_files(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
@@ -181,17 +183,17 @@ HOSTILE = [
     "CREATE MACRO f() AS 1",
     "CREATE SECRET (TYPE s3)",
     "INSERT INTO run.runs SELECT * FROM run.runs",
-    "UPDATE run.tasks SET task_id = 1",
-    "DELETE FROM run.tasks",
-    "ALTER TABLE run.tasks ADD COLUMN x INTEGER",
-    "DROP TABLE run.tasks",
-    "DROP VIEW tasks",
+    "UPDATE run.units SET unit_id = 1",
+    "DELETE FROM run.units",
+    "ALTER TABLE run.units ADD COLUMN x INTEGER",
+    "DROP TABLE run.units",
+    "DROP VIEW units",
     "CHECKPOINT run",
     "VACUUM",
     "BEGIN",
     "PREPARE p AS SELECT 1",
     "EXECUTE p",
-    "SELECT 1; DROP VIEW tasks",
+    "SELECT 1; DROP VIEW units",
     "SELECT 1; SELECT 2",
     "",
     " -- nothing",
@@ -238,7 +240,7 @@ def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, mo
 def test_a_long_list_is_no_attack(crystalperf: Answer, run_file: str) -> None:
     values = ", ".join(map(str, range(10_000)))
     code, out, _ = crystalperf(
-        "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM tasks WHERE 7 IN ({values})"
+        "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM units WHERE 7 IN ({values})"
     )
     assert code == 0
     assert json.loads(out)[0]["n"] > 0
@@ -270,7 +272,8 @@ def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pyt
 
 def test_a_missing_table_says_which_option_brings_it(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     assert "--index NAME" in crystalperf("sql", "FROM functions")[2]
-    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM tasks")[2]
+    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM units")[2]
+    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM spark_tasks")[2]
 
 
 # The index commands that read -----------------------------------------------------------------------------------------

@@ -5,35 +5,45 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
-from cli.answering import Verdict, WhatIf
+from cli.answering import next_command
 from cli.reference import page
+from cli.remedies import error_sentence, note_sentence, with_remedy
 from cli.render import (
     debug_text,
     fold_path,
-    knee_of,
     prediction_text,
     refusal_text,
     sweep_text,
     verdict_text,
 )
 from cli.rows import rows_text
-from cli.setup_text import java_11_settings, settings, spark_text
-from cli.text import change, cut_left, percent, printable, time_unit
+from cli.text import change, counted, cut_left, percent, printable, time_unit
+from indexes.errors import NoAnswerError, Remedy
+from indexes.resources import known
 from query.answers.values import (
     Debug,
     Finding,
     FunctionTime,
+    GroupPrediction,
     Header,
+    NextStep,
+    Note,
     PathItem,
     Prediction,
+    ReadingProblem,
     SampleCounts,
-    SqlExecution,
-    StagePrediction,
+    ScopeItem,
     Sweep,
+    Verdict,
+    WhatIf,
 )
+from query.answers.verdict import best_help, bottleneck_of, not_seen
+from query.frameworks.known import get
+from query.frameworks.spark.setup import java_11_settings, settings, spark_text
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,14 +51,18 @@ HEADER = Header(
     app_id="app-1",
     name="nightly",
     framework="spark",
+    framework_title="Spark",
     framework_version="4.0.1",
-    executors=2,
-    slots_per_executor=4,
+    measure="makespan",
+    workers=2,
+    slots_per_worker=4,
     duration_ms=26_000,
     complete=True,
-    problems=(("data loss", "7 tasks are missing"), ("info", "a note")),
+    problems=(ReadingProblem("data loss", "7 tasks are missing"), ReadingProblem("info", "a note")),
     indexes=("spark-4.0.1",),
     has_samples=True,
+    resources=known(),
+    vocabulary=get("spark").vocabulary,
 )
 
 
@@ -67,32 +81,39 @@ PATH = (
 )
 DEBUG = Debug(
     scope="all",
+    measure="makespan",
     runtime_ms=26_000,
     bottleneck="net",
     resource_ms={"cpu": 300.0, "disk": 2_000.0, "net": 19_700.0, "other": 4_000.0},
     critical_path=PATH,
     samples=SampleCounts(5_000, 4_000, 3_900, {"not indexed": 100}),
-    sql_executions=(SqlExecution(3, "select 1", 0.0, 26_000.0),),
-    findings=(Finding(5_000.0, "stage:2.0 is skewed", "measured", "look for a skewed key"),),
+    scopes=(ScopeItem("sql:3", "select 1", 0.0, 26_000.0),),
+    findings=(Finding("straggler", 5_000.0, "stage:2.0 is skewed", "measured", "look for a skewed key"),),
     functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
-    unseen=("blocked threads",),
+    unseen=(Note("blocked threads"),),
+    vocabulary=get("spark").vocabulary,
 )  # fmt: skip
 
 
 def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
     refused = () if ms is not None else ("nothing tells",)
-    known = Prediction("all", setting, 26_000.0, 26_260.0, ms, refused=refused)
-    return replace(known, **more)  # type: ignore[arg-type]
+    asked = Prediction("all", "makespan", setting, 26_000.0, 26_260.0, ms, refused=refused)
+    return replace(asked, **more)  # type: ignore[arg-type]
+
+
+def verdict(*what_ifs: WhatIf, run: str = "x.duckdb") -> Verdict:
+    best, step = best_help(what_ifs, DEBUG.runtime_ms), NextStep("predict", {"setting": "network=2x,4x,8x"})
+    return Verdict(run, HEADER, DEBUG, bottleneck_of(DEBUG), 26_260.0, what_ifs, best, step)
 
 
 def test_the_verdict_answers_first() -> None:
     what_ifs = (
-        WhatIf("network twice as fast", "network=2x", predicted("network=2x", 16_000.0), ()),
-        WhatIf("twice the slots per executor", "cores=2x", predicted("cores=2x", 25_990.0), ()),
-        WhatIf("half the memory", "memory=0.5x", predicted("memory=0.5x", None), ("nothing tells",)),
-        WhatIf("twice the memory", "memory=2x", None, ("nothing tells",)),
+        WhatIf("network twice as fast", "network=2x", 16_000.0),
+        WhatIf("twice the slots per executor", "cores=2x", 25_990.0),
+        WhatIf("half the memory", "memory=0.5x", None, refused=("nothing tells",)),
+        WhatIf("twice the memory", "memory=2x", None, refused=("nothing tells",)),
     )
-    text = verdict_text(Verdict(Path("/cache/runs/app-1.duckdb"), HEADER, DEBUG, what_ifs, "crystalperf sql"))
+    text = verdict_text(verdict(*what_ifs, run="/cache/runs/app-1.duckdb"), "crystalperf sql")
     lines = text.rstrip("\n").split("\n")
     assert lines[0] == "nightly   Spark 4.0.1   2 executors x 4 slots   26.0 s"
     answer = lines.index("Network holds this run up: 19.7 of 26.0 s on the critical path (76 %).")
@@ -133,16 +154,20 @@ def test_a_close_second_is_named() -> None:
 
 
 def test_no_help_is_promised_where_none_is() -> None:
-    what_ifs = (WhatIf("CPU twice as fast", "cpu_speed=2x", predicted("cpu_speed=2x", 25_800.0), ()),)
-    text = verdict_text(Verdict(Path("x.duckdb"), HEADER, DEBUG, what_ifs, "x"))
+    text = verdict_text(verdict(WhatIf("CPU twice as fast", "cpu_speed=2x", 25_800.0)), "x")
     assert "None of the doublings below would shorten it noticeably." in text
+    assert "doublings" not in verdict_text(verdict(), "x")
 
 
 def test_missing_samples_and_missing_indexes_say_what_to_do() -> None:
     blind = replace(HEADER, has_samples=False, indexes=())
-    assert "crystalperf setup spark" in debug_text(blind, DEBUG)
+    assert "crystalperf setup spark" in debug_text(blind, replace(DEBUG, unseen=not_seen(DEBUG, blind)))
     unplaced = replace(HEADER, indexes=())
-    assert "crystalperf index build spark-4.0.1" in debug_text(unplaced, DEBUG)
+    text = debug_text(unplaced, replace(DEBUG, unseen=not_seen(DEBUG, unplaced)))
+    assert (
+        "- code: there are samples, but no index of the code they are in, so its time stays `other`; `crystalperf index"
+        " build spark-4.0.1` makes one, then analyze again" in " ".join(text.split())
+    )
 
 
 def test_folding_keeps_order_and_length() -> None:
@@ -158,40 +183,26 @@ def test_folding_keeps_order_and_length() -> None:
 
 
 def test_a_prediction_says_from_what_to_what() -> None:
-    stages = (StagePrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
-    known = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), stages=stages, assumptions=("a guess",))
-    words = " ".join(prediction_text(HEADER, known).split())
+    groups = (GroupPrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
+    told = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), groups=groups, assumptions=("a guess",))
+    words = " ".join(prediction_text(HEADER, told).split())
     assert "nightly, network=2x" in words
     assert "16.0 s instead of 26.0 s (-38 %) 15.0 to 17.0" in words
     assert "replayed unchanged 26.3 s (+1.0 %)" in words
-    assert "stage:2.0 fetch 20.0 10.0 -50 %" in words
+    assert "Stage recorded [s] predicted change stage:2.0 fetch 20.0 10.0 -50 %" in words
     assert "- a guess" in words
 
 
-@pytest.mark.parametrize(
-    ("times", "knee"),
-    [
-        ([100.0, 60.0, 40.0, 39.0], 2),
-        ([100.0, 95.0, 50.0], 0),  # a later gain does not make up for a step without one
-        ([100.0, 80.0, 64.0], 2),
-        ([100.0, None, 64.0], None),
-    ],
-)
-def test_the_knee_is_the_last_worthwhile_doubling(times: list[float | None], knee: int | None) -> None:
-    points = tuple(predicted(f"cores={2**n}", ms) for n, ms in enumerate(times, 1))
-    assert knee_of(Sweep(points)) == knee
-
-
-def test_the_knee_counts_per_doubling() -> None:
-    # Four times the cores save 15 %: less than 10 % per doubling.
-    assert knee_of(Sweep((predicted("cores=2", 100.0), predicted("cores=8", 85.0)))) == 0
-    assert knee_of(Sweep((predicted("cores=2", 100.0), predicted("cores=8", 79.0)))) == 1
-
-
-def test_a_sweep_of_several_keys_or_downwards_has_no_knee() -> None:
-    two = (predicted("cores=2, network=2x", 100.0), predicted("cores=4, network=2x", 50.0))
-    assert knee_of(Sweep(two)) is None
-    assert knee_of(Sweep((predicted("cores=4", 50.0), predicted("cores=2", 100.0)))) is None
+def test_a_sweep_shows_where_more_stops_being_worth_it() -> None:
+    points = (predicted("cores=2", 26_000.0), predicted("cores=4", 20_000.0), predicted("cores=8", 19_000.0))
+    text = sweep_text(HEADER, Sweep(points, (2, 4, 8)))
+    (row,) = [each for each in text.split("\n") if "worth it up to here" in each]
+    assert row.split() == ["cores=4", "20.0", "-23", "%", "<-", "worth", "it", "up", "to", "here"]
+    assert "Beyond cores=4, doubling brings less than 10 %." in text
+    hardly = (predicted("cores=2", 25_900.0), predicted("cores=4", 25_000.0))  # less than a tenth below the recorded
+    text = sweep_text(HEADER, Sweep(hardly, (2, 4)))
+    assert "worth it" not in text
+    assert "Beyond cores=2, doubling brings less than 10 %." in text
 
 
 def test_a_sweep_shows_refused_points_too() -> None:
@@ -203,6 +214,43 @@ def test_a_sweep_shows_refused_points_too() -> None:
 def test_a_refusal_carries_its_bound() -> None:
     point = predicted("memory=0.5x", None, bound_ms=(30_000.0, None))
     assert refusal_text([point]) == "no answer: nothing tells; but it would take at least 30.0 s"
+
+
+def test_what_can_be_done_is_said_in_flags_and_commands() -> None:
+    remedy = Remedy("state what the run had", {"setting": "network"})
+    told = "; add --recorded network=…, or ask for a ratio such as network=2x"
+    assert with_remedy("network=1Gbps: unknown", remedy) == f"network=1Gbps: unknown{told}"
+    assert error_sentence(NoAnswerError("unknown", remedy)) == f"unknown{told}"
+    assert error_sentence(NoAnswerError("unknown")) == "unknown"
+    point = predicted("network=1Gbps", None, remedy=remedy)
+    assert refusal_text([point]) == f"no answer: nothing tells{told}"
+    text = verdict_text(verdict(WhatIf("fast", "network=1Gbps", None, refused=("nothing tells",), remedy=remedy)), "x")
+    assert f"Not answered (network=1Gbps): nothing tells{told}" in " ".join(text.split())
+    many = Remedy("choose an application", {"applications": "app-1, app-2"})
+    assert with_remedy("the input holds 2 applications", many) == (
+        "the input holds 2 applications, choose one with --app: app-1, app-2"
+    )
+    unknown = Note(
+        "code: much is in org.acme.*, which no index knows", Remedy("index the code", {"prefix": "org.acme"})
+    )
+    assert note_sentence(unknown).endswith(
+        "knows: `crystalperf index build acme-1 --source PATH` makes one, and the next analysis uses it"
+    )
+
+
+def test_every_remedy_has_its_words() -> None:
+    for kind in get_args(get_type_hints(Remedy)["kind"]):
+        sentence = with_remedy("no", Remedy(kind))
+        assert sentence.startswith(("no;", "no,", "no:"))
+        assert "{" not in sentence
+
+
+def test_the_next_step_is_a_command() -> None:
+    run = Path("/x/run.duckdb")
+    assert next_command(NextStep("setup", {"framework": "spark"}), run) == "crystalperf setup spark"
+    assert next_command(NextStep("build", {"index": "spark-4.0.1"}), run) == "crystalperf index build spark-4.0.1"
+    step = NextStep("predict", {"setting": "cores=2x,4x"})
+    assert next_command(step, run) == "crystalperf predict /x/run.duckdb --set cores=2x,4x"
 
 
 def test_names_are_made_harmless() -> None:
@@ -242,6 +290,7 @@ def test_one_unit_for_an_answer() -> None:
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
+    assert (counted(1, "query"), counted(1_000, "query")) == ("1 query", "1 000 queries")
 
 
 # Setup --------------------------------------------------------------------------------------------------------------

@@ -114,21 +114,21 @@ def run(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: Run) -> None:
     total = "sum(cpu_ms), sum(disk_ms), sum(net_ms), sum(other_ms), sum(finish_ms - launch_ms)"
-    (before,), (after,) = (rows(each, f"SELECT {total} FROM tasks WHERE executor_id = '0'") for each in (log_run, run))
+    (before,), (after,) = (rows(each, f"SELECT {total} FROM units WHERE worker_id = '0'") for each in (log_run, run))
     assert sum(after[:4]) == pytest.approx(after[4])  # type: ignore[arg-type]
     assert after[3] < 0.8 * before[3]  # type: ignore[operator]
-    assert rows(run, "SELECT DISTINCT executor_id, thread FROM samples WHERE task_id IS NOT NULL") == [("0", None)]
+    assert rows(run, "SELECT DISTINCT worker_id, thread FROM samples WHERE unit_id IS NOT NULL") == [("0", None)]
     (stats,) = rows(run, "SELECT severity, meaning FROM import_stats WHERE name = 'untimed stacks'")
     assert stats[0] == "info"
     assert "every task of executor 0 got their mixture alike" in str(stats[1])
-    assert any("executor-0.collapsed.gz: these stacks tell neither" in each for each in run.debug().unseen)
+    assert any("executor-0.collapsed.gz: these stacks tell neither" in each.what for each in run.debug().unseen)
     assert run.debug().functions
 
 
 def test_a_file_that_names_no_executor_speaks_for_all(tmp_path: Path) -> None:
     shutil.copy(STACKS, tmp_path / "flames")
     run = cp.profile([LOG, tmp_path / "flames"], output=tmp_path / "run.duckdb")
-    assert rows(run, "SELECT count(DISTINCT executor_id) FROM samples WHERE task_id IS NOT NULL") == [(2,)]
+    assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE unit_id IS NOT NULL") == [(2,)]
 
 
 def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path: Path) -> None:

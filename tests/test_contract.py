@@ -105,12 +105,15 @@ def test_a_closed_stream_neither_breaks_nor_misleads_the_other(run_file: Path, s
 def test_a_list_keeps_its_answers_where_one_value_cannot_be_asked(crystalperf: Answer, run_file: Path) -> None:
     code, out, _ = crystalperf("predict", run_file, "--set", "network=2x,10Gbps", "--json")
     assert code == 0
-    possible, impossible = json.loads(out)["sweep"]
-    assert possible["set"] == "network=2x"
+    possible, impossible = json.loads(out)["points"]
+    assert possible["setting"] == "network=2x"
     assert possible["predicted_ms"] > 0
-    assert impossible["set"] == "network=10Gbps"
+    assert impossible["setting"] == "network=10Gbps"
     assert impossible["predicted_ms"] is None
-    assert "--recorded network" in impossible["refused"][0]
+    assert "the run does not tell what it had" in impossible["refused"][0]
+    assert impossible["remedy"] == {"kind": "state what the run had", "facts": {"setting": "network"}}
+    _, text, _ = crystalperf("predict", run_file, "--set", "network=2x,10Gbps")
+    assert "--recorded network" in text
 
 
 def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run_file: Path) -> None:
@@ -118,9 +121,9 @@ def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run
     assert code == 1
     assert "no answer" in err
     answer = json.loads(out)
-    assert answer["predicted_ms"] is None
-    assert [each["predicted_ms"] for each in answer["sweep"]] == [None, None]
-    assert answer["runtime_ms"] == pytest.approx(116238, abs=1)
+    assert answer["schema"] == "crystalperf.sweep/1"
+    assert [each["predicted_ms"] for each in answer["points"]] == [None, None]
+    assert [each["runtime_ms"] for each in answer["points"]] == pytest.approx([116238, 116238], abs=1)
 
 
 @pytest.mark.parametrize("setting", ["cores=1000000000", "executors=400000", "network=1e-300x", "disk=1e300x"])
@@ -206,14 +209,14 @@ def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tm
     code, out, _ = crystalperf("analyze", tmp_path / "later", demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
     answer = json.loads(out)
     assert code == 0
-    assert answer["has_samples"] is False
-    assert any("of another time than the log's" in each for each in answer["unseen"])
-    assert answer["next"] == "crystalperf setup spark"
+    assert answer["header"]["has_samples"] is False
+    assert any("of another time than the log's" in each["what"] for each in answer["debug"]["unseen"])
+    assert answer["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
 def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     _, out, _ = crystalperf("analyze", demo / LOG, demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
-    unseen = json.loads(out)["unseen"]
+    unseen = [each["what"] for each in json.loads(out)["debug"]["unseen"]]
     assert any("no executor left a recording" in each for each in unseen)
     assert not any("speak for them" in each for each in unseen)
 

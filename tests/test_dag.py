@@ -8,30 +8,58 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from indexes.resources import resources
+from query.frameworks.spark.scheduling import JobBarriers
 from query.model.critical import bottleneck, critical_path
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Stage, Tasks, build
+from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, Group, Units
+from query.model.dag import build as build_dag
+from query.model.execution import Slots
+from query.model.policy import Policy, by_rank, fair_share
 from query.model.timeline import Timeline
-from query.whatif.replay import Policy, Slots, fair, fifo, replay
+from query.whatif.replay import replay
 from query.whatif.sharing import company
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 
-
-def stage(stage_id: int, start: float, end: float, *, parents: tuple[int, ...] = (), **facts: object) -> Stage:
-    submit = facts.pop("submit", start)
-    return Stage(
-        stage_id, 0, facts.pop("job", stage_id), facts.pop("sql", 1), f"s{stage_id}", parents, submit, start, end
-    )  # type: ignore[arg-type]
+Stage = tuple[Group, dict[tuple[str, str], Dependency]]
+"""A group of Spark, and what the log states of its parents."""
 
 
-def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Tasks:
+def stage(
+    number: int,
+    start: float,
+    end: float,
+    *,
+    attempt: int = 0,
+    parents: tuple[int, ...] = (),
+    submit: float | None = None,
+    sql: int = 1,
+) -> Stage:
+    """Of several that could start, the one of the lowest number goes first; a later attempt follows the earlier one."""
+    name = f"stage:{number}.{attempt}"
+    group = Group(name, f"s{number}", f"sql:{sql}", number, start if submit is None else submit, start, end)
+    stated = {(f"stage:{parent}.0", name): Dependency("barrier", "shuffle") for parent in parents}
+    if attempt:
+        stated[f"stage:{number}.{attempt - 1}", name] = Dependency("order", "earlier attempt")
+    return group, stated
+
+
+def build(stages: list[Stage], units: Units, start_ms: float, end_ms: float, slots: int) -> Dag:
+    """The DAG as Spark's coordinator makes it."""
+    stated = {pair: dependency for _, each in stages for pair, dependency in each.items()}
+    groups = [group for group, _ in stages]
+    return build_dag(groups, units, start_ms, end_ms, slots, stated, barriers=JobBarriers(), coordinator="driver")
+
+
+def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Units:
     """(stage position, launch, finish) rows; every task splits its time by `parts`."""
     rows = tuple(sorted(rows, key=lambda row: row[1]))
     number = np.arange(len(rows))
     launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
-    return Tasks(number, np.array([row[0] for row in rows]), zero - 1, zero, launch, finish, shares, zero)
+    stages = np.array([row[0] for row in rows], dtype=np.int64)
+    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)))
 
 
 def slots(count: int, executors: int = 1) -> Slots:
@@ -40,11 +68,11 @@ def slots(count: int, executors: int = 1) -> Slots:
     return Slots(executor, executor, np.zeros(len(executor)), endless, endless)
 
 
-def path_of(dag: Dag, tasks: Tasks) -> list[str]:
+def path_of(dag: Dag, tasks: Units) -> list[str]:
     def unseen(start: float, end: float) -> np.ndarray:  # type: ignore[type-arg]
         return np.array([0, 0, 0, end - start])
 
-    return [piece.node.node_id for piece in critical_path(dag, tasks, unseen)]
+    return [piece.node.node_id for piece in critical_path(dag, tasks, unseen, resources())]
 
 
 def test_driver_gaps_become_nodes_and_everything_tiles_the_scope() -> None:
@@ -62,7 +90,7 @@ def test_the_longer_of_two_parallel_stages_is_on_the_path() -> None:
     tasks = tasks_of((0, 0, 30), (1, 0, 50), (2, 50, 60))
     dag = build(stages, tasks, 0, 60, slots=2)
     assert [each for each in path_of(dag, tasks) if each.startswith("stage")] == ["stage:1.0", "stage:2.0"]
-    assert {dag.edges[source, "driver:1"] for source in ("stage:0.0", "stage:1.0")} == {"shuffle"}
+    assert {dag.edges[source, "driver:1"].why for source in ("stage:0.0", "stage:1.0")} == {"shuffle"}
 
 
 def test_a_job_of_the_same_query_waits_for_all_that_ended_in_it() -> None:
@@ -70,19 +98,19 @@ def test_a_job_of_the_same_query_waits_for_all_that_ended_in_it() -> None:
     dag = build(stages, tasks_of((0, 0, 10), (1, 0, 20), (2, 25, 30)), 0, 30, slots=2)
     waited = {source for source, target in dag.edges if target == "driver:1"}
     assert waited == {"stage:0.0", "stage:1.0"}
-    assert dag.edges["stage:0.0", "driver:1"] == "job barrier"
+    assert dag.edges["stage:0.0", "driver:1"].why == "job barrier"
 
 
 def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
     stages = [stage(0, 0, 40), stage(1, 40, 50, submit=5)]
     tasks = tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
-    assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "driver") == 5
+    assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "coordinator") == 5
     assert replay(dag, tasks, tasks.duration_ms, slots(1)).makespan_ms == 50
 
 
 def test_a_retried_stage_follows_its_earlier_attempt() -> None:
-    first, again = stage(3, 0, 10), Stage(3, 1, 3, 1, "s3", (), 12, 12, 20)
+    first, again = stage(3, 0, 10), stage(3, 12, 20, attempt=1)
     dag = build([first, again], tasks_of((0, 0, 10), (1, 12, 20)), 0, 20, slots=1)
     assert nx.has_path(dag.graph(), "stage:3.0", "stage:3.1")
 
@@ -110,9 +138,9 @@ def test_the_slides_example_sums_the_path_and_not_the_other_operators() -> None:
         stage(2, 60, 68, parents=(0,)),
         stage(3, 60, 190, parents=(0,)),
     ]
-    tasks = tasks_of(*((i, stages[i].start_ms, stages[i].end_ms) for i in range(4)), parts=(1.0, 0, 0, 0))
+    tasks = tasks_of(*((i, stages[i][0].start_ms, stages[i][0].end_ms) for i in range(4)), parts=(1.0, 0, 0, 0))
     dag = build(stages, tasks, 0, 190, slots=4)
-    pieces = critical_path(dag, tasks, lambda start, end: np.array([0, 0, 0, end - start]))
+    pieces = critical_path(dag, tasks, lambda start, end: np.array([0, 0, 0, end - start]), resources())
     assert sum(piece.parts_ms[0] for piece in pieces) == pytest.approx(190)
     assert sum(lengths.values()) == 218
     assert bottleneck(pieces, ("cpu", "disk", "net")) == "cpu"
@@ -147,15 +175,15 @@ def test_tasks_spread_over_executors_before_they_pile_up() -> None:
     tasks = tasks_of((0, 0, 10), (0, 0, 10))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
     played = replay(dag, tasks, tasks.duration_ms, slots(2, executors=2))
-    assert sorted(slots(2, executors=2).executor[played.slot]) == [0, 1]
+    assert sorted(slots(2, executors=2).worker[played.slot]) == [0, 1]
 
 
 def test_a_task_goes_where_it_ran_while_there_is_a_slot() -> None:
-    tasks = replace(tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10)), executor=np.array([1, 1, 1]))
+    tasks = replace(tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10)), worker=np.array([1, 1, 1]))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
     pool = slots(2, executors=2)
     played = replay(dag, tasks, tasks.duration_ms, pool)
-    assert sorted(pool.executor[played.slot]) == [0, 1, 1]
+    assert sorted(pool.worker[played.slot]) == [0, 1, 1]
 
 
 def test_a_limit_keeps_sequential_stages_sequential() -> None:
@@ -165,14 +193,14 @@ def test_a_limit_keeps_sequential_stages_sequential() -> None:
 
 
 def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
-    stages = [stage(0, 0, 10, sql=1, job=0), stage(1, 0, 10, sql=2, job=1)]
+    stages = [stage(0, 0, 10, sql=1), stage(1, 0, 10, sql=2)]
     tasks = tasks_of(*((0, 0, 10) for _ in range(4)), *((1, 0, 10) for _ in range(4)))
     dag = build(stages, tasks, 0, 10, slots=8)
-    first = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fifo))
-    shared = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fair))
+    first = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(by_rank))
+    shared = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fair_share))
     assert first.node_end_ms["stage:0.0"] == 20
     assert shared.node_end_ms["stage:0.0"] == 40 or shared.node_end_ms["stage:1.0"] == 40
-    assert shared.launch_ms[tasks.stage == 1].min() == 0
+    assert shared.launch_ms[tasks.group == 1].min() == 0
 
 
 def test_a_slot_is_used_only_while_its_executor_lives() -> None:
@@ -194,7 +222,7 @@ def test_a_stage_that_started_before_an_earlier_submitted_one_does_not_wait_for_
 
 def test_a_task_does_not_go_where_its_executor_is_lost_before_it_would_end() -> None:
     stages = [stage(0, 0, 60)]
-    tasks = replace(tasks_of((0, 0, 10), (0, 30, 60)), executor=np.array([0, 1]))
+    tasks = replace(tasks_of((0, 0, 10), (0, 30, 60)), worker=np.array([0, 1]))
     executor = np.array([0, 1])
     until = np.array([20.0, np.inf])
     given = Slots(executor, executor, np.array([0.0, 30.0]), until, np.full(2, np.inf))
@@ -203,40 +231,40 @@ def test_a_task_does_not_go_where_its_executor_is_lost_before_it_would_end() -> 
     assert again.slot.tolist() == [0, 1]
 
 
-def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = ()) -> Tasks:
+def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = ()) -> Units:
     """(stage, launch, finish, host) rows of tasks that ran with their data, but for those that had given up on it."""
     tasks = tasks_of(*(row[:3] for row in rows))
     host = np.array([row[3] for row in sorted(rows, key=lambda row: row[1])])
     placement = np.array([ELSEWHERE if number in elsewhere else AT_HOME for number in range(len(rows))])
-    return replace(tasks, executor=host, host=host, placement=placement)
+    return replace(tasks, worker=host, host=host, placement=placement)
 
 
 def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 10, 20, 0), (0, 20, 30, 0), (0, 0, 5, 1))
     dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=2)
     pool = slots(1, executors=2)
-    patient = replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    patient = replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank, patience_ms=3000))
     assert patient.launch_ms.tolist() == tasks.launch_ms.tolist()
-    assert pool.executor[patient.slot].tolist() == tasks.executor.tolist()
-    assert replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo)).makespan_ms < 30
+    assert pool.worker[patient.slot].tolist() == tasks.worker.tolist()
+    assert replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank)).makespan_ms < 30
 
 
 def test_patience_ends_when_no_task_was_launched_at_home_for_so_long() -> None:
     tasks = at_home((0, 0, 5000, 0), (0, 3000, 5500, 1), (0, 5000, 6000, 0), elsewhere=(1,))
     dag = build([stage(0, 0, 6000)], tasks, 0, 6000, slots=2)
     pool = slots(1, executors=2)
-    played = replay(dag, tasks, tasks.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    played = replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 3000, 5000]
     home = at_home((0, 0, 5000, 0), (0, 5000, 6000, 0))
     dag = build([stage(0, 0, 6000)], home, 0, 6000, slots=2)
-    played = replay(dag, home, home.duration_ms, pool, Policy(fifo, patience_ms=3000))
+    played = replay(dag, home, home.duration_ms, pool, Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 3000]
-    assert pool.executor[played.slot].tolist() == [0, 1]
+    assert pool.worker[played.slot].tolist() == [0, 1]
 
 
 def test_tasks_without_a_home_go_before_those_that_wait() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 1, 11, 0), (0, 2, 12, 1))
     tasks = replace(tasks, placement=np.array([AT_HOME, AT_HOME, ANYWHERE]))
     dag = build([stage(0, 0, 12)], tasks, 0, 12, slots=2)
-    played = replay(dag, tasks, tasks.duration_ms, slots(1, executors=2), Policy(fifo, patience_ms=3000))
+    played = replay(dag, tasks, tasks.duration_ms, slots(1, executors=2), Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 10, 0]

@@ -15,9 +15,9 @@ import pytest
 
 from lab.damage import fuzz, mutations
 from lab.damage.fuzz import Case, Sources
-from query.frameworks import get
+from query.discover import discover
+from query.frameworks.known import get
 from query.inputs.containers import head
-from query.inputs.discover import discover
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"
@@ -89,8 +89,8 @@ def test_a_reader_that_fails_is_noticed(
 
 
 def test_contradicting_tables_are_a_failure() -> None:
-    tables = get("spark").parse(discover([LOG]).applications[0].log)
-    fuzz.check_tables(tables)
-    tables["tasks"]["finish_ms"][3] = -1.0
+    trace = get("spark").read(discover([LOG]).applications[0].log)
+    fuzz.check_trace(trace)
+    trace.units["finish_ms"][3] = -1.0
     with pytest.raises(fuzz.ContradictionError, match="before it starts"):
-        fuzz.check_tables(tables)
+        fuzz.check_trace(trace)

@@ -92,3 +92,72 @@ def test_every_sql_file_says_what_a_row_is() -> None:
         text = path.read_text(encoding="utf-8")
         assert text.startswith("-- "), path.name
         assert re.search(r"^-- (one row per|Out: ) ?", text, re.MULTILINE), f"{path.name}: what is a row?"
+
+
+FRAMEWORKS_WORDS = re.compile(
+    r"spark|shuffle|\brdds?\b|\baqe\b|sql_id|(?<![a-z])(stage|task|executor|driver)s?(?![a-z])", re.IGNORECASE
+)
+"""What only a framework says; the core says group, unit, worker and coordinator."""
+
+
+@pytest.mark.parametrize("room", ["query", "cli", "crystalperf"])
+def test_only_a_frameworks_package_knows_its_words(room: str) -> None:
+    places = [path for kind in ("*.py", "*.sql") for path in (ROOT / room).rglob(kind)]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in places
+        if "frameworks/spark" not in str(path) and "recordings" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if FRAMEWORKS_WORDS.search(line) and "query.frameworks.spark import" not in line and "SPARK.name" not in line
+    ]
+    assert not found
+
+
+ROOMS_OF_QUERY = (
+    *(
+        "plugins",
+        "sql",
+        "frameworks",
+        "frameworks.known",
+        "model",
+        "inputs",
+        "recordings",
+        "discover",
+        "code",
+        "attribute",
+        "samples",
+    ),
+    *("answers", "whatif", "explain", "kept", "profiling", "run", "frameworks.spark"),
+)
+"""The rooms of query/ in the order in which data pass.  `frameworks` is the contract, whose packages use the others."""
+
+
+def room_of(module: str) -> str:
+    """`model` of query.model.dag, `frameworks.spark` of query.frameworks.spark.trace."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2]) if parts[0] == "frameworks" and len(parts) > 1 else parts[0]
+
+
+def loaded(path: Path) -> set[str]:
+    """Modules of query/ that a module imports when it is loaded, not within functions or for its types alone."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "query":
+            inside = (ROOT / Path(*node.module.split("."))).is_dir()
+            names = [f"{node.module}.{each.name}" for each in node.names] if inside else [node.module]
+            known = [each for each in names if (ROOT / f"{each.replace('.', '/')}.py").exists()]
+            found |= set(known or [node.module])
+    return found
+
+
+def test_data_pass_through_the_rooms_of_query_in_one_direction() -> None:
+    wrong = []
+    for path in files("query"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if module == "query":
+            continue
+        mine = room_of(module)
+        for imported in loaded(path):
+            if imported != "query" and ROOMS_OF_QUERY.index(room_of(imported)) > ROOMS_OF_QUERY.index(mine):
+                wrong.append(f"{module} imports {imported}")
+    assert not wrong

@@ -12,8 +12,9 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
+from query.discover import choose, discover
 from query.inputs.containers import Part
-from query.inputs.discover import Inputs, discover
+from query.inputs.files import Inputs
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs"
@@ -36,8 +37,15 @@ def names(inputs: Inputs) -> set[str]:
     return {each.name for each in problems}
 
 
+def listed(error: InputError) -> str:
+    """The applications that a refusal offers to choose from."""
+    assert error.remedy is not None
+    assert error.remedy.kind == "choose an application"
+    return error.remedy.facts["applications"]
+
+
 def parts(inputs: Inputs) -> list[str]:
-    return [os.path.basename(part.member or part.path) for part in inputs.choose().log.parts]
+    return [os.path.basename(part.member or part.path) for part in choose(inputs).log.parts]
 
 
 def test_content_decides_not_names(tmp_path: Path) -> None:
@@ -59,7 +67,7 @@ def test_content_decides_not_names(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "is a JPEG image"),
-        (b'{"a": 1}\n', "is JSON, but holds no event of Spark"),
+        (b'{"a": 1}\n', "is JSON, but not an event log of Spark"),
         (b"Hello,\nthis is a text.\n", "is text, but neither"),
         (b"\0\1\2\3" * 50, "is a binary file"),
         (b"PK\x03\x04", "the zip archive cannot be read"),
@@ -83,7 +91,7 @@ def test_useless_files_in_a_folder_are_counted(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "zero").symlink_to("/dev/zero")
     inputs = discover([tmp_path])
-    assert inputs.choose().app_id == "app-1"
+    assert choose(inputs).app_id == "app-1"
     assert {(each.name, each.count) for each in inputs.problems} == {("other_file", 2), ("unreadable_file", 2)}
 
 
@@ -93,26 +101,28 @@ def test_nothing_useful(tmp_path: Path) -> None:
             discover(given)
     (tmp_path / "stacks").write_text("a;b 1\n")
     with pytest.raises(InputError, match="only recordings of stack samples"):
-        discover([tmp_path]).choose()
+        choose(discover([tmp_path]))
 
 
 def test_several_applications_must_be_chosen_from(tmp_path: Path) -> None:
     for app in ("app-1", "app-2"):
         (tmp_path / app).write_text(log(app))
     inputs = discover([tmp_path])
-    with pytest.raises(InputError, match=r"2 applications, choose one with --app: app-\d \(job\), app-\d \(job\)"):
-        inputs.choose()
-    assert inputs.choose("app-2").log.parts == (Part(str(tmp_path / "app-2")),)
+    with pytest.raises(InputError, match="the input holds 2 applications") as refused:
+        choose(inputs)
+    assert listed(refused.value) in ("app-1 (job), app-2 (job)", "app-2 (job), app-1 (job)")
+    assert choose(inputs, "app-2").log.parts == (Part(str(tmp_path / "app-2")),)
     with pytest.raises(InputError, match="no application 'app-3' in the input; it holds app-"):
-        inputs.choose("app-3")
+        choose(inputs, "app-3")
 
 
 def test_logs_without_identity_are_told_apart(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(task(1))
-    with pytest.raises(InputError, match="2 applications, choose one with --app: "):
-        discover([tmp_path]).choose()
-    assert discover([tmp_path]).choose("two").log.origin.endswith("two")
+    with pytest.raises(InputError, match="the input holds 2 applications") as refused:
+        choose(discover([tmp_path]))
+    assert set(listed(refused.value).split(", ")) == {"one", "two"}
+    assert choose(discover([tmp_path]), "two").log.origin.endswith("two")
 
 
 def test_newest_attempt_and_newest_log_are_taken(tmp_path: Path) -> None:
@@ -122,8 +132,8 @@ def test_newest_attempt_and_newest_log_are_taken(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "attempt2", tmp_path / "again")
     inputs = discover([tmp_path])
     assert [each.attempt for each in inputs.applications] == ["10", "2", "1"]
-    assert inputs.choose().attempt == "10"
-    assert inputs.choose("application_1_1/2").attempt == "2"
+    assert choose(inputs).attempt == "10"
+    assert choose(inputs, "application_1_1/2").attempt == "2"
     assert names(inputs) == {"several_attempts", "repeated_log"}
 
 
@@ -139,7 +149,7 @@ def test_rolled_log(tmp_path: Path) -> None:
     inputs = discover([folder])
     assert parts(inputs) == ["events_1_app-1", *(f"events_{number}_app-1.zstd" for number in (2, 9, 10, 11))]
     assert inputs.problems == ()
-    (gap,) = inputs.choose().log.problems
+    (gap,) = choose(inputs).log.problems
     assert (gap.name, gap.severity, gap.count, gap.first_where) == ("missing_part", "data loss", 6, "part 3")
 
     (folder / "events_10_app-1.compact").write_text(log("app-1"))
@@ -150,8 +160,8 @@ def test_rolled_log(tmp_path: Path) -> None:
     (folder / "events_10_app-1.compact").unlink()
     (folder / "events_1_app-1").unlink()
     inputs = discover([folder])
-    assert inputs.choose().app_id == "app-1"  # as the names say
-    assert inputs.choose().log.problems[0].count == 7
+    assert choose(inputs).app_id == "app-1"  # as the names say
+    assert choose(inputs).log.problems[0].count == 7
 
 
 def test_databricks_log(tmp_path: Path) -> None:
@@ -165,7 +175,7 @@ def test_databricks_log(tmp_path: Path) -> None:
     inputs = discover([tmp_path])
     assert parts(inputs) == [*(f"eventlog-2022-01-18--{hour:02}-00.gz" for hour in (9, 10, 11)), "eventlog"]
     assert names(inputs) == set()
-    assert inputs.choose().app_id == "app-1"
+    assert choose(inputs).app_id == "app-1"
     (tmp_path / "eventlog-2022-01-18--10-00.gz").unlink()
     assert names(discover([tmp_path])) == {"missing_part"}
 
@@ -196,7 +206,7 @@ def test_zip_of_the_history_server(tmp_path: Path) -> None:
 def test_start_far_into_the_log(tmp_path: Path) -> None:
     long = '{"Event":"SparkListenerEnvironmentUpdate","Spark Properties":{"a":"' + "x" * 500_000 + '"}}\n'
     (tmp_path / "log").write_text(long + log("app-far"))
-    assert discover([tmp_path]).choose().app_id == "app-far"
+    assert choose(discover([tmp_path])).app_id == "app-far"
 
 
 def test_urls(tmp_path: Path) -> None:
@@ -204,7 +214,7 @@ def test_urls(tmp_path: Path) -> None:
     (tmp_path / "eventlog_v2_app-1").mkdir()
     (tmp_path / "eventlog_v2_app-1" / "events_1_app-1").write_text(log("app-1"))
     for url in (f"file://{tmp_path}", f"file://{tmp_path}/eventlog_v2_app-1/events_1_app-1"):
-        assert discover([url]).choose().app_id == "app-1"
+        assert choose(discover([url])).app_id == "app-1"
     with pytest.raises(InputError, match="no such file"):
         discover([f"file://{tmp_path}/none"])
 

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from query.frameworks.spark import SPARK
-from query.whatif.interval import CALIBRATED, SOURCES, Evidence, interval, variances
+from indexes.resources import known
+from query.answers.serial import as_json
+from query.model.evidence import Evidence
+from query.whatif.interval import CALIBRATED, SOURCES, interval, variances
 from query.whatif.predict import predict
 from tests.test_predict import execution, world
 
@@ -18,7 +20,7 @@ SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
 def around(evidence: Evidence, *settings: str, predicted_ms: float = 900.0, replayed_ms: float = 1000.0) -> float:
     """Half of the interval's width on the log scale."""
     run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
-    told = variances(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence)
+    told = variances(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence, known())
     (low, high), shares = interval(predicted_ms, told)
     assert list(shares) == list(SOURCES)
     assert sum(shares.values()) == pytest.approx(1)
@@ -39,9 +41,10 @@ def test_the_models_error_may_grow_with_the_distance() -> None:
     run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
     changed = world(run, "network=2x")
     steep = replace(CALIBRATED, model=0.1, slope=0.2)
-    told = variances(1000.0, 1000.0, 500.0, changed, SURE, steep)
+    told = variances(1000.0, 1000.0, 500.0, changed, SURE, known(), steep)
     assert told["model"] == pytest.approx(0.1**2 + (0.2 * 0.693147) ** 2)
-    assert variances(1000.0, 1000.0, 500.0, changed, SURE, replace(steep, slope=0.0))["model"] == pytest.approx(0.01)
+    flat = variances(1000.0, 1000.0, 500.0, changed, SURE, known(), replace(steep, slope=0.0))
+    assert flat["model"] == pytest.approx(0.01)
 
 
 def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
@@ -52,26 +55,26 @@ def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
 
 def test_an_answer_carries_its_interval() -> None:
     run = execution([(0, 100), (0, 100)], (1, 0, 0, 0))
-    answer = predict(run, world(run, "cores=2x"), SPARK)
+    answer = predict(run, world(run, "cores=2x"))
     assert answer.predicted_ms is not None
     assert answer.interval_ms is not None
     assert answer.interval_ms[0] < answer.predicted_ms < answer.interval_ms[1]
-    assert answer.as_json()["interval_shares"].keys() == set(SOURCES)
+    assert as_json(answer)["interval_shares"].keys() == set(SOURCES)
 
 
 def test_far_more_slots_get_a_bound() -> None:
     run = execution([(0, 100), (0, 100), (100, 200), (100, 200)], (1, 0, 0, 0), cores=2)
-    answer = predict(run, world(run, "cores=20x"), SPARK, replans=False)
+    answer = predict(run, world(run, "cores=20x"), replans=False)
     assert answer.predicted_ms is None
     assert answer.interval_ms is None
     assert answer.bound_ms == (100, 200)
     assert "20 times the task slots" in answer.refused[0]
-    assert predict(run, world(run, "cores=16x"), SPARK).predicted_ms is not None
+    assert predict(run, world(run, "cores=16x")).predicted_ms is not None
 
 
 def test_far_fewer_slots_get_a_bound() -> None:
     run = execution([(0, 100)] * 20, (1, 0, 0, 0), cores=20)
-    answer = predict(run, world(run, "cores=1"), SPARK)
+    answer = predict(run, world(run, "cores=1"))
     assert answer.bound_ms == (100, None)
     assert "1/20 of the task slots" in answer.refused[0]
 
@@ -79,13 +82,13 @@ def test_far_fewer_slots_get_a_bound() -> None:
 def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     run = execution([(0, 100), (100, 200)], (1, 0, 0, 0))
     local = replace(run, volumes=replace(run.volumes, local=np.array([10, 10])))
-    answer = predict(local, world(local, "executors=2x"), SPARK)
+    answer = predict(local, world(local, "executors=2x"))
     assert "all shuffled data were local" in answer.refused[0]
     assert answer.bound_ms == (100, 200)
-    assert predict(run, world(run, "executors=2x"), SPARK).predicted_ms is not None  # nothing is shuffled
+    assert predict(run, world(run, "executors=2x")).predicted_ms is not None  # nothing is shuffled
     remote = replace(run, volumes=replace(run.volumes, remote=np.array([10, 10])))
-    assert predict(remote, world(remote, "executors=2x"), SPARK).predicted_ms is not None
-    assert "as many senders" in predict(remote, world(remote, "executors=9x"), SPARK).refused[0]
+    assert predict(remote, world(remote, "executors=2x")).predicted_ms is not None
+    assert "as many senders" in predict(remote, world(remote, "executors=9x")).refused[0]
 
 
 def test_a_device_that_nothing_shows_gets_bounds() -> None:
@@ -93,9 +96,9 @@ def test_a_device_that_nothing_shows_gets_bounds() -> None:
     fast."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
     blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4))
-    answer = predict(blind, world(blind, "disk=2x"), SPARK)
+    answer = predict(blind, world(blind, "disk=2x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == pytest.approx((800, 1000), abs=5)
-    assert predict(blind, world(blind, "cores=2x"), SPARK).predicted_ms is not None
+    assert predict(blind, world(blind, "cores=2x")).predicted_ms is not None
     little = replace(blind, evidence=replace(run.evidence, unseen=0.1))
-    assert predict(little, world(little, "disk=2x"), SPARK).predicted_ms is not None
+    assert predict(little, world(little, "disk=2x")).predicted_ms is not None

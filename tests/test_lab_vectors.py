@@ -31,8 +31,11 @@ def off(task_ms: float, error: list[float], residual: float = 0.0) -> Off:
 
 
 def test_a_stage_without_a_vector_is_wholly_unknown() -> None:
-    truth = {(1, 0): Truth(10.0, np.array([0.5, 0.2, 0.2, 0.1]), 0.1), (2, 0): Truth(5.0, np.array([1, 0, 0, 0]), 0.0)}
-    first, second = compare({(1, 0): np.array([0.6, 0.1, 0.2, 0.1])}, truth)
+    truth = {
+        "stage:1.0": Truth(10.0, np.array([0.5, 0.2, 0.2, 0.1]), 0.1),
+        "stage:2.0": Truth(5.0, np.array([1, 0, 0, 0]), 0.0),
+    }
+    first, second = compare({"stage:1.0": np.array([0.6, 0.1, 0.2, 0.1])}, truth)
     assert first.error.tolist() == pytest.approx([0.1, -0.1, 0, 0])
     assert second.error.tolist() == [-1, 0, 0, 1]
 
@@ -60,8 +63,8 @@ def stage_row(stage: int, attempt: int, shares: list[float]) -> dict[str, object
 def test_a_run_without_kept_ticks_has_the_truth_of_its_row(tmp_path: Path) -> None:
     row = {"stages": json.dumps([stage_row(3, 1, [0.5, 0.1, 0.2, 0.2])])}
     truth = truth_of(tmp_path, row, tmp_path)
-    assert truth[3, 1].shares.tolist() == [0.5, 0.1, 0.2, 0.2]
-    assert truth[3, 1].residual == pytest.approx(0.05)
+    assert truth["stage:3.1"].shares.tolist() == [0.5, 0.1, 0.2, 0.2]
+    assert truth["stage:3.1"].residual == pytest.approx(0.05)
 
 
 def test_a_suite_without_base_runs_has_no_table(tmp_path: Path) -> None:
@@ -97,7 +100,10 @@ def recorded_base(demo: Path, shared_home: Path, tmp_path_factory: pytest.TempPa
         patch.setenv("CRYSTALPERF_HOME", str(shared_home))
         run = cp.profile([log, *(demo / name for name in recordings)], output=tmp_path / "run.duckdb").path
     recorded = json.loads((demo / "run.json").read_text())
-    stages = [stage_row(*stage, share.tolist()) for stage, share in split_vectors(run).items()]
+    stages = []
+    for group, share in split_vectors(run).items():
+        stage, attempt = group.removeprefix("stage:").split(".")
+        stages.append(stage_row(int(stage), int(attempt), share.tolist()))
     changes = {"event_logs": [log.name], "recordings": recordings, "truth": {"stages": stages}}
     cluster = {"disk_bytes_per_s": None, "storage": "local"} | recorded["configuration"]
     (folder / "run.json").write_text(json.dumps(recorded | changes | {"configuration": cluster}))

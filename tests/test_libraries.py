@@ -15,9 +15,11 @@ import duckdb
 import pytest
 
 import query
+from cli.remedies import note_sentence
 from indexes.exports import built_path, export_index, load_part, pinned_hashes, prebuilt_folder, split_name
 from indexes.names import split_archive
 from query.code.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
+from query.frameworks.spark import SPARK
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
@@ -84,7 +86,7 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
     make("netty-4.1.96.Final", artifacts=["netty-common", "netty-all"])
     make("kryo-5.0", artifacts=["kryo"])
     make("mine-1", origin="user")
-    fits = fitting("spark", ["spark-4.0.1"], RAN, ["java.lang.Thread"])
+    fits = fitting(SPARK, RAN, ["java.lang.Thread"])
     assert fits == [
         Fit("spark-4.0.1", "spark-4.0.0", "framework", False),
         Fit("mine-1", "mine-1", "user", True),
@@ -92,11 +94,11 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
         Fit("netty-4.1.118.Final", "netty-4.1.96.Final", "library", False),
     ]
     assert stand_ins(fits) == ["spark-4.0.0 for spark-4.0.1", "netty-4.1.96.Final for netty-4.1.118.Final"]
-    other_java = fitting("spark", ["spark-4.0.1"], replace(RAN, java_version="1.8.0_292"), [])
+    other_java = fitting(SPARK, replace(RAN, java_version="1.8.0_292"), [])
     assert Fit("jdk-8", "jdk-17", "library", False) in other_java
-    same_major = fitting("spark", ["spark-4.0.1"], replace(RAN, java_version="17.0.2"), [])
+    same_major = fitting(SPARK, replace(RAN, java_version="17.0.2"), [])
     assert Fit("jdk-17", "jdk-17", "library", False) in same_major  # its lines may differ
-    asked = fitting("spark", ["spark-4.0.1"], RAN, [], ["mine-1", "jdk-17"])
+    asked = fitting(SPARK, RAN, [], ["mine-1", "jdk-17"])
     assert asked == [Fit("mine-1", "mine-1", "user", True), Fit("jdk-17", "jdk-17", "library", True)]
 
 
@@ -104,9 +106,9 @@ def test_python_where_its_frames_are(home: Path) -> None:
     make("python-3.11", of="python-1")
     make("pyspark-4.0.1", of="python-1")
     paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
-    found = [each.found for each in fitting("spark", [], RAN, paths)]
+    found = [each.found for each in fitting(replace(SPARK, sources=lambda _: ()), RAN, paths)]
     assert found == ["python-3.11", "pyspark-4.0.1"]
-    assert fitting("spark", [], RAN, ["java.lang.Thread"]) == []
+    assert fitting(replace(SPARK, sources=lambda _: ()), RAN, ["java.lang.Thread"]) == []
 
 
 def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +174,7 @@ def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
 
 def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Path) -> None:
     before = query.profile([ACME])
-    noted = [each for each in before.debug().unseen if "com.acme" in each]
+    noted = [sentence for each in before.debug().unseen if "com.acme" in (sentence := note_sentence(each))]
     assert len(noted) == 1
     share = int(noted[0].removeprefix("code: ").partition("%")[0])
     assert 60 <= share <= 95
@@ -182,7 +184,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
     make("acme-1", origin="user", of="acme-1")
     after = query.profile([ACME])  # the kept run is not reused: another index fits now
     assert after.header().indexes[:2] == ("spark-4.0.1", "acme-1")
-    assert not any("com.acme" in each for each in after.debug().unseen)
+    assert not any("com.acme" in note_sentence(each) for each in after.debug().unseen)
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from lab.costs.made_log import lines, write
-from query.frameworks.spark import parse
+from query.frameworks.spark.log.run import collect
+from query.frameworks.spark.log.tables import tables as spark_tables
 from query.inputs.containers import LogFile, Part
 
 
 def test_a_made_log_is_a_whole_run_with_retries_and_copies(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w", encoding="utf-8") as stream:
         write(stream, 8000, seed=4)
-    tables = parse(LogFile("log", (Part(str(tmp_path / "log")),)))
+    tables = spark_tables(collect(LogFile("log", (Part(str(tmp_path / "log")),))))
     tasks, stages = tables["tasks"], tables["stages"]
     assert len(tasks["task_id"]) >= 8000
     assert [each for each in tables["import_stats"]["severity"].tolist() if each != "info"] == []

@@ -10,7 +10,7 @@ import pytest
 import indexes
 from lab.checks.corpus import Profiled, check, profiled
 from lab.runs.odd import RUNS
-from query.inputs.discover import discover
+from query.discover import discover
 
 FOLDER = Path(__file__).parent / "data" / "runs"
 NAMES = sorted(each.name for each in FOLDER.iterdir())
@@ -58,88 +58,93 @@ def test_parts_sum_and_the_replay_gives_the_run_back(name: str, found: dict[str,
 def test_a_rolled_log_is_read_in_the_order_of_its_parts(found: dict[str, Profiled]) -> None:
     (application,) = discover([FOLDER / "rolled"]).applications
     assert len(application.log.parts) == 4
-    assert counted(found["rolled"], "status", "tasks") == {"succeeded": 14_411}
+    assert counted(found["rolled"], "status", "units") == {"succeeded": 14_411}
     assert lost(found["rolled"]) == []
 
 
 def test_what_a_compaction_dropped_is_data_loss(found: dict[str, Profiled]) -> None:
     one = found["compacted"]
     assert lost(one) == ["compacted_log"]
-    assert counted(one, "status", "tasks")["succeeded"] < 14_411
+    assert counted(one, "status", "units")["succeeded"] < 14_411
     assert one.answer.runtime_ms == pytest.approx(found["rolled"].answer.runtime_ms)
-    assert any("compacted" in meaning for _, meaning in one.run.header().problems)
+    assert any("compacted" in each.meaning for each in one.run.header().problems)
 
 
 @pytest.mark.parametrize("name", ["lz4", "snappy", "lzf"])
 def test_every_codec_gives_all_events(name: str, found: dict[str, Profiled]) -> None:
     assert lost(found[name]) == []
-    assert counted(found[name], "status", "tasks") == {"succeeded": 22}
-    assert counted(found[name], "status", "jobs") == {"succeeded": 8}
+    assert counted(found[name], "status", "units") == {"succeeded": 22}
+    assert counted(found[name], "status", "spark_jobs") == {"succeeded": 8}
 
 
 def test_a_speculative_copy_that_won(found: dict[str, Profiled]) -> None:
     one = found["speculation"]
-    copies = rows(one, "SELECT partition, status FROM tasks WHERE speculative")
-    assert copies == [(3, "succeeded")]
-    assert rows(one, "SELECT status FROM tasks WHERE partition = 3 AND NOT speculative") == [("unfinished",)]
+    tasks = "FROM units JOIN spark_tasks USING (unit_id)"
+    assert rows(one, f"SELECT part, status {tasks} WHERE speculative") == [(3, "succeeded")]
+    assert rows(one, f"SELECT status {tasks} WHERE part = 3 AND NOT speculative") == [("unfinished",)]
 
 
 def test_a_failed_fetch_makes_a_stage_run_again(found: dict[str, Profiled]) -> None:
     one = found["fetch-failure"]
     stages = rows(
-        one, "SELECT stage_id, attempt, status FROM stages WHERE attempt > 0 OR status = 'failed' ORDER BY ALL"
+        one,
+        "SELECT stage_id, attempt, status FROM spark_stages JOIN groups USING (group_id)"
+        " WHERE attempt > 0 OR status = 'failed' ORDER BY ALL",
     )
     assert stages == [(2, 1, "succeeded"), (3, 0, "failed"), (3, 1, "succeeded")]
-    reasons = rows(one, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM tasks WHERE status = 'failed'")
+    reasons = rows(one, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM units WHERE status = 'failed'")
     assert reasons == [(True,)]
 
 
 def test_a_killed_executor_costs_its_tasks_and_is_replaced(found: dict[str, Profiled]) -> None:
     one = found["killed-executor"]
-    (killed,) = rows(one, "SELECT executor_id, removed_reason FROM executors WHERE removed_ms IS NOT NULL")
+    (killed,) = rows(one, "SELECT worker_id, removed_reason FROM workers WHERE removed_ms IS NOT NULL")
     assert killed == ("0", "Command exited with code 137")
     failed = rows(
-        one, "SELECT DISTINCT executor_id, reason LIKE 'ExecutorLostFailure%' FROM tasks WHERE status = 'failed'"
+        one, "SELECT DISTINCT worker_id, reason LIKE 'ExecutorLostFailure%' FROM units WHERE status = 'failed'"
     )
     assert failed == [("0", True)]
-    assert rows(one, "SELECT count(*) FROM executors WHERE slots > 0") == [(3,)]
-    partitions = "SELECT count(DISTINCT (stage_id, partition)) FROM tasks WHERE status = 'succeeded'"
+    assert rows(one, "SELECT count(*) FROM workers WHERE lanes > 0") == [(3,)]
+    partitions = (
+        "SELECT count(DISTINCT (stage_id, part)) FROM units JOIN spark_stages USING (group_id)"
+        " WHERE status = 'succeeded'"
+    )
     assert rows(one, partitions) == [(44,)]
 
 
 def test_executors_come_and_go_with_the_work(found: dict[str, Profiled]) -> None:
     one = found["dynamic-allocation"]
-    assert rows(one, "SELECT count(*), count(removed_ms) FROM executors WHERE slots > 0") == [(7, 5)]
-    assert one.execution.recorded.executors == 4
+    assert rows(one, "SELECT count(*), count(removed_ms) FROM workers WHERE lanes > 0") == [(7, 5)]
+    assert one.execution.recorded["workers"] == 4
 
 
 def test_a_cancelled_job_failed_and_its_running_tasks_were_killed(found: dict[str, Profiled]) -> None:
     one = found["cancelled-job"]
-    assert counted(one, "status", "jobs") == {"failed": 1, "succeeded": 4}
-    assert counted(one, "status", "tasks") == {"succeeded": 15, "killed": 2}
-    assert rows(one, "SELECT job_group FROM jobs WHERE status = 'failed'") == [("to-cancel",)]
+    assert counted(one, "status", "spark_jobs") == {"failed": 1, "succeeded": 4}
+    assert counted(one, "status", "units") == {"succeeded": 15, "killed": 2}
+    assert rows(one, "SELECT job_group FROM spark_jobs WHERE status = 'failed'") == [("to-cancel",)]
 
 
 def test_queries_at_once_keep_their_pools(found: dict[str, Profiled]) -> None:
     one = found["several-queries"]
     assert rows(one, "SELECT scheduler FROM runs") == [("FAIR",)]
-    assert set(counted(one, "pool", "stages")) == {"user-0", "user-1", "user-2", None}
+    assert set(counted(one, "pool", "groups")) == {"user-0", "user-1", "user-2", None}
     at_once = rows(
         one,
-        "SELECT count(*) FROM sql_executions AS a JOIN sql_executions AS b"
-        " ON a.sql_id < b.sql_id AND a.start_ms < b.end_ms AND b.start_ms < a.end_ms",
+        "SELECT count(*) FROM scopes AS a JOIN scopes AS b ON a.kind = 'sql' AND b.kind = 'sql'"
+        " AND a.scope_id < b.scope_id AND a.start_ms < b.end_ms AND b.start_ms < a.end_ms",
     )
     assert at_once[0][0] >= 6  # type: ignore[operator]
 
 
 def test_micro_batches_are_queries_of_one_run(found: dict[str, Profiled]) -> None:
     one = found["streaming"]
-    assert counted(one, "status", "jobs") == {"succeeded": 4, "failed": 1}
-    assert rows(one, "SELECT count(*) FROM sql_executions")[0][0] >= 5  # type: ignore[operator]
+    assert counted(one, "status", "spark_jobs") == {"succeeded": 4, "failed": 1}
+    assert rows(one, "SELECT count(*) FROM scopes WHERE kind = 'sql'")[0][0] >= 5  # type: ignore[operator]
 
 
 def test_a_clock_that_is_ahead_is_found_out(found: dict[str, Profiled]) -> None:
-    query = "SELECT clock_offset_ms FROM executors WHERE slots > 0 ORDER BY executor_id"
+    query = "SELECT clock_offset_ms FROM workers WHERE lanes > 0 ORDER BY worker_id"
     (same,), (ahead,) = rows(found["clock-off"], query)
     assert same == 0
     assert ahead == pytest.approx(-3000, abs=50)

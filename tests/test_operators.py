@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import indexes
+from indexes.resources import resources
 from indexes.schema import table as schema_table
-from query.attribute.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
 from query.code.decide import deciding_frames
-from query.frameworks.spark import SPARK, parse
-from query.frameworks.spark.log.operators import of_frame, of_node, title
+from query.frameworks.spark import SPARK
+from query.frameworks.spark.names import of_frame, of_node, title
+from query.frameworks.spark.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
+from query.frameworks.spark.trace import read_log
 from query.inputs.containers import LogFile, Part
 from query.run import Run
 
@@ -95,7 +97,8 @@ def test_titles_say_what_the_user_wrote() -> None:
 
 # One stage ------------------------------------------------------------------------------------------------------------
 
-STAGE = (7, 0)
+STAGE = "stage:7.0"
+NAMES = resources()
 READS = {"records read": 10.0, "fetch wait time": 300.0}
 
 
@@ -122,12 +125,12 @@ def join_plan() -> list[Node]:
         for statement in schema_table("run", name).statements():
             connection.execute(statement)
     for node_id, (parent, name, metrics) in enumerate(rows):
-        connection.execute("INSERT INTO operators VALUES (1, ?, ?, ?, NULL, NULL, [])", [node_id, parent, name])
+        connection.execute("INSERT INTO operators VALUES ('sql:1', ?, ?, ?, NULL, NULL)", [node_id, parent, name])
         for metric, value in metrics.items():
             connection.execute(
-                "INSERT INTO operator_metrics VALUES (1, ?, ?, ?, ?, 'ms', ?)", [node_id, *STAGE, metric, value]
+                "INSERT INTO operator_metrics VALUES ('sql:1', ?, ?, ?, 'ms', ?)", [node_id, STAGE, metric, value]
             )
-    return plans(connection, SPARK)[1]
+    return plans(connection)["sql:1"]
 
 
 def sampled(kind: str, pipeline: int | None, cpu: float = 0.0, net: float = 0.0) -> Sampled:
@@ -152,7 +155,7 @@ def test_samples_share_out_each_resource_and_measured_waiting_goes_to_the_reader
         sampled("exchange read", 1, net=20.0),
         sampled("python", None, cpu=10.0, net=20.0),
     ]
-    shares = by_samples(STAGE, join_plan(), seen, body, fetch_ms=600.0, titles=SPARK.titles)
+    shares = by_samples(STAGE, join_plan(), seen, body, fetch_ms=600.0, names=NAMES)
     found = {share.name: share.parts_ms for share in shares}
     assert sum(found.values()) == pytest.approx(body)
     assert found["Sort"][0] == pytest.approx(750)
@@ -162,15 +165,13 @@ def test_samples_share_out_each_resource_and_measured_waiting_goes_to_the_reader
 
 
 def test_time_between_operators_that_nothing_tells_apart_is_halved() -> None:
-    shares = by_samples(
-        STAGE, join_plan(), [sampled("sort", None, cpu=1.0)], np.array([100.0, 0, 0, 0]), 0.0, SPARK.titles
-    )
+    shares = by_samples(STAGE, join_plan(), [sampled("sort", None, cpu=1.0)], np.array([100.0, 0, 0, 0]), 0.0, NAMES)
     assert [(share.node and share.node.node_id, share.parts_ms[0]) for share in shares] == [(5, 50.0), (10, 50.0)]
 
 
 def test_metrics_that_hold_their_inputs_time_are_taken_apart() -> None:
     body = np.array([3000.0, 100.0, 700.0, 200.0])
-    shares = by_metrics(STAGE, join_plan(), body)
+    shares = by_metrics(STAGE, join_plan(), body, NAMES)
     found = {share.node.node_id: share.parts_ms for share in shares if share.node is not None}
     total = {node: float(parts.sum()) for node, parts in found.items()}
     assert total[5] == pytest.approx(400)
@@ -185,12 +186,12 @@ def test_metrics_that_hold_their_inputs_time_are_taken_apart() -> None:
 
 def test_metrics_beyond_the_stages_time_are_scaled_to_it() -> None:
     body = np.array([300.0, 0.0, 0.0, 30.0])
-    shares = by_metrics(STAGE, join_plan(), body)
+    shares = by_metrics(STAGE, join_plan(), body, NAMES)
     assert sum(share.parts_ms for share in shares) == pytest.approx(body, abs=1e-6)
 
 
 def test_a_stage_without_metrics_is_not_split() -> None:
-    assert by_metrics((8, 0), join_plan(), np.array([300.0, 0.0, 0.0, 30.0])) == []
+    assert by_metrics("stage:8.0", join_plan(), np.array([300.0, 0.0, 0.0, 30.0]), NAMES) == []
 
 
 # Whole runs -----------------------------------------------------------------------------------------------------------
@@ -212,8 +213,8 @@ BY_RESOURCE = ", ".join(f"sum({name}_ms)" for name in ("cpu", "disk", "net", "ot
 
 
 def test_operators_and_what_is_not_attributed_sum_to_the_stages_by_resource(run: Run) -> None:
-    stages = f"SELECT stage_id, stage_attempt, {BY_RESOURCE} FROM {{}} GROUP BY ALL ORDER BY ALL"
-    tasks, operators = rows(run, stages.format("tasks")), rows(run, stages.format("operator_times"))
+    stages = f"SELECT group_id, {BY_RESOURCE} FROM {{}} GROUP BY ALL ORDER BY ALL"
+    tasks, operators = rows(run, stages.format("units")), rows(run, stages.format("operator_times"))
     assert len(tasks) == len(operators)
     for one, other in zip(tasks, operators, strict=True):
         assert one == pytest.approx(other)
@@ -223,7 +224,7 @@ def test_the_demos_time_went_to_the_exchange_of_its_largest_table(run: Run) -> N
     first, *rest = run.debug().operators
     assert first.name == "Exchange by l_partkey"
     assert first.basis == "samples"
-    assert first.stages == (10, 14)
+    assert first.groups == ("stage:10.0", "stage:14.0")
     assert first.resource_ms["net"] > 0.7 * first.time_ms
     names = {each.name.partition(" ")[0] for each in rest}
     assert {"Sort", "Scan", "HashAggregate", "SortMergeJoin", "compiling"} <= names
@@ -233,7 +234,7 @@ def test_the_demos_time_went_to_the_exchange_of_its_largest_table(run: Run) -> N
 
 def test_without_samples_the_operators_own_metrics_say_it(demo_log_run: Run) -> None:
     found = {each.name: each for each in demo_log_run.debug().operators if each.node_id is not None}
-    assert {each.basis for each in found.values()} == {"SQL metrics"}
+    assert {each.basis for each in found.values()} == {"plan metrics"}
     assert found["Sort by l_partkey"].time_ms > 1000
     assert found["Exchange by l_partkey"].resource_ms["net"] > 50_000  # the fetch wait that Spark measured
 
@@ -257,8 +258,11 @@ def test_metrics_of_a_stage_are_what_it_added(tmp_path: Path) -> None:
         {"Event": "SparkListenerApplicationEnd", "Timestamp": start + 40},
     ]
     (tmp_path / "log").write_text("\n".join(json.dumps(each, separators=(",", ":")) for each in events) + "\n")
-    found = parse(LogFile("log", (Part(str(tmp_path / "log")),)))["operator_metrics"]
-    assert sorted(zip(found["stage_id"].tolist(), found["value"].tolist(), strict=True)) == [(0, 5.0), (1, 7.0)]
+    found = read_log(LogFile("log", (Part(str(tmp_path / "log")),))).operator_metrics
+    assert sorted(zip(found["group_id"].tolist(), found["value"].tolist(), strict=True)) == [
+        ("stage:0.0", 5.0),
+        ("stage:1.0", 7.0),
+    ]
 
 
 # A Python worker ------------------------------------------------------------------------------------------------------
@@ -281,6 +285,6 @@ def test_waiting_for_a_python_worker_is_cpu_whatever_the_label_says() -> None:
         INSERT INTO stack_frames VALUES (0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)
         """
     )
-    query = f"SELECT symbol, cpu::DOUBLE, disk::DOUBLE, net::DOUBLE FROM ({deciding_frames()}) ORDER BY stack_id"
+    query = f"SELECT symbol, cpu::DOUBLE, disk::DOUBLE, net::DOUBLE FROM ({deciding_frames(NAMES)}) ORDER BY stack_id"
     # A scan that the worker's input pulls from is a scan.
     assert connection.execute(query).fetchall() == [("read", 1.0, 0.0, 0.0), ("hasNext", 0.1, 0.2, 0.7)]

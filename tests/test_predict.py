@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from indexes.errors import NoAnswerError, SettingError
+from indexes.errors import NoAnswerError, Remedy, SettingError
+from indexes.resources import Resource, known
+from query.answers.serial import as_json
 from query.frameworks.spark import SPARK
-from query.model.dag import Stage, Tasks, build
-from query.model.execution import DriverTime, Execution, Scope, Volumes
-from query.model.world import Resources, World, changed_world, combinations, parse_settings, recorded_resources
-from query.whatif.bandwidth import Buffering, scale_io
-from query.whatif.interval import Evidence
-from query.whatif.memory import with_memory
-from query.whatif.parallelism import sequential_limits
+from query.frameworks.spark.partitions import replan
+from query.frameworks.spark.scheduling import JobBarriers
+from query.model.dag import Group, Units, build
+from query.model.evidence import Evidence
+from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.policy import FIRST_COME
+from query.model.world import (
+    Configuration,
+    Value,
+    World,
+    changed_world,
+    combinations,
+    recorded_resources,
+    settings_of,
+)
+from query.model.world import parse_settings as parse
+from query.whatif.effects import memory, unchanged
+from query.whatif.effects.bandwidth import scale_io
 from query.whatif.predict import predict
-from query.whatif.replay import FIFO, Slots
+from query.whatif.waves import sequential_limits
 
 GIB = float(2**30)
+
+
+def parse_settings(texts: Sequence[str], *, lists: bool) -> dict[str, tuple[Value, ...]]:
+    """Settings of a run of Spark."""
+    return parse(texts, settings_of(known()), SPARK.vocabulary.settings, lists=lists)
+
+
+def recorded_of(**facts: float | None) -> Configuration:
+    return {**dict.fromkeys(settings_of(known())), "cpu_speed": 1.0, **facts}
 
 
 def execution(
@@ -34,20 +57,23 @@ def execution(
     launch, finish = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], float)
     number = np.arange(len(rows))
     executor = number % executors
-    zero = np.zeros(len(rows), dtype=np.int64)
-    tasks = Tasks(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts), zero)
+    zero, nothing = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+    units = Units(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts), zero, nothing)
     end = float(finish.max())
-    whole = Stage(0, 0, 0, 0, "s", (), 0, float(launch.min()), end)
+    whole = Group("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)
     return Execution(
+        framework=SPARK,
+        measure="makespan",
+        resources=known(),
         scope=Scope("all", 0, end),
-        dag=build([whole], tasks, 0, end, len(pool)),
-        tasks=tasks,
-        volumes=Volumes(*[zero] * 8, *[np.zeros(len(rows))] * 4),
+        dag=build([whole], units, 0, end, len(pool), {}, barriers=JobBarriers(), coordinator="driver"),
+        units=units,
+        volumes=Volumes(*[zero] * 8, *[nothing] * 4),
         slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf)),
         hosts=("a",) * executors,
-        driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
-        recorded=Resources(executors=executors, cores=cores, memory=memory),
+        coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
+        recorded=recorded_of(workers=executors, cores=cores, memory=memory),
         scheduler="FIFO",
         properties={},
         has_samples=True,
@@ -63,7 +89,7 @@ def world(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> Wor
 
 
 def predicted(run: Execution, *settings: str) -> float:
-    answer = predict(run, world(run, *settings), SPARK)
+    answer = predict(run, world(run, *settings))
     assert answer.predicted_ms is not None, answer.refused
     return answer.predicted_ms
 
@@ -104,23 +130,28 @@ def test_no_change_predicts_no_change() -> None:
 
 def test_sequential_tasks_beside_idle_slots_stay_sequential() -> None:
     run = execution([(0, 10), (10, 20), (20, 30)], (1, 0, 0, 0), cores=4)
-    assert sequential_limits(run, FIFO) == [1]
+    assert sequential_limits(run, FIRST_COME) == [1]
     assert predicted(run, "cores=8") == 30
+
+
+def buffered(overhead_ms: float) -> Resource:
+    """A device that takes 100 bytes at a time."""
+    return Resource("disk", "disk", "disk", "bytes per second", "host", 100, overhead_ms, 1)
 
 
 def test_algorithm_2_leaves_the_processing_of_buffers() -> None:
     """10 ms for 10 buffers of 0.2 ms processing each: 2 ms stay, 8 ms halve."""
     time, data = np.array([10.0]), np.array([1000.0])
-    assert scale_io(time, 2.0, data, Buffering(100, 0.2, 1)).tolist() == [6.0]
+    assert scale_io(time, 2.0, data, buffered(0.2)).tolist() == [6.0]
 
 
 def test_algorithm_2_clamps_where_processing_exceeds_the_time() -> None:
     time, data = np.array([10.0]), np.array([1000.0])
-    assert scale_io(time, 0.5, data, Buffering(100, 5.0, 1)).tolist() == [10.0]
+    assert scale_io(time, 0.5, data, buffered(5.0)).tolist() == [10.0]
 
 
 def with_volumes(run: Execution, **bytes_per_task: float) -> Execution:
-    count = len(run.tasks)
+    count = len(run.units)
     changed = {name: np.full(count, size).astype(np.int64) for name, size in bytes_per_task.items()}
     return replace(run, volumes=replace(run.volumes, **changed))
 
@@ -133,9 +164,9 @@ def test_more_memory_helps_only_a_run_that_was_short_of_it() -> None:
 def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
     run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
-    parts, _ = with_memory(run, world(run, "memory=4x", "disk=1x"))
+    parts = memory.apply(unchanged(run), world(run, "memory=4x", "disk=1x")).parts_ms
     # 150 MB written and read at the default 150 MB/s are 2 s of disk time.
-    assert run.tasks.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
+    assert run.units.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
 
 
 def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below() -> None:
@@ -158,18 +189,18 @@ def test_less_memory_means_more_garbage_collection() -> None:
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), gc_ms=500.0)
     assert predicted(run, "memory=0.5x") == pytest.approx(10_500)
     assert predicted(run, "memory=2x") == 10_000
-    answer = predict(with_volumes(run, gc_ms=2000.0), world(run, "memory=0.5x"), SPARK)
+    answer = predict(with_volumes(run, gc_ms=2000.0), world(run, "memory=0.5x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == (10_000, None)
 
 
 def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
     run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
-    answer = predict(run, world(run, "memory=0.5x"), SPARK)
+    answer = predict(run, world(run, "memory=0.5x"))
     assert answer.predicted_ms is None
     assert "nothing in the run tells" in answer.refused[0]
     assert answer.bound_ms == (10, None)
-    assert answer.as_json()["bound_ms"] == [10, None]
+    assert as_json(answer)["bound_ms"] == [10, None]
 
 
 def test_values_are_read_with_their_units() -> None:
@@ -206,8 +237,9 @@ def test_a_setting_that_makes_no_sense_is_one_sentence(setting: str, sentence: s
 
 def test_an_absolute_value_needs_the_recorded_one() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
-    with pytest.raises(NoAnswerError, match="--recorded network="):
+    with pytest.raises(NoAnswerError, match="network=10Gbps: the run does not tell what it had") as refused:
         world(run, "network=10Gbps")
+    assert refused.value.remedy == Remedy("state what the run had", {"setting": "network"})
     assert world(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
 
 
@@ -218,7 +250,7 @@ def test_half_an_executor_is_refused() -> None:
 
 
 def test_a_list_makes_every_combination() -> None:
-    recorded = Resources(executors=1, cores=2)
+    recorded = recorded_of(workers=1, cores=2)
     listed = combinations(parse_settings(["cores=2,4", "network=1x,2x"], lists=True))
     made = [changed_world(each, recorded) for each in listed]
     assert [each.describe() for each in made] == [
@@ -246,7 +278,7 @@ def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
     limited = replace(run, slots=replace(run.slots, cpu_cores=np.full(2, 0.5)))
     assert predicted(limited, "network=1000000x") == pytest.approx(4000, rel=0.02)
     assert predicted(limited, "network=1x") == pytest.approx(10_000)
-    assert any("no more CPU" in each for each in predict(limited, world(limited, "network=2x"), SPARK).assumptions)
+    assert any("no more CPU" in each for each in predict(limited, world(limited, "network=2x")).assumptions)
 
 
 MIB = 2**20
@@ -254,54 +286,54 @@ MIB = 2**20
 
 def reading(run: Execution, *, files: int = 0, shuffled: tuple[int, ...] = ()) -> Execution:
     """The run as a stage of a SQL query whose tasks read so many bytes of files each, or these of a shuffle."""
-    count = len(run.tasks)
+    count = len(run.units)
     volumes = replace(
         run.volumes,
         input=np.full(count, files),
         local=np.array(shuffled or (0,) * count),
         overhead_ms=np.full(count, 10.0),
     )
-    stages = tuple(replace(each, sql_id=1) for each in run.dag.stages)
-    return replace(run, volumes=volumes, dag=replace(run.dag, stages=stages))
+    groups = tuple(replace(each, scope_id="sql:1") for each in run.dag.groups)
+    return replace(run, volumes=volumes, dag=replace(run.dag, groups=groups))
 
 
 def tasks_for(run: Execution, *settings: str) -> Execution:
-    return SPARK.replan(run, world(run, *settings), True).execution
+    return replan(run, world(run, *settings), True).execution
 
 
 def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
     again = tasks_for(run, "cores=2x")
-    assert len(again.tasks) == 8
+    assert len(again.units) == 8
     # 10 of 100 ms start and end a task; the other 90 are work that halves.
-    assert again.tasks.duration_ms.tolist() == pytest.approx([55.0] * 8)
+    assert again.units.duration_ms.tolist() == pytest.approx([55.0] * 8)
     assert again.volumes.input.tolist() == [6 * MIB] * 8
-    assert len(tasks_for(run, "executors=1").tasks) == 2
-    assert len(SPARK.replan(run, world(run, "cores=2x"), False).execution.tasks) == 4
+    assert len(tasks_for(run, "executors=1").units) == 2
+    assert len(replan(run, world(run, "cores=2x"), False).execution.units) == 4
 
 
 def test_files_cut_by_their_size_stay() -> None:
     run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
-    assert len(tasks_for(run, "cores=2x").tasks) == 12
-    assert len(tasks_for(run, "cores=4x").tasks) == 16
-    assert len(tasks_for(run, "cores=0.5x").tasks) == 12
+    assert len(tasks_for(run, "cores=2x").units) == 12
+    assert len(tasks_for(run, "cores=4x").units) == 16
+    assert len(tasks_for(run, "cores=0.5x").units) == 12
 
 
 def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
     even = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(20 * MIB,) * 4)
-    assert len(tasks_for(even, "cores=2x").tasks) == 8
+    assert len(tasks_for(even, "cores=2x").units) == 8
     small = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(MIB,) * 4)
-    assert len(tasks_for(small, "cores=2x").tasks) == 4  # none smaller than 1 MiB
+    assert len(tasks_for(small, "cores=2x").units) == 4  # none smaller than 1 MiB
     skewed = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(90 * MIB, MIB, MIB, MIB))
-    assert len(tasks_for(skewed, "cores=2x").tasks) == 4
+    assert len(tasks_for(skewed, "cores=2x").units) == 4
     fixed = replace(even, properties={"spark.sql.adaptive.enabled": "false"})
-    assert len(tasks_for(fixed, "cores=2x").tasks) == 4
-    assert even.tasks.parts_ms.sum() > tasks_for(even, "cores=0.5x").tasks.parts_ms.sum()
+    assert len(tasks_for(fixed, "cores=2x").units) == 4
+    assert even.units.parts_ms.sum() > tasks_for(even, "cores=0.5x").units.parts_ms.sum()
 
 
 def test_what_the_log_tells_of_slots_cannot_be_overruled() -> None:
     with pytest.raises(SettingError, match="the log says that the run had 2"):
-        recorded_resources(Resources(executors=1, cores=2), parse_settings(["cores=4"], lists=False))
+        recorded_resources(recorded_of(workers=1, cores=2), parse_settings(["cores=4"], lists=False))
 
 
 def test_a_network_that_was_not_the_limit_becomes_it() -> None:
@@ -309,5 +341,5 @@ def test_a_network_that_was_not_the_limit_becomes_it() -> None:
     run = execution([(0, 10_000)], (1, 0, 0, 0))
     run = replace(run, volumes=replace(run.volumes, remote=np.array([10_000_000])))
     assert predicted(run, "network=0.01x") == pytest.approx(10_000)
-    answer = predict(run, world(run, "network=0.01x", recorded=("network=10MB/s",)), SPARK)
+    answer = predict(run, world(run, "network=0.01x", recorded=("network=10MB/s",)))
     assert answer.predicted_ms == pytest.approx(100_000, rel=0.02)

@@ -11,8 +11,9 @@ import pytest
 
 import crystalperf as cp
 import indexes
+from cli.remedies import error_sentence, note_sentence
 from indexes.errors import IndexFileError, InputError, SettingError
-from query.answers.values import Sweep
+from query.answers.serial import as_json
 from query.run import Run
 
 
@@ -34,7 +35,7 @@ def rows(run: Run, query: str) -> list[tuple[object, ...]]:
 
 
 def test_every_tasks_parts_sum_to_its_duration(run: Run) -> None:
-    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (finish_ms - launch_ms))) FROM tasks")
+    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (finish_ms - launch_ms))) FROM units")
     assert worst[0][0] < 1e-6  # type: ignore[operator]
 
 
@@ -56,7 +57,7 @@ def test_the_slow_network_is_found_and_faster_cores_do_not_mend_it(run: Run) -> 
     answer = run.debug()
     # JVMs that start on 0.4 core take about as long as the shuffle on 10 Mbit/s.
     assert min(answer.resource_ms["net"], answer.resource_ms["cpu"]) > 0.3 * answer.runtime_ms
-    assert max(answer.stages, key=lambda each: each.task_ms).resource_ms["net"] > 100_000
+    assert max(answer.groups, key=lambda each: each.unit_ms).resource_ms["net"] > 100_000
     network, cores = run.predict(network="10x"), run.predict(cores="2x")
     assert isinstance(network, cp.Prediction)
     assert isinstance(cores, cp.Prediction)
@@ -75,8 +76,8 @@ def test_the_replay_gives_the_run_back(run: Run) -> None:
 
 def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:
     samples = run.debug().samples
-    assert samples.on_tasks > 1000
-    assert samples.resolved >= 0.9 * samples.on_tasks
+    assert samples.on_units > 1000
+    assert samples.resolved >= 0.9 * samples.on_units
     assert samples.skipped["wait"] > 0
     assert rows(run, "SELECT count(*) FROM stacks WHERE deciding_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
 
@@ -92,16 +93,16 @@ def test_a_log_without_samples_is_answered_and_says_what_it_could_not_see(run_wi
     assert answer.samples.total == 0
     assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
     assert answer.resource_ms["net"] > answer.resource_ms["cpu"]  # fetch wait is measured
-    assert "crystalperf setup spark" in " ".join(answer.unseen)
+    assert "crystalperf setup spark" in " ".join(map(note_sentence, answer.unseen))
 
 
 def test_the_scope_of_a_query_leaves_out_what_was_before_it(run: Run) -> None:
-    queries = run.debug().sql_executions
+    queries = [each for each in run.debug().scopes if each.id.startswith("sql:")]
     longest = max(queries, key=lambda each: (each.end_ms or 0) - each.start_ms)
-    answer = run.debug(f"sql:{longest.id}")
+    answer = run.debug(longest.id)
     assert answer.runtime_ms == pytest.approx((longest.end_ms or 0) - longest.start_ms)
     assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
-    predicted = run.predict(network="10x", scope=f"sql:{longest.id}")
+    predicted = run.predict(network="10x", scope=longest.id)
     assert isinstance(predicted, cp.Prediction)
     assert abs(predicted.replay_error_ratio) < 0.05
 
@@ -114,30 +115,31 @@ def test_a_stretch_of_time_is_a_scope(run: Run) -> None:
 
 @pytest.mark.parametrize("scope", ["sql:4711", "job:4711", "tomorrow", "9..3", "99999999..999999999"])
 def test_a_scope_that_is_not_in_the_run_is_one_sentence(run: Run, scope: str) -> None:
-    with pytest.raises(SettingError, match="--scope"):
+    with pytest.raises(SettingError) as refused:
         run.debug(scope)
+    assert "--scope" in error_sentence(refused.value)
+    assert "\n" not in error_sentence(refused.value)
 
 
 def test_a_list_of_values_is_a_sweep(run: Run) -> None:
-    answer = run.predict(["cores=2,4,8"])
-    assert isinstance(answer, Sweep)
+    answer = run.sweep(["cores=2,4,8"])
     assert [point.setting for point in answer.points] == ["cores=2", "cores=4", "cores=8"]
     assert answer.points[0].predicted_ms == pytest.approx(answer.points[0].runtime_ms)
-    assert len(answer.as_json()["sweep"]) == 3
+    assert len(as_json(answer)["points"]) == 3
 
 
 def test_the_answers_have_the_keys_that_scripts_rely_on(run: Run) -> None:
-    debug = json.loads(json.dumps(run.debug().as_json()))
-    assert set(debug) >= {"runtime_ms", "bottleneck", "resource_ms", "critical_path", "samples", "sql_executions"}
+    debug = json.loads(json.dumps(as_json(run.debug())))
+    assert set(debug) >= {"runtime_ms", "bottleneck", "resource_ms", "critical_path", "samples", "scopes"}
     assert set(debug["resource_ms"]) == {"cpu", "disk", "net", "other"}
     assert set(debug["critical_path"][0]) == {"id", "name", "start_ms", "end_ms", "resource_ms"}
-    assert set(debug["samples"]) >= {"total", "on_tasks", "resolved"}
-    predict = json.loads(json.dumps(run.predict(cores=4).as_json()))
+    assert set(debug["samples"]) >= {"total", "on_units", "resolved"}
+    predict = json.loads(json.dumps(as_json(run.predict(cores=4))))
     assert set(predict) >= {
-        "runtime_ms", "replayed_ms", "replay_error_ratio", "predicted_ms", "interval_ms", "stages", "assumptions",
+        "runtime_ms", "replayed_ms", "replay_error_ratio", "predicted_ms", "interval_ms", "groups", "assumptions",
         "refused",
     }  # fmt: skip
-    assert set(predict["stages"][0]) == {"id", "recorded_ms", "predicted_ms"}
+    assert set(predict["groups"][0]) == {"id", "name", "recorded_ms", "predicted_ms"}
 
 
 def test_a_profile_is_reused_until_its_inputs_change(demo: Path, tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_a_recording_that_lost_its_arguments_is_placed_by_its_name(demo: Path, t
     (tmp_path / "executor-0.jfr.gz").unlink()
     (tmp_path / "crystalperf-executor-0.jfr").write_bytes(whole[: len(whole) * 9 // 10])
     run = cp.profile([tmp_path])
-    ((found,),) = rows(run, "SELECT count(*) FROM samples WHERE executor_id = '0' AND task_id IS NOT NULL")
+    ((found,),) = rows(run, "SELECT count(*) FROM samples WHERE worker_id = '0' AND unit_id IS NOT NULL")
     assert isinstance(found, int)
     assert found > 100
 

@@ -1,22 +1,30 @@
-"""The parts of a report on operators, stages, labels and the causes of other time, on hand-made answers."""
+"""The parts of a report on operators, groups, labels and the causes of other time, on hand-made answers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cli.render import debug_text
+from indexes.resources import known
 from query.answers.values import (
+    Cause,
     Debug,
     Disagreement,
+    GroupFacts,
     Header,
     OperatorTime,
     PathItem,
     SampleCounts,
-    StageFacts,
+    ScopeItem,
 )
+from query.frameworks.known import get
 
-HEADER = Header("app-1", "nightly", "spark", "4.0.1", 2, 2, 20_000.0, True, (), ("spark-4.0.1",), True)
-EXECUTORS = {"waiting for executors": 12_000.0, "unknown": 3_000.0}
+WORDS = get("spark").vocabulary
+HEADER = Header(
+    "app-1", "nightly", "spark", "Spark", "4.0.1", "makespan", 2, 2, 20_000.0, True, (), ("spark-4.0.1",), True,
+    known(), WORDS,
+)  # fmt: skip
+EXECUTORS: dict[Cause, float] = {"no worker": 12_000.0, "unknown": 3_000.0}
 
 
 def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 0.0) -> dict[str, float]:
@@ -24,36 +32,40 @@ def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 
 
 
 def operator(
-    node_id: int | None, name: str, cpu: float, basis: str = "samples", sql_id: int | None = 1
+    node_id: int | None, name: str, cpu: float, basis: str = "samples", scope: str | None = "sql:1"
 ) -> OperatorTime:
-    return OperatorTime(sql_id, node_id, name, (1, 2, 3, 4), basis, parts(cpu=cpu))
+    groups = ("stage:1.0", "stage:10.0", "stage:2.0", "stage:3.1")
+    return OperatorTime(scope, node_id, name, groups, basis, parts(cpu=cpu))
 
 
-def stage(number: int, path_ms: float, spill_bytes: int = 0) -> StageFacts:
-    return StageFacts(
-        id=f"stage:{number}.0", name="work", sql_id=1, tasks=6, slots=4, length_ms=5_000.0, path_ms=path_ms,
-        median_ms=2_000.0, longest_ms=5_000.0, median_bytes=10.0, most_bytes=30.0, task_ms=16_000.0, idle_ms=4_000.0,
-        starting_ms=1_600.0, scheduler_delay_ms=800.0, gc_ms=160.0, spill_bytes=spill_bytes,
+def stage(number: int, path_ms: float, spill_bytes: int = 0) -> GroupFacts:
+    return GroupFacts(
+        id=f"stage:{number}.0", name="work", scope="sql:1", units=6, slots=4, length_ms=5_000.0, path_ms=path_ms,
+        median_ms=2_000.0, longest_ms=5_000.0, median_bytes=10.0, most_bytes=30.0, unit_ms=16_000.0, idle_ms=4_000.0,
+        starting_ms=1_600.0, queued_ms=800.0, gc_ms=160.0, spill_bytes=spill_bytes,
         resource_ms=parts(cpu=16_000.0),
     )  # fmt: skip
 
 
 DEBUG = Debug(
     scope="all",
+    measure="makespan",
     runtime_ms=20_000.0,
-    bottleneck="other",
+    bottleneck="no worker",
     resource_ms=parts(cpu=5_000.0, other=15_000.0),
     critical_path=(
         PathItem("driver:0", "start", 0.0, 15_000.0, parts(other=15_000.0)),
         PathItem("stage:1.0", "work", 15_000.0, 20_000.0, parts(cpu=5_000.0)),
     ),
     samples=SampleCounts(100, 90, 90, {}),
-    sql_executions=(),
+    scopes=(),
     other_ms=EXECUTORS,
-    stages=(stage(1, 5_000.0),),
+    groups=(stage(1, 5_000.0),),
     operators=(operator(17, "Exchange by k", 9_000.0), operator(None, "compiling generated code", 700.0)),
     disagreements=(Disagreement("stage:1.0", "disk", 0.4, 0.0, 0.12), Disagreement("stage:2.0", "net", 0.1, 0.5, 0.9)),
     assumptions=("input from s3a://bucket: read over the network, counted as net",),
+    coordinator_ms=15_000.0,
+    vocabulary=WORDS,
 )
 
 
@@ -71,28 +83,32 @@ def test_what_other_time_was_is_said_in_words() -> None:
 
 
 def test_the_unknown_is_not_called_a_cause() -> None:
-    unknown = replace(DEBUG, other_ms={"unknown": 15_000.0}, critical_path=DEBUG.critical_path[1:])
+    unknown = replace(DEBUG, other_ms={"unknown": 15_000.0}, critical_path=DEBUG.critical_path[1:], coordinator_ms=0.0)
     assert "No resource holds this run up as far as can be seen" in words(unknown)
 
 
 def test_operators_have_their_node_and_what_attributed_them() -> None:
     text = words(DEBUG)
-    assert "17 Exchange by k 1, 2, 3 … 9.0 9.0 . . ." in text
-    assert "compiling generated code 1, 2, 3 … 0.7 0.7 . . ." in text
+    assert "17 Exchange by k 1, 2, 3.1 … 9.0 9.0 . . ." in text
+    assert "compiling generated code 1, 2, 3.1 … 0.7 0.7 . . ." in text
+    assert "stages task [s] cpu" in text
     assert "* by Spark" not in text
-    timed = replace(DEBUG, operators=(operator(17, "Sort", 9_000.0, "SQL metrics"),))
-    assert "17 Sort * 1, 2, 3 …" in words(timed)
+    timed = replace(DEBUG, operators=(operator(17, "Sort", 9_000.0, "plan metrics"),))
+    assert "17 Sort * 1, 2, 3.1 …" in words(timed)
     assert "* by Spark's own timing of operators" in words(timed)
-    several = replace(DEBUG, operators=(*DEBUG.operators, operator(3, "Sort", 500.0, sql_id=2)))
+    several = replace(DEBUG, operators=(*DEBUG.operators, operator(3, "Sort", 500.0, scope="sql:2")))
     assert "sql:2 3 Sort" in words(several)
     assert "Per operator" not in words(replace(DEBUG, operators=(operator(None, "not attributed", 9_000.0),)))
 
 
 def test_stages_show_skew_by_time_and_by_bytes() -> None:
     text = words(DEBUG)
+    assert "Stage tasks waves median [s] longest bytes idle start GC" in text
     assert "stage:1.0 6 1.5 2.0 2.5x 3.0x 20 % 10 % 1 %" in text
+    assert "the longest task's time and what the task that read most read" in text
+    assert "idle: of the slots' time; start, GC: of the tasks' time" in text
     assert "spilled" not in text
-    spilled = words(replace(DEBUG, stages=tuple(stage(number, number, 3 << 20) for number in range(20))))
+    spilled = words(replace(DEBUG, groups=tuple(stage(number, number, 3 << 20) for number in range(20))))
     assert "3 MiB" in spilled
     assert "8 shorter stages not shown" in spilled
 
@@ -102,3 +118,8 @@ def test_labels_that_measurements_rule_out_and_assumptions_are_shown() -> None:
     assert "stage:1.0: the index says disk 40 %, the log permits at most 12 % of running time" in text
     assert "stage:2.0: the index says net 10 %, the log has at least 50 % of running time" in text
     assert "Assumed - input from s3a://bucket: read over the network, counted as net" in text
+
+
+def test_scopes_are_listed_by_what_a_question_takes() -> None:
+    text = words(replace(DEBUG, scopes=(ScopeItem("sql:3", "select 1", 1_000.0, None),)))
+    assert "Query start [s] end sql:3 select 1 1.0 ?" in text

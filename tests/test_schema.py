@@ -11,7 +11,8 @@ import pytest
 from indexes import Kind, attach, create, open_read_only, resources, tables
 from indexes.content import content_hash
 from indexes.errors import IndexFileError
-from indexes.schema import SCHEMA_VERSION
+from indexes.schema import SCHEMA_VERSIONS
+from query.frameworks.known import frameworks
 
 ROOT = Path(__file__).parent.parent
 
@@ -34,12 +35,23 @@ def test_every_table_and_column_is_explained_in_the_file(kind: Kind, tmp_path: P
     assert all(comment and "one " in comment for _, comment in explained)
 
 
-def test_schema_sql_is_valid_sql_as_it_stands() -> None:
+def test_schema_sql_is_valid_sql_for_any_resource() -> None:
     text = (ROOT / "indexes" / "schema.sql").read_text()
     connection = duckdb.connect()
-    connection.execute(text)
+    connection.execute(text.replace("<resource>", "gpu"))
     created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     assert created == {table.name for kind in ("index", "run") for table in tables(kind)}  # type: ignore[arg-type]
+
+
+def test_a_frameworks_own_schema_is_valid_sql_and_takes_no_name_of_the_contracts() -> None:
+    taken = {table.name for kind in ("index", "run") for table in tables(kind)}  # type: ignore[arg-type]
+    for framework in frameworks().values():
+        connection = duckdb.connect()
+        connection.execute((ROOT / "query" / "frameworks" / framework.name / "schema.sql").read_text())
+        created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        assert created == {table.name for table in framework.raw()}
+        assert all(name.startswith(f"{framework.name}_") for name in created)
+        assert not created & taken
 
 
 def test_the_resources_come_from_the_schema() -> None:
@@ -57,7 +69,7 @@ def test_no_column_holds_source_text() -> None:
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "old.duckdb"
-    with create(path, "index", {"schema_version": str(SCHEMA_VERSION + 1)}):
+    with create(path, "index", {"schema_version": str(SCHEMA_VERSIONS["index"] + 1)}):
         pass
     with pytest.raises(IndexFileError, match="make it again with `crystalperf index build`"):
         open_read_only(path, "index")

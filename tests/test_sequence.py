@@ -13,7 +13,7 @@ pytest.importorskip("sentence_transformers", reason="needs the indexer's package
 from indexer import classify, distil, embed, examples, heads, modelfile, sequence, teacher, train
 from indexer.vectors import FunctionText
 from indexes.errors import BuildError, InputError
-from indexes.schema import resources
+from indexes.resources import resources
 
 WORDS = embed.new_words(["open", "close", "file", "socket", "hash", "a", "b", "c", "d", "e"])
 TABLE = np.random.default_rng(0).normal(size=(WORDS.size, 24)).astype(np.float32)

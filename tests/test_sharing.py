@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from query.whatif.sharing import Loads, cpu_limits, mean_level
+from query.model.capacity import Loads, cpu_limits
+from query.whatif.sharing import mean_level
 
 
 def test_mean_level_is_the_sum_of_the_rates_of_all_that_run() -> None:

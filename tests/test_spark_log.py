@@ -14,11 +14,14 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
-from indexes.schema import table as schema_table
-from query.frameworks.spark import parse
+from indexes.schema import tables as schema_tables
+from query.discover import choose, discover
+from query.frameworks.spark.log.run import collect
+from query.frameworks.spark.log.tables import tables as spark_tables
+from query.frameworks.spark.trace import raw_tables, trace
 from query.inputs.containers import LogFile, Part
-from query.inputs.discover import discover
-from query.model.records import RunTables
+from query.model.inserting import insert
+from query.model.records import RunTables, objects
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs" / "spark-eventlog"
@@ -29,6 +32,11 @@ START = 1_795_257_733_277
 STAGE_16 = 16  # a join of two shuffles that earlier jobs computed
 
 Event = dict[str, Any]
+
+
+def parse(log: LogFile) -> RunTables:
+    """Spark's own tables of a log."""
+    return spark_tables(collect(log))
 
 
 @pytest.fixture
@@ -79,9 +87,11 @@ def check(tables: RunTables, *, load: bool = False) -> None:
     """What holds of every log, however damaged."""
     (duration,) = tables["runs"]["duration_ms"].tolist()
     assert 0 <= duration < 1e13
-    for name, columns in tables.items():
-        declared = {column.name for column in schema_table("run", name).columns}
+    for name, columns in handed_over(tables).items():
+        declared = {column.name for table in DECLARED if table.name == name for column in table.columns}
         assert set(columns) <= declared
+        assert len({len(values) for values in columns.values()}) <= 1
+    for name, columns in tables.items():
         assert len({len(values) for values in columns.values()}) == 1
         for column, values in columns.items():
             if column.endswith("_ms") and column not in ("started_at_ms",):
@@ -123,16 +133,26 @@ def check(tables: RunTables, *, load: bool = False) -> None:
         loaded(tables)
 
 
+DECLARED = (*schema_tables("run"), *raw_tables())
+"""The tables of a run file of Spark."""
+
+
+def handed_over(tables: RunTables) -> RunTables:
+    """What the trace of Spark's tables has, as the tables of a run file."""
+    found = trace(tables)
+    run = {name: objects([value]) for name, value in found.run.items() if name != "properties"}
+    return {**found.tables(), "runs": run, "groups": found.groups, "units": found.units}
+
+
 def loaded(tables: RunTables) -> duckdb.DuckDBPyConnection:
-    """A database with the tables, made as the schema says."""
+    """A database with the tables of the trace, made as the schemas say."""
     connection = duckdb.connect()
-    for name, columns in tables.items():
-        for statement in schema_table("run", name).statements():
+    for table in DECLARED:
+        for statement in table.statements():
             connection.execute(statement)
+    for name, columns in handed_over(tables).items():
         assert columns
-        if name == "stages" or name == "tasks":
-            connection.execute(f"ALTER TABLE {name} ALTER stage_id SET NOT NULL")
-        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM columns")
+        insert(connection, name, columns)
     return connection
 
 
@@ -141,7 +161,7 @@ def loaded(tables: RunTables) -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="module")
 def q9() -> RunTables:
-    return parse(discover([DATA / "q9.zstd"]).choose().log)
+    return parse(choose(discover([DATA / "q9.zstd"])).log)
 
 
 def test_run(q9: RunTables) -> None:
@@ -238,8 +258,8 @@ def test_queries_and_operators(q9: RunTables) -> None:
     assert len(scans) == 6
     found = loaded(q9).execute(
         """
-        SELECT DISTINCT stage_id FROM operators JOIN stages
-        ON list_has_any(operators.accumulators, stages.accumulators)
+        SELECT DISTINCT stage_id FROM operators
+        JOIN operator_groups USING (scope_id, node_id) JOIN spark_stages USING (group_id)
         WHERE operators.name = 'SortMergeJoin' ORDER BY stage_id
         """
     )

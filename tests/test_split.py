@@ -7,14 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.attribute.split import Measured, Recorded, split
+from indexes.resources import resources
+from query.attribute.split import Recorded
+from query.attribute.split import split as split_units
+from query.frameworks.spark.trace import bounds
+from query.model.records import Columns, Floats, Ints
 
 CPU, DISK, NET, OTHER = range(4)
+TIMES = (
+    *("duration_ms", "scheduler_delay_ms", "deserialize_ms", "deserialize_cpu_ms", "run_ms", "run_cpu_ms"),
+    *("result_serialize_ms", "getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms"),
+)
+"""What Spark logs of each task, and how long it took."""
 
 
-def measured(count: int = 1, **times: float) -> Measured:
-    names = list(Measured.__dataclass_fields__)
-    return Measured(*(np.full(count, float(times.get(name, 0.0))) for name in names))
+def measured(count: int = 1, **times: float) -> Columns:
+    return {name: np.full(count, float(times.get(name, 0.0))) for name in TIMES}
+
+
+def split(tasks: Columns, stage: Ints, recorded: Recorded | None) -> Floats:
+    """The time of tasks of Spark, by what Spark measured of them."""
+    return split_units(bounds(tasks), tasks["duration_ms"], stage, recorded, resources())
 
 
 def samples(*rows: list[float]) -> Recorded:
@@ -78,7 +91,7 @@ def test_a_task_without_samples_borrows_its_stages_mixture() -> None:
 
 
 def test_a_task_without_metrics_is_unknown() -> None:
-    task = Measured(np.array([50.0]), *(np.full(1, np.nan) for _ in range(10)))
+    task = {name: np.full(1, 50.0 if name == "duration_ms" else np.nan) for name in TIMES}
     assert split(task, one_stage(), None)[0].tolist() == [0, 0, 0, 50]
 
 
@@ -87,7 +100,7 @@ times = st.floats(0, 1e6, allow_nan=False)
 
 @given(st.lists(times, min_size=10, max_size=10), st.lists(times, min_size=4, max_size=4), times)
 def test_the_parts_always_sum_to_the_duration(fields: list[float], sampled: list[float], duration: float) -> None:
-    task = Measured(np.array([duration]), *(np.array([value]) for value in fields))
+    task = {name: np.array([value]) for name, value in zip(TIMES, (duration, *fields), strict=True)}
     for recorded in (None, samples(sampled), Recorded(np.array([sampled[::-1]]), np.array([sampled]))):
         parts = split(task, one_stage(), recorded)
         assert parts.sum() == pytest.approx(duration, rel=1e-9, abs=1e-6)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 
 import crystalperf as cp
 import indexes
+from indexes.resources import resources
 from indexes.schema import table as schema_table
-from query.attribute.storage import assumptions, inputs, reach, roots, view_task_samples
-from query.model.records import Columns, objects
+from query.attribute.storage import assumptions, inputs, reach, roots, view_unit_samples
+from query.frameworks.spark import SPARK
+from query.frameworks.spark.trace import trace
+from query.model.inserting import insert
+from query.model.records import Columns
 from query.run import Run
+from tests.spark_tables import spark_tables
 
 
 @pytest.mark.parametrize(
@@ -45,17 +49,30 @@ def test_how_far_file_systems_are() -> None:
 # Samples --------------------------------------------------------------------------------------------------------------
 
 
-def made(
-    location: str | None, *, stage_location: str | None = None
-) -> tuple[duckdb.DuckDBPyConnection, Columns, Columns]:
+def made(location: str | None, *, stage_location: str | None = None) -> tuple[duckdb.DuckDBPyConnection, Columns]:
     """A run of two tasks of one stage, one near its input and one not, each with four kinds of samples."""
+    found = trace(
+        spark_tables(
+            operators=[
+                {"sql_id": 1, "node_id": 0, "name": "Scan parquet", "location": location, "accumulators": [9]},
+            ],
+            stages=[
+                {
+                    "stage_id": 3, "attempt": 0, "sql_id": 1, "parents": [], "accumulators": [8, 9],
+                    "location": stage_location, "kind": "scan", "task_count": 2, "status": "succeeded",
+                },
+            ],
+            tasks=[
+                {"task_id": 0, "stage_id": 3, "stage_attempt": 0, "locality": "NODE_LOCAL"},
+                {"task_id": 1, "stage_id": 3, "stage_attempt": 0, "locality": "ANY"},
+            ],
+        )
+    )  # fmt: skip
     connection = duckdb.connect()
-    for name in ("runs", "operators", "samples", "stacks", "tasks", "stages"):
+    for name in ("group_inputs", "samples", "stacks"):
         for statement in schema_table("run", name).statements():
             connection.execute(statement)
-    connection.execute("INSERT INTO runs BY NAME SELECT 'a' AS app_id, 'spark' AS framework, 0 AS started_at_ms,"
-                       " 1.0 AS duration_ms, true AS complete")  # fmt: skip
-    connection.execute("INSERT INTO operators VALUES (1, 0, NULL, 'Scan parquet', NULL, ?, [9])", [location])
+    insert(connection, "group_inputs", found.group_inputs)
     for stack, operator in enumerate(("scan", "exchange read", "scan", "sort")):
         connection.execute(
             "INSERT INTO stacks BY NAME SELECT ? AS stack_id, [] AS frames, false AS truncated, 0 AS deciding_depth,"
@@ -65,21 +82,13 @@ def made(
         kind = "file read" if stack == 2 else "native"
         for task in (0, 1):
             connection.execute("INSERT INTO samples VALUES (0, '1', 't', ?, ?, 1, NULL, ?)", [stack, kind, task])
-    tasks: Columns = {
-        "task_id": np.array([0, 1]), "stage_id": np.array([3, 3]), "stage_attempt": np.array([0, 0]),
-        "locality": objects(["NODE_LOCAL", "ANY"]),
-    }  # fmt: skip
-    stages: Columns = {
-        "stage_id": np.array([3]), "attempt": np.array([0]), "sql_id": np.array([1]),
-        "accumulators": objects([[8, 9]]), "location": objects([stage_location]), "kind": objects(["scan"]),
-    }  # fmt: skip
-    return connection, tasks, stages
+    return connection, found.units
 
 
 def disk_shares(location: str | None, *, stage_location: str | None = None) -> dict[tuple[int, str, str], float]:
-    connection, tasks, stages = made(location, stage_location=stage_location)
-    view_task_samples(connection, tasks, stages)
-    rows = connection.execute("SELECT task_id, operator, kind, disk, cpu + disk + net FROM task_samples").fetchall()
+    connection, units = made(location, stage_location=stage_location)
+    view_unit_samples(connection, units, resources())
+    rows = connection.execute("SELECT unit_id, operator, kind, disk, cpu + disk + net FROM unit_samples").fetchall()
     assert all(total == pytest.approx(1.0) for *_, total in rows)
     return {(task, operator, kind): disk for task, operator, kind, disk, _ in rows}
 
@@ -127,9 +136,9 @@ def test_public_logs_say_where_their_input_was(
     found = inputs(connection)
     assert {each.root for each in found if each.reach != "local"}
     assert all(each.root.startswith(root) for each in found)
-    stages = [(each.stage_id, each.attempt) for each in found]
-    assert words in " ".join(assumptions(connection, stages, sampled=False))
-    assert assumptions(connection, [], sampled=False) == []
+    stages = [each.group_id for each in found]
+    assert words in " ".join(assumptions(connection, stages, sampled=False, framework=SPARK))
+    assert assumptions(connection, [], sampled=False, framework=SPARK) == []
     connection.close()
     assert words in " ".join(run.debug().assumptions)
 

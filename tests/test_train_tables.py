@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="the baseline needs scikit-learn, which se
 
 from indexer import embed, evaluate, examples, heads
 from indexer.vectors import FunctionText
-from indexes.schema import resources
+from indexes.resources import resources
 
 TOPICS = {"cpu": "hash sort encode", "disk": "file delete directory", "net": "socket connect send"}
 SETS = {"train": 24, "dev-a": 10, "dev-b": 10, "measured": 5}

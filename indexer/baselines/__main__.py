@@ -33,7 +33,7 @@ from indexer.labels.reserve import FRAMEWORKS
 from indexer.vectors import Floats, FunctionText
 from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
 from indexes.errors import InputError, told
-from indexes.schema import resources
+from indexes.resources import resources
 
 PENALTY = 0.03
 """scikit-learn's C over vectors of variance 1; the best of 0.003, 0.03 and 0.3 in folds over the training functions."""

@@ -29,9 +29,9 @@ import indexes as contract
 from indexes import resources
 from indexes.errors import CrystalPerfError
 from lab.pages import put
-from query.frameworks import get
-from query.inputs.discover import discover
-from query.model.execution import Execution, load
+from query.discover import discover
+from query.model.execution import Execution
+from query.model.load import load
 from query.run import Run
 from query.whatif.predict import replay_unchanged
 from query.whatif.replay import Replayed
@@ -71,7 +71,7 @@ def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
     connection = contract.open_read_only(run.path, "run")
     execution = load(connection)
     connection.close()
-    return Profiled(run, execution, answer, replay_unchanged(execution, get("spark")).replayed, seconds)
+    return Profiled(run, execution, answer, replay_unchanged(execution).replayed, seconds)
 
 
 def check(found: Profiled) -> str:
@@ -80,7 +80,7 @@ def check(found: Profiled) -> str:
     connection = contract.open_read_only(found.run.path, "run")
     sums = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
     off = f"abs({sums} - (finish_ms - launch_ms)) > {CONSERVED} * (finish_ms - launch_ms) + 1e-6"
-    if connection.execute(f"SELECT count(*) FROM tasks WHERE {off}").fetchall()[0][0]:
+    if connection.execute(f"SELECT count(*) FROM units WHERE {off}").fetchall()[0][0]:
         wrong.append("tasks' parts")
     off = f"abs({sums} - (end_ms - start_ms)) > {CONSERVED} * (end_ms - start_ms) + 1e-6"
     if connection.execute(f"SELECT count(*) FROM nodes WHERE {off}").fetchall()[0][0]:
@@ -99,12 +99,12 @@ def check(found: Profiled) -> str:
 def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """(stages, 2) in ms: how far a replayed stage's first launch and last end are from the recorded ones."""
     rows = []
-    tasks = found.execution.tasks
+    units = found.execution.units
     offset = found.execution.scope.start_ms - found.replayed.start_ms
-    for number in range(len(found.execution.dag.stages)):
-        mine = tasks.stage == number
-        start = found.replayed.launch_ms[mine].min() + offset - tasks.launch_ms[mine].min()
-        end = found.replayed.finish_ms[mine].max() + offset - tasks.finish_ms[mine].max()
+    for number in range(len(found.execution.dag.groups)):
+        mine = units.group == number
+        start = found.replayed.launch_ms[mine].min() + offset - units.launch_ms[mine].min()
+        end = found.replayed.finish_ms[mine].max() + offset - units.finish_ms[mine].max()
         rows.append((abs(start), abs(end)))
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
@@ -159,9 +159,9 @@ def _log_cells(path: Path, app: str, scratch: Path) -> str:
         found = profiled([path], app, scratch)
     except CrystalPerfError as error:
         return f"{_sentence(error, path)} | | | | | "
-    lost = [meaning for severity, meaning in found.run.header().problems if severity != "info"]
+    lost = [each for each in found.run.header().problems if each.severity != "info"]
     result = "profile" + (f"; {len(lost)} kinds of data loss or repair" if lost else "")
-    tasks, stages = len(found.execution.tasks.launch_ms), len(found.execution.dag.stages)
+    tasks, stages = len(found.execution.units), len(found.execution.dag.groups)
     off = f"{100 * found.replay_error:+.1f} %"
     return f"{result} | {tasks} | {stages} | {off} | {check(found)} | {found.seconds:.1f}"
 
@@ -193,12 +193,12 @@ def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
             continue
         start, end = (f"{np.median(column):.0f} / {np.percentile(column, 95):.0f}" for column in stage_errors(found).T)
         samples = found.answer.samples
-        decided = f"{100 * samples.resolved / samples.on_tasks:.1f} %" if samples.on_tasks else "no samples"
+        decided = f"{100 * samples.resolved / samples.on_units:.1f} %" if samples.on_units else "no samples"
         runtime = found.answer.runtime_ms
         unknown = found.answer.other_ms.get("unknown", 0.0)
         lines.append(
-            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.tasks.launch_ms)} |"
-            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_tasks} | {decided} |"
+            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.units)} |"
+            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_units} | {decided} |"
             f" {100 * (1 - unknown / runtime):.1f} % | {check(found)} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
@@ -247,23 +247,20 @@ def _compared(time_ms: float, other_ms: float, vector: Vector, other: Vector) ->
 def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], Vector]]:
     """By the part of the plan that stages do: their task time in ms, their ids, and the shares of it in percent."""
     run = cp.profile([folder], output=scratch / "run.duckdb")
-    sums = ", ".join(f"100 * sum({name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
+    sums = ", ".join(f"100 * sum(units.{name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         rows = connection.execute(
             f"""
             WITH parts AS (
-                SELECT
-                    stages.stage_id,
-                    list_sort(list(DISTINCT concat(operators.name, operators.location)))::VARCHAR AS part
-                FROM stages JOIN operators
-                    ON operators.sql_id = stages.sql_id AND list_has_any(operators.accumulators, stages.accumulators)
-                GROUP BY stages.stage_id
+                SELECT stage_id, list_sort(list(DISTINCT concat(operators.name, operators.location)))::VARCHAR AS part
+                FROM operators JOIN operator_groups USING (scope_id, node_id) JOIN spark_stages USING (group_id)
+                GROUP BY stage_id
             )
-            SELECT concat(coalesce(sql_executions.name, ''), part) AS part, sum(finish_ms - launch_ms),
-                list_sort(list(DISTINCT tasks.stage_id)), {sums}
-            FROM tasks LEFT JOIN parts USING (stage_id)
-            LEFT JOIN (SELECT DISTINCT stage_id, sql_id FROM stages) USING (stage_id)
-            LEFT JOIN sql_executions USING (sql_id)
+            SELECT concat(coalesce(scopes.name, ''), parts.part) AS part, sum(finish_ms - launch_ms),
+                list_sort(list(DISTINCT stage_id)), {sums}
+            FROM units JOIN spark_stages USING (group_id) JOIN groups USING (group_id)
+            LEFT JOIN parts USING (stage_id)
+            LEFT JOIN scopes USING (scope_id)
             GROUP BY ALL HAVING sum(finish_ms - launch_ms) > 0
             """
         ).fetchall()

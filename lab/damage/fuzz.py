@@ -33,10 +33,10 @@ import crystalperf as cp
 from indexes.errors import CrystalPerfError
 from lab.damage.mutations import damaged_log, damaged_recording
 from query.code.decide import StackTable
-from query.frameworks import get
+from query.discover import discover
+from query.frameworks.known import get
 from query.inputs.containers import head
-from query.inputs.discover import discover
-from query.model.records import RunTables
+from query.model.trace import Trace
 from query.recordings import jfr
 from query.samples.threadtime import thread_time
 
@@ -155,7 +155,7 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
     try:
         inputs = discover([folder])
         for each in inputs.applications:
-            check_tables(get("spark").parse(each.log))
+            check_trace(get("spark").read(each.log))
         if whole and inputs.applications:
             run = cp.profile([folder], output=folder / "run.duckdb", app=_first(inputs.applications[0]))
             answer = run.debug()
@@ -195,18 +195,17 @@ def _one_sentence(text: str) -> str:
     return text
 
 
-def check_tables(tables: RunTables) -> None:
+def check_trace(trace: Trace) -> None:
     """What must hold of every log's tables, however damaged it was."""
-    (duration,) = tables["runs"]["duration_ms"].tolist()
-    tasks = tables["tasks"]
-    launch, finish = np.asarray(tasks["launch_ms"]), np.asarray(tasks["finish_ms"])
+    duration, units = trace.run["duration_ms"], trace.units
+    launch, finish = np.asarray(units["launch_ms"]), np.asarray(units["finish_ms"])
     if not 0 <= duration < np.inf:
         raise ContradictionError(f"a run of {duration} ms")
     if not ((launch >= 0) & (finish >= launch) & (finish <= duration + 1e-6)).all():
         raise ContradictionError("a task lies outside its run or ends before it starts")
-    if len(np.unique(tasks["task_id"])) != len(launch):
+    if len(np.unique(units["unit_id"])) != len(launch):
         raise ContradictionError("two tasks have one id")
-    for name, column in tasks.items():
+    for name, column in (*units.items(), *trace.raw["spark_tasks"].items()):
         if name.endswith(("_ms", "_bytes")) and (np.ma.filled(np.ma.asarray(column), 0) < 0).any():
             raise ContradictionError(f"a task's {name} is negative")
 

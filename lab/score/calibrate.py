@@ -17,7 +17,7 @@ import numpy as np
 
 from lab.score.pairs import SHIPPED, Measured, noise
 from lab.score.predictors import answer, execution, world_of
-from query.model.dag import Floats
+from query.model.records import Floats
 from query.whatif.interval import CALIBRATED, SOURCES, Calibration, variances
 
 COVERED = 0.9
@@ -43,6 +43,7 @@ def calibrate(known: Sequence[Measured]) -> tuple[Calibration, int]:
                     given.predicted_ms,
                     world_of(base, one),
                     run.evidence,
+                    run.resources,
                     calibration,
                 )
                 errors.append(math.log(each.actual_ms[one.number] / given.predicted_ms))

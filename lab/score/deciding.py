@@ -15,17 +15,18 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from indexes import resources
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
 from lab.score.vectors import Floats, Off, average, compare, load_samples, points, profiled, shares, truth_of
 from query.code.resolve import load_indexes, resolve
-from query.frameworks import get
-from query.profiling import split_tasks
+from query.discover import discover
+from query.frameworks.known import get
+from query.model.trace import Trace
+from query.profiling import recorded_times, with_parts
 
-PASSED_OVER = ("task", "idle", "scaffolding", "wait", "collection", "generated")
+PASSED_OVER = ("unit", "idle", "scaffolding", "wait", "collection", "generated")
 """Roles of frames that say nothing of what their time went to."""
 
 
@@ -120,28 +121,23 @@ def _parsed(text: str) -> tuple[str, str, int]:
     return owner, method, int(line)
 
 
-def label_vectors(connection: duckdb.DuckDBPyConnection) -> dict[tuple[int, int], Floats]:
+def label_vectors(connection: duckdb.DuckDBPyConnection) -> dict[str, Floats]:
     """A stage's vector as the paper has it: its samples' labels, whatever their threads' states."""
     labels = [f"sum(weight_ms * coalesce({name}, 0))" for name in resources()]
     other = "sum(weight_ms * (deciding_depth IS NULL)::INTEGER)"
-    return shares(
-        connection, f"SELECT stage_id, stage_attempt, {', '.join(labels)}, {other} FROM task_samples GROUP BY ALL"
-    )
+    return shares(connection, f"SELECT group_id, {', '.join(labels)}, {other} FROM unit_samples GROUP BY ALL")
 
 
-def profile_vectors(
-    connection: duckdb.DuckDBPyConnection, tasks: Mapping[str, npt.NDArray[np.generic]]
-) -> dict[tuple[int, int], Floats]:
+def profile_vectors(connection: duckdb.DuckDBPyConnection, trace: Trace) -> dict[str, Floats]:
     """A stage's vector as a profile would have it; the lab's recorders see threads in every state."""
-    columns = split_tasks(connection, dict(tasks), True, set(tasks["executor_id"].tolist()))
+    units = trace.units
+    columns = with_parts(trace, recorded_times(connection, trace, set(units["worker_id"].tolist())))
     parts = np.stack([np.ma.filled(columns[f"{name}_ms"], 0.0) for name in (*resources(), "other")], axis=1)
-    succeeded = np.asarray(tasks["status"]) == "succeeded"
-    sums: dict[tuple[int, int], Floats] = {}
-    for stage, attempt, part in zip(
-        tasks["stage_id"][succeeded].tolist(), tasks["stage_attempt"][succeeded].tolist(), parts[succeeded], strict=True
-    ):
-        sums[stage, attempt] = sums.get((stage, attempt), np.zeros(parts.shape[1])) + part
-    return {stage: each / each.sum() for stage, each in sums.items() if each.sum() > 0}
+    succeeded = np.asarray(units["status"]) == "succeeded"
+    sums: dict[str, Floats] = {}
+    for group, part in zip(units["group_id"][succeeded].tolist(), parts[succeeded], strict=True):
+        sums[group] = sums.get(group, np.zeros(parts.shape[1])) + part
+    return {group: each / each.sum() for group, each in sums.items() if each.sum() > 0}
 
 
 def rule_table(suites: Iterable[Suite], out: Path, kept: Path) -> str:
@@ -157,15 +153,16 @@ def rule_table(suites: Iterable[Suite], out: Path, kept: Path) -> str:
             continue
         truth = truth_of(out / row["run"], row, out)
         run = profiled(row, out, kept)
+        trace = get("spark").read(discover([out / row["event_log"]]).applications[0].log)
         with duckdb.connect() as connection:
-            tasks = load_samples(connection, run)
+            load_samples(connection, run)
             stacks = known_stacks(connection)
             for name, rule in {SHIPPED: None, **RULES}.items():
                 if rule is not None:
                     _decide(connection, {stack: rule(frames) for stack, frames in stacks.items()})
                 labels, profile = found.setdefault((f"{row['sampler']} {row['sample_ms']} ms", name), ([], []))
                 labels += compare(label_vectors(connection), truth)
-                profile += compare(profile_vectors(connection, tasks), truth)
+                profile += compare(profile_vectors(connection, trace), truth)
     lines = [
         f"| recorder | rule | labels alone: {' / '.join((*resources(), 'other'))} | in the profile |",
         "|---|---|---|---|",

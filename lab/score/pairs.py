@@ -162,7 +162,7 @@ def _pairs(known: Measured, who: str, ask: Callable[[Base, Configuration], Predi
 
 
 def _as_prediction(base: Base, predicted_ms: float | None) -> Prediction:
-    return Prediction(base.scope, "", base.wall_ms, base.wall_ms, predicted_ms)
+    return Prediction(base.scope, "makespan", "", base.wall_ms, base.wall_ms, predicted_ms)
 
 
 def noise(known: Measured) -> list[float]:

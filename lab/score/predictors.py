@@ -15,14 +15,23 @@ import duckdb
 import numpy as np
 from scipy.optimize import nnls
 
+from indexes.resources import CPU, resources
 from lab.errors import LabError
 from lab.runs.suites import Configuration
 from lab.score.vectors import code_vectors
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 from query.answers.values import Prediction
-from query.frameworks import get
-from query.model.execution import Execution, load
-from query.model.world import World, changed_world, combinations, parse_settings, recorded_resources
+from query.model.execution import Execution
+from query.model.load import load
+from query.model.world import (
+    Value,
+    World,
+    changed_world,
+    combinations,
+    parse_settings,
+    recorded_resources,
+    settings_of,
+)
 from query.whatif.predict import predict
 
 
@@ -39,7 +48,7 @@ class Base:
 Predictor = Callable[[Base, Configuration], float | None]
 
 
-def settings_of(configuration: Configuration) -> list[str]:
+def asked_of(configuration: Configuration) -> list[str]:
     """What a user would ask for: the changed knobs as KEY=VALUE of `crystalperf predict`."""
     return [_setting(name, value) for name, value in configuration.changed.items()]
 
@@ -111,14 +120,18 @@ def _answer(
     world = world_of(base, configuration)
     if not states:
         world = replace(world, recorded=run.recorded)
-    return predict(run, world, get("spark"), replans=replans)
+    return predict(run, world, replans=replans)
 
 
 def world_of(base: Base, configuration: Configuration) -> World:
     """The changed world that a configuration is for a user who knows the base's cable and disk."""
-    known = recorded_resources(execution(base).recorded, parse_settings(recorded_of(base.configuration), lists=False))
-    (changes,) = combinations(parse_settings(settings_of(configuration), lists=False))
-    return changed_world(changes, known)
+    run = execution(base)
+
+    def parsed(texts: Sequence[str]) -> dict[str, tuple[Value, ...]]:
+        return parse_settings(texts, settings_of(run.resources), run.framework.vocabulary.settings, lists=False)
+
+    (changes,) = combinations(parsed(asked_of(configuration)))
+    return changed_world(changes, recorded_resources(run.recorded, parsed(recorded_of(base.configuration))))
 
 
 def execution(base: Base) -> Execution:
@@ -133,27 +146,24 @@ def _execution(run: Path, scope: str) -> Execution:
 
 
 @lru_cache(maxsize=64)
-def _code_shares(run: Path) -> Mapping[tuple[int, int], Sequence[float]]:
-    return {stage: vector.tolist() for stage, vector in code_vectors(run).items()}
+def _code_shares(run: Path) -> Mapping[str, Sequence[float]]:
+    return {group: vector.tolist() for group, vector in code_vectors(run).items()}
 
 
 @lru_cache(maxsize=64)
-def _label_shares(run: Path) -> Mapping[tuple[int, int], tuple[float, ...]]:
-    """By stage attempt: the mean of its samples' vectors, `other` last."""
+def _label_shares(run: Path) -> Mapping[str, tuple[float, ...]]:
+    """By stage attempt, the id of its group: the mean of its samples' vectors, `other` last."""
+    labels = ", ".join(f"sum(weight_ms * coalesce({name}, 0)) / sum(weight_ms)" for name in resources())
     with duckdb.connect(str(run), read_only=True) as connection:
         rows = connection.execute(
-            """
-            SELECT
-                tasks.stage_id, tasks.stage_attempt,
-                sum(weight_ms * coalesce(cpu, 0)) / sum(weight_ms), sum(weight_ms * coalesce(disk, 0)) / sum(weight_ms),
-                sum(weight_ms * coalesce(net, 0)) / sum(weight_ms),
-                sum(weight_ms) FILTER (cpu IS NULL) / sum(weight_ms)
-            FROM samples JOIN stacks USING (stack_id) JOIN tasks USING (task_id)
+            f"""
+            SELECT group_id, {labels}, sum(weight_ms) FILTER ({CPU} IS NULL) / sum(weight_ms)
+            FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)
             WHERE weight_ms > 0
             GROUP BY ALL
             """
         ).fetchall()
-    return {(row[0], row[1]): tuple(float(each or 0.0) for each in row[2:]) for row in rows}
+    return {row[0]: tuple(float(each or 0.0) for each in row[1:]) for row in rows}
 
 
 def by_labels(base: Base) -> Execution:
@@ -162,14 +172,12 @@ def by_labels(base: Base) -> Execution:
     return _with_vectors(execution(base), _label_shares(base.run))
 
 
-def _with_vectors(run: Execution, shares: Mapping[tuple[int, int], Sequence[float]]) -> Execution:
+def _with_vectors(run: Execution, shares: Mapping[str, Sequence[float]]) -> Execution:
     """The scope whose tasks have their stage's vector, `other` where it has none."""
-    tasks = run.tasks
-    table = np.array(
-        [shares.get((stage.stage_id, stage.attempt), (0.0, 0.0, 0.0, 1.0)) for stage in run.dag.stages]
-    ).reshape(-1, 4)
-    parts = table[tasks.stage] * tasks.duration_ms[:, None]
-    return replace(run, tasks=replace(tasks, parts_ms=parts))
+    units, unknown = run.units, (*(0.0 for _ in run.names), 1.0)
+    table = np.array([shares.get(group.group_id, unknown) for group in run.dag.groups]).reshape(-1, len(unknown))
+    parts = table[units.group] * units.duration_ms[:, None]
+    return replace(run, units=replace(units, parts_ms=parts))
 
 
 # What people do without ---------------------------------------------------------------------------------------------
@@ -224,8 +232,8 @@ def _slots(configuration: Configuration) -> float:
 
 def _covered(run: Execution) -> float:
     """Wall-clock during which any task ran."""
-    order = np.argsort(run.tasks.launch_ms)
-    launch, finish = run.tasks.launch_ms[order], run.tasks.finish_ms[order]
+    order = np.argsort(run.units.launch_ms)
+    launch, finish = run.units.launch_ms[order], run.units.finish_ms[order]
     reached = np.maximum.accumulate(np.concatenate([[-np.inf], finish[:-1]]))
     return float(np.maximum(finish - np.maximum(launch, reached), 0.0).sum())
 

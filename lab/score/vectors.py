@@ -22,12 +22,13 @@ from indexes import resources
 from lab.machine.shares import summarize
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
-from query.attribute.storage import view_task_samples
-from query.model.execution import sampled_sums
+from query.attribute.storage import view_unit_samples
+from query.frameworks.spark.trace import group_id
+from query.model.evidence import sampled_sums
 
 Floats = npt.NDArray[np.float64]
-Vectors = Mapping[tuple[int, int], Floats]
-"""Shares of cpu, disk, net and other by stage and attempt."""
+Vectors = Mapping[str, Floats]
+"""Shares of cpu, disk, net and other by stage attempt, the id of its group: stage:3.0."""
 
 ARMS = ("hybrid", "metrics only", "code only")
 """What Spark measured, recordings and labels together; Spark's log alone; recordings and labels alone."""
@@ -63,15 +64,15 @@ class Off:
         return np.concatenate([least_named, least_other])
 
 
-def truth_of(folder: Path, row: Mapping[str, Any], out: Path) -> dict[tuple[int, int], Truth]:
-    """The truth of a run by stage and attempt, from its ticks where they were kept, else as its row has it."""
+def truth_of(folder: Path, row: Mapping[str, Any], out: Path) -> dict[str, Truth]:
+    """The truth of a run by stage attempt, from its ticks where they were kept, else as its row has it."""
     ticks = folder / "truth"
     if (ticks / "ticks.parquet").exists():
         stages = summarize(ticks, out / row["event_log"], row["start_ms"], row["end_ms"])["stages"]
     else:
         stages = json.loads(row["stages"])
     return {
-        (one["stage_id"], one["stage_attempt"]): Truth(
+        group_id(one["stage_id"], one["stage_attempt"]): Truth(
             one["task_ms"],
             np.array([one[name] for name in (*resources(), "other")]),
             max(one["residual_ms"], 0.0) / max(one["task_ms"], 1.0),
@@ -80,43 +81,39 @@ def truth_of(folder: Path, row: Mapping[str, Any], out: Path) -> dict[tuple[int,
     }
 
 
-def split_vectors(run: Path) -> dict[tuple[int, int], Floats]:
+def split_vectors(run: Path) -> dict[str, Floats]:
     """The vectors of a profile's stages: its tasks' times by resource."""
     sums = ", ".join(f"sum({name}_ms) AS {name}" for name in (*resources(), "other"))
     with duckdb.connect(str(run), read_only=True) as connection:
-        return shares(
-            connection, f"SELECT stage_id, stage_attempt, {sums} FROM tasks WHERE status = 'succeeded' GROUP BY ALL"
-        )
+        return shares(connection, f"SELECT group_id, {sums} FROM units WHERE status = 'succeeded' GROUP BY ALL")
 
 
-def code_vectors(run: Path) -> dict[tuple[int, int], Floats]:
+def code_vectors(run: Path) -> dict[str, Floats]:
     """The vectors that recordings and labels alone give: the time sampled in each stage, by resource."""
     with duckdb.connect() as connection:
         load_samples(connection, run)
-        return shares(connection, f"SELECT stage_id, stage_attempt, {sampled_sums()} FROM task_samples GROUP BY ALL")
+        return shares(connection, f"SELECT group_id, {sampled_sums(resources())} FROM unit_samples GROUP BY ALL")
 
 
-def load_samples(connection: duckdb.DuckDBPyConnection, run: Path) -> Mapping[str, npt.NDArray[Any]]:
-    """Copy what a run file has of samples into memory, with the view `task_samples`; returns its tasks' columns."""
+def load_samples(connection: duckdb.DuckDBPyConnection, run: Path) -> None:
+    """Copy what a run file has of samples into memory, with the view `unit_samples`."""
     connection.execute(f"ATTACH '{str(run).replace(chr(39), chr(39) * 2)}' AS run (READ_ONLY)")
-    for name in ("runs", "samples", "stacks", "tasks", "stages", "operators"):
+    for name in ("runs", "samples", "stacks", "group_inputs"):
         connection.execute(f"CREATE TABLE {name} AS FROM run.{name}")
-    tasks, stages = (connection.execute(f"FROM {name}").fetchnumpy() for name in ("tasks", "stages"))
-    view_task_samples(connection, tasks, stages)
-    return tasks
+    view_unit_samples(connection, connection.execute("FROM run.units").fetchnumpy(), resources())
 
 
-def shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[tuple[int, int], Floats]:
-    """Rows of (stage, attempt, time on each resource and other) as shares by stage."""
+def shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[str, Floats]:
+    """Rows of (group id, time on each resource and other) as shares by group."""
     found = {}
-    for stage, attempt, *parts in connection.execute(select).fetchall():
+    for group, *parts in connection.execute(select).fetchall():
         times = np.array(parts, dtype=np.float64)
         if times.sum() > 0:
-            found[(int(stage), int(attempt))] = times / times.sum()
+            found[group] = times / times.sum()
     return found
 
 
-def compare(vectors: Vectors, truth: Mapping[tuple[int, int], Truth]) -> list[Off]:
+def compare(vectors: Vectors, truth: Mapping[str, Truth]) -> list[Off]:
     """How far vectors are off, stage by stage; a stage without a vector is wholly `other`."""
     unknown = np.zeros(len(resources()) + 1)
     unknown[-1] = 1.0

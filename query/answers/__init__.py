@@ -1,1 +1,1 @@
-"""What every door says, as frozen values."""
+"""The answers: their values, the verdict on a run, the sentences that every door says of them, and their JSON."""

@@ -1,17 +1,34 @@
-"""The answers, as frozen values; `as_json` of each is the contract that scripts rely on.
+"""The answers, as frozen values; query.answers.serial makes JSON of them, the contract that scripts rely on.
 
-Times are ms since application start, lengths are ms.  Resource mappings have the keys of `indexes.resources()` and
-`other`, in that order.
+Times are ms since application start, lengths are ms.  Resource mappings have the names of the run's resources and
+`other`, in that order.  Words in values are keys; the sentences that every door says of them are made in
+query.answers.words, from the words of the run's framework.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal
+
+from indexes.errors import Remedy
+from indexes.resources import Resource
+from query.frameworks import Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
+
+Cause = Literal["no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown"]
+"""What time on no resource was.
+
+no worker     nothing could run, for no worker was there
+no scope      none was under way: the user's own program
+coordinator   it planned, submitted, collected
+no unit       a group was under way, and none of its units
+starting      units were started and ended
+upstream      units waited for those of a group that they share a pipeline with
+unknown       nothing tells
+"""
 
 
 @dataclass(frozen=True)
@@ -24,32 +41,25 @@ class PathItem:
     end_ms: float
     resource_ms: Parts
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "start_ms": _ms(self.start_ms),
-            "end_ms": _ms(self.end_ms),
-            "resource_ms": _parts(self.resource_ms),
-        }
-
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """Stack samples: all, those on task threads, and of those the ones whose deciding frame is indexed code.
+    """Stack samples: all, those on unit threads, and of those the ones whose deciding frame is indexed code.
 
-    `skipped` says, by reason, how many samples on task threads had frames passed over, or nothing that decides.
+    `skipped` says, by reason, how many samples on unit threads had frames passed over, or nothing that decides.
     """
 
     total: int
-    on_tasks: int
+    on_units: int
     resolved: int
     skipped: Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class SqlExecution:
-    id: int
+class ScopeItem:
+    """A scope that was under way; `id` is what a question about it is asked by."""
+
+    id: str
     name: str
     start_ms: float
     end_ms: float | None
@@ -57,20 +67,21 @@ class SqlExecution:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that cost time.  `cost_ms` is at most; `basis` is measured, modelled or label."""
+    """Something that cost time.  `cost_ms` is at most; `basis` is measured, modelled or label.
 
+    `rule` is a short key of the kind of thing, the same in every version.
+    """
+
+    rule: str
     cost_ms: float
     what: str
     basis: str
     advice: str
 
-    def as_json(self) -> dict[str, Any]:
-        return {"cost_ms": _ms(self.cost_ms), "what": self.what, "basis": self.basis, "advice": self.advice}
-
 
 @dataclass(frozen=True)
 class FunctionTime:
-    """A function that decided samples on task threads, with the time they stand for.
+    """A function that decided samples on unit threads, with the time they stand for.
 
     `callee` is what it called that most of that was spent in, `callee_ms`, where it called any code but the platform's.
     """
@@ -86,15 +97,16 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """Task time of one SQL operator over the stages it ran in; `basis` says what attributed it.
+    """Unit time of one operator over the groups it ran in; `basis` says what attributed it.
 
-    `node_id` is None for time that belongs to no operator: starting tasks, compiling, not attributed.
+    `scope` is the scope whose plan it is in, None for time of groups without one.  `node_id` is None for time that
+    belongs to no operator: starting units, compiling, not attributed.
     """
 
-    sql_id: int | None
+    scope: str | None
     node_id: int | None
     name: str
-    stages: tuple[int, ...]
+    groups: tuple[str, ...]
     basis: str
     resource_ms: Parts
 
@@ -102,30 +114,19 @@ class OperatorTime:
     def time_ms(self) -> float:
         return sum(self.resource_ms.values())
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "sql_id": self.sql_id,
-            "node_id": self.node_id,
-            "name": self.name,
-            "stages": list(self.stages),
-            "basis": self.basis,
-            "time_ms": _ms(self.time_ms),
-            "resource_ms": _parts(self.resource_ms),
-        }
-
 
 @dataclass(frozen=True)
-class StageFacts:
-    """How the tasks of one stage attempt went.  Times of tasks are summed over them unless said otherwise.
+class GroupFacts:
+    """How the units of one group went.  Times of units are summed over them unless said otherwise.
 
-    `path_ms` is its wall-clock on the critical path, `idle_ms` the slots' time without a task while it ran.
-    `median_bytes` and `most_bytes` are of what one task read, from storage and from shuffles.
+    `path_ms` is its wall-clock on the critical path, `idle_ms` the slots' time without a unit while it ran.
+    `median_bytes` and `most_bytes` are of what one unit read, from storage and from other units.
     """
 
     id: str
     name: str
-    sql_id: int | None
-    tasks: int
+    scope: str | None
+    units: int
     slots: int
     length_ms: float
     path_ms: float
@@ -133,135 +134,80 @@ class StageFacts:
     longest_ms: float
     median_bytes: float
     most_bytes: float
-    task_ms: float
+    unit_ms: float
     idle_ms: float
     starting_ms: float
-    scheduler_delay_ms: float
+    queued_ms: float
     gc_ms: float
     spill_bytes: int
     resource_ms: Parts
 
     @property
     def waves(self) -> float:
-        """How often its tasks fill all slots; below 1 there are fewer tasks than slots."""
-        return self.tasks / self.slots if self.slots else 0.0
+        """How often its units fill all slots; below 1 there are fewer units than slots."""
+        return self.units / self.slots if self.slots else 0.0
 
     @property
     def skew_time(self) -> float | None:
-        """The longest task's time in medians; None for one task."""
-        return self.longest_ms / self.median_ms if self.tasks > 1 and self.median_ms > 0 else None
+        """The longest unit's time in medians; None for one unit."""
+        return self.longest_ms / self.median_ms if self.units > 1 and self.median_ms > 0 else None
 
     @property
     def skew_bytes(self) -> float | None:
-        """What the task that read most read, in medians; None for one task or where most read nothing."""
-        return self.most_bytes / self.median_bytes if self.tasks > 1 and self.median_bytes > 0 else None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "sql_id": self.sql_id,
-            "tasks": self.tasks,
-            "slots": self.slots,
-            "waves": round(self.waves, 3),
-            "length_ms": _ms(self.length_ms),
-            "path_ms": _ms(self.path_ms),
-            "median_ms": _ms(self.median_ms),
-            "longest_ms": _ms(self.longest_ms),
-            "skew_time": None if self.skew_time is None else round(self.skew_time, 3),
-            "skew_bytes": None if self.skew_bytes is None else round(self.skew_bytes, 3),
-            "task_ms": _ms(self.task_ms),
-            "idle_ms": _ms(self.idle_ms),
-            "starting_ms": _ms(self.starting_ms),
-            "scheduler_delay_ms": _ms(self.scheduler_delay_ms),
-            "gc_ms": _ms(self.gc_ms),
-            "spill_bytes": self.spill_bytes,
-            "resource_ms": _parts(self.resource_ms),
-        }
+        """What the unit that read most read, in medians; None for one unit or where most read nothing."""
+        return self.most_bytes / self.median_bytes if self.units > 1 and self.median_bytes > 0 else None
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A stage where the index's labels claim more or less of a resource than the log's measurements allow."""
+    """A group where the index's labels claim more or less of a resource than the log's measurements allow."""
 
-    stage: str
+    group: str
     resource: str
     label_share: float
     at_least_share: float
     at_most_share: float
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "stage": self.stage,
-            "resource": self.resource,
-            "label_share": round(self.label_share, 4),
-            "at_least_share": round(self.at_least_share, 4),
-            "at_most_share": round(self.at_most_share, 4),
-        }
+
+@dataclass(frozen=True)
+class Note:
+    """Something that could not be seen, and what would show it, for a door to word in its own terms."""
+
+    what: str
+    remedy: Remedy | None = None
 
 
 @dataclass(frozen=True)
 class Debug:
     """Where the time of a scope went.
 
-    `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
+    `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.verdict says how it is
+    decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
+    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on.
     """
 
     scope: str
+    measure: str
     runtime_ms: float
     bottleneck: str
     resource_ms: Parts
     critical_path: tuple[PathItem, ...]
     samples: SampleCounts
-    sql_executions: tuple[SqlExecution, ...]
+    scopes: tuple[ScopeItem, ...]
     findings: tuple[Finding, ...] = ()
     functions: tuple[FunctionTime, ...] = ()
-    unseen: tuple[str, ...] = ()
-    other_ms: Mapping[str, float] = field(default_factory=dict)
-    stages: tuple[StageFacts, ...] = ()
+    unseen: tuple[Note, ...] = ()
+    other_ms: Mapping[Cause, float] = field(default_factory=dict)
+    groups: tuple[GroupFacts, ...] = ()
     operators: tuple[OperatorTime, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     assumptions: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "scope": self.scope,
-            "runtime_ms": _ms(self.runtime_ms),
-            "bottleneck": self.bottleneck,
-            "resource_ms": _parts(self.resource_ms),
-            "other_ms": _parts(self.other_ms),
-            "critical_path": [each.as_json() for each in self.critical_path],
-            "samples": {
-                "total": self.samples.total,
-                "on_tasks": self.samples.on_tasks,
-                "resolved": self.samples.resolved,
-                "skipped": dict(self.samples.skipped),
-            },
-            "sql_executions": [
-                {"id": each.id, "name": each.name, "start_ms": _ms(each.start_ms), "end_ms": _ms(each.end_ms)}
-                for each in self.sql_executions
-            ],
-            "findings": [each.as_json() for each in self.findings],
-            "functions": [
-                {
-                    "qualified_name": each.qualified_name,
-                    "index_name": each.index_name,
-                    "resource": each.resource,
-                    "share": round(each.share, 4),
-                    "time_ms": _ms(each.time_ms),
-                }
-                for each in self.functions
-            ],
-            "stages": [each.as_json() for each in self.stages],
-            "operators": [each.as_json() for each in self.operators],
-            "disagreements": [each.as_json() for each in self.disagreements],
-            "assumptions": list(self.assumptions),
-            "unseen": list(self.unseen),
-        }
+    coordinator_ms: float = 0.0
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
 @dataclass(frozen=True)
-class StagePrediction:
+class GroupPrediction:
     id: str
     name: str
     recorded_ms: float
@@ -272,12 +218,14 @@ class StagePrediction:
 class Prediction:
     """What a changed world would make of a scope.
 
-    `predicted_ms` is None where the question is refused; then `refused` has the reasons, and `bound_ms` what can be
-    proved all the same.  `interval_ms` holds 90 % of actual runtimes, and `interval_shares` says what makes it wide
-    (query.whatif.interval).  `replay_error_ratio` is (replayed − runtime) / runtime of the unchanged run.
+    `predicted_ms` is None where the question is refused; then `refused` has the reasons, `remedy` what the user can do
+    about the last of them, and `bound_ms` what can be proved all the same.  `interval_ms` holds 90 % of actual
+    runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
+    − runtime) / runtime of the unchanged run.
     """
 
     scope: str
+    measure: str
     setting: str
     runtime_ms: float
     replayed_ms: float
@@ -285,11 +233,12 @@ class Prediction:
     interval_ms: tuple[float, float] | None = None
     interval_shares: Mapping[str, float] = field(default_factory=dict)
     bound_ms: tuple[float | None, float | None] | None = None
-    stages: tuple[StagePrediction, ...] = ()
+    groups: tuple[GroupPrediction, ...] = ()
     assumptions: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    remedy: Remedy | None = None
 
-    def refusing(self, setting: str, reason: str) -> Prediction:
+    def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
         return replace(
             self,
@@ -297,78 +246,167 @@ class Prediction:
             predicted_ms=None,
             interval_ms=None,
             interval_shares={},
-            stages=tuple(replace(each, predicted_ms=None) for each in self.stages),
+            bound_ms=None,
+            groups=tuple(replace(each, predicted_ms=None) for each in self.groups),
             assumptions=(),
             refused=(reason,),
+            remedy=remedy,
         )
 
     @property
     def replay_error_ratio(self) -> float:
         return (self.replayed_ms - self.runtime_ms) / self.runtime_ms if self.runtime_ms else 0.0
 
-    def as_json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {
-            "scope": self.scope,
-            "set": self.setting,
-            "runtime_ms": _ms(self.runtime_ms),
-            "replayed_ms": _ms(self.replayed_ms),
-            "replay_error_ratio": round(self.replay_error_ratio, 6),
-            "predicted_ms": _ms(self.predicted_ms),
-            "interval_ms": None if self.interval_ms is None else [_ms(each) for each in self.interval_ms],
-            "interval_shares": {name: round(share, 4) for name, share in self.interval_shares.items()},
-            "stages": [
-                {"id": each.id, "recorded_ms": _ms(each.recorded_ms), "predicted_ms": _ms(each.predicted_ms)}
-                for each in self.stages
-            ],
-            "assumptions": list(self.assumptions),
-            "refused": list(self.refused),
-        }
-        if self.bound_ms is not None:
-            answer["bound_ms"] = [_ms(each) for each in self.bound_ms]
-        return answer
-
 
 @dataclass(frozen=True)
 class Sweep:
-    """One prediction per listed value, in the order given."""
+    """One prediction per listed value, in the order given.
+
+    `amounts` are what the one setting that is varied is at each point, in its unit or relative to the recorded run;
+    empty where several settings are set, or values of both kinds are listed.
+    """
 
     points: tuple[Prediction, ...]
+    amounts: tuple[float, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """The first point's answer, with all of them under `sweep`."""
-        first = self.points[0].as_json()
-        first["sweep"] = [
-            {
-                "set": each.setting,
-                "predicted_ms": _ms(each.predicted_ms),
-                "interval_ms": None if each.interval_ms is None else [_ms(side) for side in each.interval_ms],
-                "refused": list(each.refused),
-            }
-            for each in self.points
-        ]
-        return first
+
+@dataclass(frozen=True)
+class ReadingProblem:
+    """Something that reading a log or a recording did not take as it stood; severity is info, data loss or error."""
+
+    severity: str
+    meaning: str
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a run is, in the few words at the top of a verdict."""
+    """What a run is, in the few words at the top of a verdict.
+
+    `workers` ran units, each on `slots_per_worker` at most.  `problems` has the worst first.
+    """
 
     app_id: str
     name: str
     framework: str
-    framework_version: str
-    executors: int
-    slots_per_executor: int | None
+    framework_title: str
+    framework_version: str | None
+    measure: str
+    workers: int
+    slots_per_worker: int | None
     duration_ms: float
     complete: bool
-    problems: tuple[tuple[str, str], ...]  # (severity, sentence), the worst first
+    problems: tuple[ReadingProblem, ...]
     indexes: tuple[str, ...]
     has_samples: bool
+    resources: tuple[Resource, ...]
+    vocabulary: Vocabulary
 
 
-def _ms(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 3)
+@dataclass(frozen=True)
+class Profiled:
+    """A run that was read and kept."""
+
+    run: str
+    header: Header
 
 
-def _parts(parts: Parts) -> dict[str, float]:
-    return {name: round(float(value), 3) for name, value in parts.items()}
+@dataclass(frozen=True)
+class Bottleneck:
+    """What holds a scope up.
+
+    kind          a resource; a cause of time on no resource; the coordinator, with all the time in which it alone moved
+                  the path on; unknown, where most time is on no resource and no cause stands out; nothing, where no
+                  time passes
+    name          the resource's name, or the Cause
+    time_ms       of wall-clock on the critical path that it takes …
+    share         … and of the scope's runtime
+    second        the resource that comes next: where a resource holds the run up, only one that follows closely
+    second_ms     its time
+    alone_ms      of a cause: the whole time in which the coordinator alone moved the path on, where it is longer
+    """
+
+    kind: Literal["resource", "cause", "coordinator", "unknown", "nothing"]
+    name: str
+    time_ms: float
+    share: float
+    second: str | None = None
+    second_ms: float = 0.0
+    alone_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where more of a resource stops being worth it.
+
+    `point` is the position of the last point of a sweep that still brings `least_share` of the runtime per doubling.
+    `worth` is whether the run is shorter there by that share at all.
+    """
+
+    point: int
+    worth: bool
+    least_share: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """One of the usual questions, and the answer; `predicted_ms` is None where it is refused (see Prediction)."""
+
+    question: str
+    setting: str
+    predicted_ms: float | None
+    interval_ms: tuple[float, float] | None = None
+    bound_ms: tuple[float | None, float | None] | None = None
+    refused: tuple[str, ...] = ()
+    remedy: Remedy | None = None
+
+    @property
+    def doubles(self) -> bool:
+        """Whether it asks for twice of one thing, so that it can be compared with others that do."""
+        return self.setting.endswith("=2x")
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to do next, for a door to word in its own terms; `facts` are what it needs for that.
+
+    setup     a job that leaves samples (framework)
+    build     an index of the code that the samples are in (index)
+    predict   what more of the resource that holds the run up would bring (setting)
+    """
+
+    kind: Literal["setup", "build", "predict"]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What holds a run up, where its time went, what would help, and what to do next.
+
+    `replayed_ms` is what the model makes of the run with nothing changed.  `best` is the doubling that helps most, None
+    where none does noticeably.  `run` is the run file.
+    """
+
+    run: str
+    header: Header
+    debug: Debug
+    bottleneck: Bottleneck
+    replayed_ms: float | None
+    what_ifs: tuple[WhatIf, ...]
+    best: WhatIf | None
+    next: NextStep
+
+    @property
+    def replay_error_ratio(self) -> float | None:
+        """How far off the model is where nothing changes; None where it could not replay the run."""
+        runtime_ms = self.debug.runtime_ms
+        if self.replayed_ms is None:
+            return None
+        return (self.replayed_ms - runtime_ms) / runtime_ms if runtime_ms else 0.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question that has no answer: what happened, and what can be done about it."""
+
+    what: str
+    remedy: Remedy | None = None

@@ -1,1 +1,1 @@
-"""Each task's time, split by resource and by operator."""
+"""Each unit's time, split by resource and by operator."""

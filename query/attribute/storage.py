@@ -1,8 +1,8 @@
 """Where input is read from: this machine's disks or, over the network, somebody else's.
 
 The index labels reading storage as disk, since the code is the same.  Whether it is the network's time depends on
-the file system and on where the task ran; the log tells both, by the locations in plans and RDD names and by the
-locality of tasks.  What is made of it is an assumption and printed as one.
+the file system and on where the unit ran; the trace tells both.  What is made of it is an assumption and printed as
+one.
 """
 
 from __future__ import annotations
@@ -10,69 +10,44 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 import numpy as np
 
-from indexes import resources
+from indexes.resources import DISK, NET
 from query import sql
-from query.model.records import Columns
-from query.model.tables import readable
+from query.model.inserting import readable
+from query.model.records import Columns, objects
+
+if TYPE_CHECKING:
+    from query.frameworks import Framework
 
 Reach = Literal["net", "replicas", "local"]
-"""net: always over the network; replicas: local where a task ran beside a replica; local: this machine's disks."""
+"""net: always over the network; replicas: local where a unit ran beside a replica; local: this machine's disks."""
 
 _REPLICAS = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
 _LOCAL = ("file", "local")
 _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
-_FAR = ("RACK_LOCAL", "ANY")
-"""Localities of tasks that ran on another machine than the input that they were wanted near."""
+_FAR = ("rack", "any")
+"""How far from their worker the data of units were that ran on another machine than these."""
 
 _MOST_LOCATIONS = 5
 
 
 @dataclass(frozen=True)
 class Input:
-    """What one stage attempt reads: the root of a file system, and how far away that is."""
+    """What one group reads: the root of a file system, and how far away that is."""
 
-    stage_id: int
-    attempt: int
+    group_id: str
     root: str
     reach: Reach
 
 
-def inputs(connection: duckdb.DuckDBPyConnection, stages: str = "stages") -> list[Input]:
-    """The file systems that stages read, by their plans' scans and by the RDDs that are named by a file.
-
-    A stage that scans, but whose metrics are of no scan in the query's last plan (it was planned anew), may have
-    read whatever its query reads.
-    """
-    rows = connection.execute(
-        f"""
-        WITH scans AS (
-            SELECT
-                stages.stage_id, stages.attempt, operators.location,
-                list_has_any(operators.accumulators, stages.accumulators) AS here
-            FROM operators JOIN {stages} AS stages ON operators.sql_id = stages.sql_id
-            WHERE operators.location IS NOT NULL AND contains(coalesce(stages.kind, 'scan'), 'scan')
-        )
-        SELECT DISTINCT stage_id, attempt, location
-        FROM scans
-        QUALIFY here OR NOT bool_or(coalesce(here, false)) OVER (PARTITION BY stage_id, attempt)
-        UNION
-        SELECT stage_id, attempt, location FROM {stages} WHERE location IS NOT NULL
-        ORDER BY ALL
-        """
-    ).fetchall()
-    default = connection.execute("SELECT properties['spark.hadoop.fs.defaultFS'] FROM runs").fetchone()
-    scheme = (default[0] if default else None) or ""
-    found = {
-        Input(stage_id, attempt, root, reach(root))
-        for stage_id, attempt, location in rows
-        for root in roots(location, scheme)
-    }
-    return sorted(found, key=lambda each: (each.stage_id, each.attempt, each.root))
+def inputs(connection: duckdb.DuckDBPyConnection) -> list[Input]:
+    """The file systems that groups read, in the order of the groups."""
+    rows = connection.execute("SELECT group_id, root FROM group_inputs ORDER BY rowid").fetchall()
+    return [Input(group_id, root, reach(root)) for group_id, root in rows]
 
 
 def roots(location: str, default: str = "") -> list[str]:
@@ -96,76 +71,70 @@ def reach(root: str) -> Reach:
     return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
 
 
-def view_task_samples(connection: duckdb.DuckDBPyConnection, read_tasks: Columns, read_stages: Columns) -> None:
-    """Make the view task_samples (query/sql/task_samples.sql) of a run file that has its samples and operators.
+def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns, names: Sequence[str]) -> None:
+    """Make the view unit_samples (query/sql/unit_samples.sql) of a run file that has its samples and group_inputs.
 
-    `read_tasks` and `read_stages` are what the log gave.  A stage that also reads local files keeps its labels: its
-    samples do not tell which file they read.
+    `read_units` are the units of the trace, `names` the run's resources.  A group that also reads local files keeps its
+    labels: its samples do not tell which file they read.
     """
-    for name, columns, wanted in (
-        ("read_tasks", read_tasks, ("task_id", "stage_id", "stage_attempt", "locality")),
-        ("read_stages", read_stages, ("stage_id", "attempt", "sql_id", "accumulators", "location", "kind")),
-    ):
-        view, select = readable({each: columns[each] for each in wanted})  # noqa: RUF059 (read by DuckDB)
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {select} FROM view")
-    stages: dict[tuple[int, int], set[Reach]] = {}
-    for each in inputs(connection, "read_stages"):
-        stages.setdefault((each.stage_id, each.attempt), set()).add(each.reach)
-    far = {key: "replicas" in kinds for key, kinds in stages.items() if "local" not in kinds}
+    units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
+    view, select = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view")
+    groups: dict[str, set[Reach]] = {}
+    for each in inputs(connection):
+        groups.setdefault(each.group_id, set()).add(each.reach)
+    far = {key: "replicas" in kinds for key, kinds in groups.items() if "local" not in kinds}
     elsewhere = {  # noqa: F841 (read by DuckDB)
-        "stage_id": np.array([stage_id for stage_id, _ in far], dtype=np.int64),
-        "stage_attempt": np.array([attempt for _, attempt in far], dtype=np.int64),
-        "by_locality": np.array(list(far.values()), dtype=bool),
+        "group_id": objects(far),
+        "by_place": np.array(list(far.values()), dtype=bool),
     }
     connection.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE remote_reads AS
-        SELECT task_id FROM read_tasks JOIN elsewhere USING (stage_id, stage_attempt)
-        WHERE NOT by_locality OR locality IN {_FAR}
+        SELECT unit_id FROM read_units JOIN elsewhere USING (group_id)
+        WHERE NOT by_place OR data_at IN {_FAR}
         """
     )
-    vector = ", ".join(_moved(name) for name in resources())
-    text = sql.text("task_samples")
-    connection.execute(text.format(vector=vector))
+    connection.execute(sql.text("unit_samples").format(vector=", ".join(_moved(name) for name in names)))
 
 
 def _moved(name: str) -> str:
     """SQL: a resource's share, with storage's moved to the network where the sample reads remote input."""
-    if name == "disk":
-        return "CASE WHEN is_remote THEN 0 ELSE stacks.disk END AS disk"
-    if name == "net":
-        return "CASE WHEN is_remote THEN stacks.net + stacks.disk ELSE stacks.net END AS net"
+    if name == DISK:
+        return f"CASE WHEN is_remote THEN 0 ELSE stacks.{DISK} END AS {DISK}"
+    if name == NET:
+        return f"CASE WHEN is_remote THEN stacks.{NET} + stacks.{DISK} ELSE stacks.{NET} END AS {NET}"
     return f"stacks.{name}"
 
 
-def assumptions(connection: duckdb.DuckDBPyConnection, stages: Sequence[tuple[int, int]], sampled: bool) -> list[str]:
-    """One sentence per file system that the given stages read from elsewhere."""
-    known = [each for each in inputs(connection) if (each.stage_id, each.attempt) in set(stages)]
-    mixed = {(each.stage_id, each.attempt) for each in known if each.reach == "local"}
+def assumptions(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
+) -> list[str]:
+    """One sentence per file system that the given groups read from elsewhere."""
+    wanted, units = set(groups), f"{framework.vocabulary.unit}s"
+    known = [each for each in inputs(connection) if each.group_id in wanted]
+    mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}
     for each in known:
         if each.reach != "local":
             by_root.setdefault(each.root, []).append(each)
     found = []
     for root, users in list(by_root.items())[:_MOST_LOCATIONS]:
-        keys = [(each.stage_id, each.attempt) for each in users]
+        keys = [each.group_id for each in users]
         where = f"input from {root}"
         if all(key in mixed for key in keys):
             found.append(f"{where}: read together with local files, so reading stays counted as disk")
         elif users[0].reach == "net":
-            counted = "counted as net" if sampled else "which Spark does not measure: it stays unknown"
+            counted = "counted as net" if sampled else f"which {framework.title} does not measure: it stays unknown"
             found.append(f"{where}: read over the network, {counted}")
         else:
-            marks = ", ".join("(?, ?)" for _ in keys)
             far, total = connection.execute(
-                f"""
-                SELECT count(*) FILTER (locality IN {_FAR}), count(*) FROM tasks
-                WHERE (stage_id, stage_attempt) IN ({marks})
-                """,
-                [number for key in keys for number in key],
+                f"SELECT count(*) FILTER (data_at IN {_FAR}), count(*) FROM units WHERE list_contains(?, group_id)",
+                [keys],
             ).fetchall()[0]
-            rest = "counted as net for these, as disk for the others" if sampled else "Spark does not measure it"
-            found.append(f"{where}: {far} of {total} tasks ran on a machine without the data; {rest}")
+            rest = "counted as net for these, as disk for the others"
+            rest = rest if sampled else f"{framework.title} does not measure it"
+            found.append(f"{where}: {far} of {total} {units} ran on a machine without the data; {rest}")
     if len(by_root) > _MOST_LOCATIONS:
         found.append(f"input from {len(by_root) - _MOST_LOCATIONS} more file systems, likewise")
     return found

@@ -9,13 +9,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes import resources
+from indexes.resources import CPU
 from query import sql
 from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS
 from query.code.resolve import resolve
 from query.frameworks import Framework, OperatorFrame, Role
-from query.model.dag import Ints
-from query.model.records import objects
+from query.model.records import Ints, objects
+from query.plugins import entries
 from query.recordings import jfr
 
 
@@ -55,9 +55,18 @@ class StackTable:
         number = self.frames.get(key)
         if number is None:
             number = self.frames[key] = len(self.frames)
-            self.roles.append(self.framework.annotate(key[0], key[1]))
-            self.operators.append(self.framework.frame_operator(key[0], key[1]))
+            self.roles.append(self._role(key[0], key[1]))
+            operators = self.framework.operators
+            self.operators.append(None if operators is None else operators.of_frame(key[0], key[1]))
         return number
+
+    def _role(self, class_name: str, method: str) -> Role | None:
+        """What the framework says that a frame is, else what another package's annotator says."""
+        own = self.framework.annotate(class_name, method)
+        if own is not None:
+            return own
+        told = (annotate(class_name, method) for annotate in entries("annotators").values())
+        return next((role for role in told if role is not None), None)
 
     def operator(self, key: bytes) -> tuple[str | None, int | None]:
         """The kind of operator that a stack's frames name nearest its leaf, and the generated code it is in."""
@@ -81,12 +90,14 @@ def decide(
     table: StackTable,
     indexes: Sequence[tuple[str, str]],
     other_version: Collection[str],
-    libraries: Collection[str] = (),
+    libraries: Collection[str],
+    names: Sequence[str],
 ) -> None:
     """Fill the run's `stacks` table: frames, the deciding one and its vector.
 
     `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
-    whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others.
+    whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others; `names`
+    are the run's resources.
     """
     keys = list(table.frames)
     frames = {  # noqa: F841 (read by DuckDB)
@@ -112,17 +123,16 @@ def decide(
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
     found = resolve(connection, "frames", indexes, other_version=other_version)
-    columns = ", ".join(f"functions.{name}" for name in resources())
     vectors = " UNION ALL ".join(
         f"""
-        SELECT frame_id, found.index_name, functions.symbol, {columns}
+        SELECT frame_id, found.index_name, functions.symbol, {_vector(connection, alias, names)}
         FROM {found} AS found JOIN {alias}.functions USING (function_id)
         WHERE found.index_name = '{name}'
         """
         for alias, name in indexes
     )
     if not indexes:  # the same columns without a row
-        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in resources())
+        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
         vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
     connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
     if libraries:
@@ -145,36 +155,25 @@ def decide(
         "operator": objects([kind for kind, _ in operators]),
         "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
     }
-    connection.execute(
-        f"""
-        INSERT INTO stacks BY NAME
-        WITH decided AS ({deciding_frames()}),
-        texts AS (
-            SELECT
-                stack_id,
-                list(concat(class_name, '.', method, CASE WHEN line > 0 THEN ':' || line END) ORDER BY depth) AS frames
-            FROM stack_frames JOIN frames USING (frame_id)
-            GROUP BY stack_id
-        )
-        SELECT
-            texts.frames, cut.truncated, cut.operator, CASE WHEN cut.pipeline >= 0 THEN cut.pipeline END AS pipeline,
-            decided.*
-        FROM decided JOIN texts USING (stack_id) JOIN cut USING (stack_id)
-        ORDER BY stack_id
-        """
-    )
+    connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
     connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _vector(connection: duckdb.DuckDBPyConnection, alias: str, names: Sequence[str]) -> str:
+    """SQL: a function's shares; 0 of a resource that the index does not know."""
+    known = {row[0] for row in connection.execute(f"DESCRIBE {alias}.functions").fetchall()}
+    return ", ".join(f"functions.{name}" if name in known else f"0::FLOAT AS {name}" for name in names)
 
 
 def _frames(key: bytes) -> NDArray[np.int32]:
     return np.frombuffer(key, dtype=np.int32)
 
 
-def deciding_frames() -> str:
-    """SQL: the query of query/sql/deciding_frames.sql for the resources that there are."""
+def deciding_frames(names: Sequence[str]) -> str:
+    """SQL: the query of query/sql/deciding_frames.sql for the resources of these names."""
     vector = ", ".join(
-        f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == 'cpu')}"
+        f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == CPU)}"
         f" WHEN called.device IS NOT NULL THEN (called.device = '{name}')::DOUBLE ELSE resolved.{name} END AS {name}"
-        for name in resources()
+        for name in names
     )
     return sql.text("deciding_frames").format(vector=vector)

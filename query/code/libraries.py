@@ -1,10 +1,10 @@
 """Which indexes the frames of a run may be in, by what its log says it ran.
 
-    framework   spark-4.0.1                  whatever the framework's own rule names
+    framework   NAME-4.0.1                   whatever the framework's own rule names
     user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
     library     jdk-17                       the Java version of the log
                 netty-4.1.118.Final          an archive on the class path that the index's sources are of
-                python-3.11, pyspark-4.0.1   paths of Python frames
+                python-3.11                  paths of Python frames; those of the framework's own Python too
 
 Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
 A library's function decides a stack only where no function of the framework or the user does.
@@ -25,6 +25,7 @@ from indexes.errors import CrystalPerfError
 from indexes.exports import Available, available, facts_of, nearest, split_name
 from indexes.names import split_archive
 from query.code.names import is_python
+from query.frameworks import Framework
 
 Kind = Literal["framework", "user", "library"]
 
@@ -32,7 +33,7 @@ _PYTHON_FOLDER = re.compile(r"[/\\]python(\d+\.\d+)[/\\]")
 
 
 MUCH = 0.05
-"""Share of the time sampled in tasks from which code that no index knows is worth an index."""
+"""Share of the time sampled in units from which code that no index knows is worth an index."""
 
 _RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
 _SHARED_ROOTS = frozenset(["org.apache", "com.google", "com.amazonaws", "io.github", "com.github"])
@@ -61,9 +62,7 @@ class Ran:
     framework_version: str | None
 
 
-def fitting(
-    framework: str, framework_names: Sequence[str], ran: Ran, classes: Collection[str], asked: Sequence[str] = ()
-) -> list[Fit]:
+def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
     """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
 
     Libraries without any index of their package are passed over in silence: a class path has hundreds.  Where the
@@ -71,7 +70,8 @@ def fitting(
     """
     names = {each.name for each in available()}
     if asked:
-        return [Fit(each, each, _kind(each, framework), True) for each in asked]
+        return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
+    framework_names = framework.sources(ran.framework_version)
     fits = [_fit(name, names, "framework") for name in framework_names]
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
@@ -87,7 +87,7 @@ def fitting(
             own.append(_fit(f"{package}-{version}" if version else index.name, names, "user"))
         elif version is not None:
             libraries.append(_fit(f"{package}-{version}", names, "library"))
-    languages = [*_java(ran.java_version), *_python(classes, ran.framework_version)]
+    languages = [*_java(ran.java_version), *_python(classes, ran.framework_version, framework.names.python)]
     spoken = [_fit(name, names, "library", version) for name, version in languages]
     return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
 
@@ -119,15 +119,18 @@ def _java(version: str | None) -> list[tuple[str, str]]:
     return [(f"jdk-{match[1]}", match[0])] if match else []
 
 
-def _python(classes: Iterable[str], framework_version: str | None) -> list[tuple[str, str | None]]:
-    """The standard library and pyspark, where frames of Python were sampled."""
+def _python(
+    classes: Iterable[str], version: str | None, packages: Sequence[tuple[str, str]]
+) -> list[tuple[str, str | None]]:
+    """The standard library and what the framework has in Python, where frames of Python were sampled."""
     paths = [each for each in classes if is_python(each)]
     if not paths:
         return []
-    version = next((match[1] for each in paths if (match := _PYTHON_FOLDER.search(each))), "3")
-    found: list[tuple[str, str | None]] = [(f"python-{version}", None)]
-    if framework_version and any("pyspark/" in each for each in paths):
-        found.append((f"pyspark-{framework_version}", None))
+    python = next((match[1] for each in paths if (match := _PYTHON_FOLDER.search(each))), "3")
+    found: list[tuple[str, str | None]] = [(f"python-{python}", None)]
+    for folder, package in packages:
+        if version and any(folder in each for each in paths):
+            found.append((f"{package}-{version}", None))
     return found
 
 

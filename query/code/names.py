@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from indexes.names import decode
+from query.frameworks.known import frameworks
 
 Nature = Literal["source", "hidden", "generated"]
 
@@ -24,18 +26,17 @@ _FRAME_PYTHON_AFTER = re.compile(r"(?P<method>[^\s()]+)\s+\((?P<file>[^():]+\.py
 _FRAME_TRACEBACK = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<method>\S+))?')
 
 _HIDDEN = re.compile(
-    r"\$\$Lambda"  # RDD$$Lambda/0x00007f…, RDD$$Lambda$12/0x…, RDD$$Lambda.0x…
+    r"\$\$Lambda"  # Flow$$Lambda/0x00007f…, Flow$$Lambda$12/0x…, Flow$$Lambda.0x…
     r"|[/+.]0x[0-9a-f]{6,}"  # any hidden class
     r"|LambdaForm\$|java\.lang\.invoke\.(?:Invokers|DirectMethodHandle|DelegatingMethodHandle)\$Holder"
     r"|(?:^|\.)\$Proxy\d+|\$\$EnhancerBy|\$\$FastClassBy|\$ByteBuddy\$"
 )
 _GENERATED = re.compile(
     r"GeneratedClass(?:\$|$)|Generated(?:Method|Constructor|SerializationConstructor)Accessor\d+"
-    r"|(?:^|\.)Specific(?:Unsafe|Mutable|Internal|Safe)\w*(?:Projection|Row)\b|GeneratedIteratorForCodegenStage"
-    r"|(?:^|\.)SC\$|org\.codehaus\.janino\..*\$Generated"
+    r"|org\.codehaus\.janino\..*\$Generated"
 )
-# Flink's table runtime puts what it compiles into no package: StreamExecCalc$42.
-_FLINK_GENERATED = re.compile(r"[A-Z]\w*\$\d+")
+# Some frameworks put what they compile into no package: StreamExecCalc$42.
+_UNPACKAGED = re.compile(r"[A-Z]\w*\$\d+")
 
 WAITS_FOR_PEERS = (
     r"^((sun\.nio\.ch\.(Net|IOUtil|NativeDispatcher|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*"
@@ -59,19 +60,6 @@ FILE_CALLS = (
 """Of class and method: where the JDK hands a thread to the kernel.  Who is blocked below such a frame waits for that
 device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
 
-_RELOCATIONS = (
-    ("org.sparkproject.guava.", "com.google.common."),
-    ("org.sparkproject.connect.guava.", "com.google.common."),
-    ("org.sparkproject.connect.grpc.", "io.grpc."),
-    ("org.sparkproject.connect.protobuf.", "com.google.protobuf."),
-    ("org.sparkproject.connect.client.", ""),
-    ("org.sparkproject.spark_core.protobuf.", "com.google.protobuf."),
-    ("org.sparkproject.spark_protobuf.protobuf.", "com.google.protobuf."),
-    ("org.sparkproject.jetty.", "org.eclipse.jetty."),
-    ("org.sparkproject.jpmml.", "org.jpmml."),
-    ("org.sparkproject.dmg.", "org.dmg."),
-    ("org.sparkproject.", ""),
-)
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
 _TOP_LEVEL = frozenset(
     [
@@ -133,7 +121,7 @@ def parse_frame(text: str) -> Frame | None:
             return Frame(match["file"].strip(), match["method"] or "", int(match["line"]))
     match = _FRAME_JAVA.fullmatch(text)
     if match is None:
-        # JFR's own separators: org/apache/spark/rdd/RDD.map:12
+        # JFR's own separators: com/acme/Flow.map:12
         match = _FRAME_JAVA.fullmatch(text.replace("/", "."))
     if match is None:
         return None
@@ -153,9 +141,24 @@ def nature(class_name: str) -> Nature:
         return "source"
     if _HIDDEN.search(class_name):
         return "hidden"
-    if _GENERATED.search(class_name) or _FLINK_GENERATED.fullmatch(class_name):
+    if _GENERATED.search(class_name) or _UNPACKAGED.fullmatch(class_name):
+        return "generated"
+    if any(pattern.search(class_name) for pattern in _generated()):
         return "generated"
     return "source"
+
+
+@cache
+def _generated() -> tuple[re.Pattern[str], ...]:
+    """What the frameworks call classes that they generate."""
+    patterns = (each.names.generated for each in frameworks().values())
+    return tuple(each for each in patterns if each is not None)
+
+
+@cache
+def _relocations() -> tuple[tuple[str, str], ...]:
+    """Prefixes that the frameworks' builds put before packages of libraries, with what stood there before."""
+    return tuple(each for framework in frameworks().values() for each in framework.names.relocated)
 
 
 def original(class_name: str) -> str | None:
@@ -164,7 +167,7 @@ def original(class_name: str) -> str | None:
     >>> original("org.apache.flink.shaded.netty4.io.netty.buffer.ByteBuf")
     'io.netty.buffer.ByteBuf'
     """
-    for relocated, own in _RELOCATIONS:
+    for relocated, own in _relocations():
         if class_name.startswith(relocated):
             return own + class_name[len(relocated) :]
     match = _SHADED.search(class_name)
@@ -210,7 +213,7 @@ def runtime_class(class_name: str) -> str:
 def demangle(method: str) -> Method:
     """From a method's name in a frame to the function of the source it belongs to.
 
-    >>> demangle("$anonfun$map$1"), demangle("org$apache$spark$rdd$RDD$$x$lzycompute"), demangle("$plus$eq")
+    >>> demangle("$anonfun$map$1"), demangle("com$acme$Flow$$x$lzycompute"), demangle("$plus$eq")
     (Method(name='map', is_lambda=True), Method(name='x', is_lambda=False), Method(name='+=', is_lambda=False))
     """
     if method == "<lambda>":

@@ -1,32 +1,37 @@
-"""Frameworks: how each writes its log, names its frames, plans and schedules.
+"""The contract of a framework: one package that knows how its logs, frames, plans and schedulers look.
 
-A framework is one file here, ending in one frozen `Framework` of plain functions.  Others come in by the entry point
-group `crystalperf.frameworks`, whose entries name such a value; nothing else of CrystalPerf changes.
+A framework is a frozen `Framework` of plain functions.  Three are required: to recognise a file, to say which files
+make one run, and to read them into a trace (query.model.trace).  The others are optional; what is missing is refused in
+a sentence where it is asked for.  Built-in ones lie in this folder; others come in by the entry point group
+`crystalperf.frameworks`, whose entries name such a value.  Nothing else of CrystalPerf knows a framework's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Literal
-
-from indexes.errors import InputError
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    import duckdb
+
+    from indexes.schema import Table
+    from query.answers.values import Finding
+    from query.explain.facts import Detail
     from query.inputs.containers import LogFile
+    from query.inputs.files import Application, Head, LogPart
+    from query.model.dag import Group
     from query.model.execution import Execution
-    from query.model.records import RunTables
+    from query.model.policy import Policy
+    from query.model.records import Columns, Problems
+    from query.model.trace import Trace
     from query.model.world import World
-    from query.whatif.replay import Policy
 
-GROUP = "crystalperf.frameworks"
-
-Role = Literal["task", "idle", "scaffolding", "wait", "collection", "generated", "compute", "process"]
+Role = Literal["unit", "idle", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
 
-task         the root of a task: a stack with it works for a task
+unit         the root of a unit's work: a stack with it works for a unit
 idle         the root of a pool's idle loop: a stack with it works for nobody
 scaffolding  runs whatever it is given: runners, pools, iterators around iterators; never decides
 wait         parks, sleeps, locks, polls: says that time passes, not on what; never decides
@@ -38,8 +43,35 @@ process      has another process of the same machine do the work; a thread that 
 
 
 @dataclass(frozen=True)
+class Vocabulary:
+    """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
+
+    `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
+    settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
+    each other; `log` names its log, with the article, and `log_hint` says where a user finds it.
+    """
+
+    worker: str = "worker"
+    lane: str = "slot"
+    group: str = "group"
+    unit: str = "unit"
+    coordinator: str = "coordinator"
+    scope: str = "scope"
+    scopes: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    exchanged: str = "data that units read of each other"
+    log: str = "a log"
+    log_hint: str = ""
+    queue: str = "pool"
+
+    def word_of(self, setting: str) -> str:
+        """What the user calls a setting."""
+        return next((word for word, key in self.settings.items() if key == setting), setting)
+
+
+@dataclass(frozen=True)
 class OperatorFrame:
-    """The SQL operator of a frame or of a plan's node.
+    """The operator of a frame or of a plan's node.
 
     `kind` is one word for both sides; `pipeline` numbers the generated code it is in; a `weak` frame counts only
     where no other of its stack names an operator.
@@ -51,6 +83,44 @@ class OperatorFrame:
 
 
 @dataclass(frozen=True)
+class Operators:
+    """How a framework's time is told apart by the operators of its plans.
+
+    of_frame  (class name, method) of a frame → the operator it works for, None where it may be any
+    times     the run file whose units, groups, operators and samples are in, whether it has samples → operator_times
+    """
+
+    of_frame: Callable[[str, str], OperatorFrame | None]
+    times: Callable[[duckdb.DuckDBPyConnection, tuple[str, ...], bool], Columns]
+
+
+@dataclass(frozen=True)
+class Names:
+    """How names in a framework's frames differ from those of its sources.
+
+    `relocated` are prefixes that its build puts before the packages of libraries, with what stood there before; of
+    classes that `generated` finds there is no source.  `python` are folders of Python frames and the package whose
+    index has them, in the framework's own version.
+    """
+
+    relocated: tuple[tuple[str, str], ...] = ()
+    generated: re.Pattern[str] | None = None
+    python: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryRule:
+    """What a worker's memory is to its units.
+
+    usable      memory of a worker in bytes, the run's properties → what its units may hold together
+    least_bytes a worker does not start with less
+    """
+
+    usable: Callable[[float, Mapping[str, str]], float]
+    least_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
 class Planned:
     """A run as its framework would plan it in a changed world, and what was assumed, a sentence each."""
 
@@ -58,54 +128,101 @@ class Planned:
     assumptions: tuple[str, ...] = ()
 
 
+class Barriers(Protocol):
+    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
+
+    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
+    """
+
+    def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
+
+    def add(self, group: Group, sources: Mapping[str, str]) -> None:
+        """Take note of a group and of what it waited for in the end."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a framework's user can do about a finding, and findings that only it has; all of it optional.
+
+    idle         a group that left lanes idle → what to do, None where nothing can or need be done
+    skew         a group of which one unit reads much more than most → what to do
+    advice       by Finding.rule what to do, where that is more than what holds of any framework
+    own_device   whether a group's time on devices has a finding of its own
+    delegates    whether other processes compute for a group's units, which so wait for no CPU themselves
+    spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
+    more         the run file, the groups of a scope → further findings
+    assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
+    """
+
+    idle: Callable[[Detail], str | None] | None = None
+    skew: Callable[[Detail], str] | None = None
+    advice: Mapping[str, str] = field(default_factory=dict)
+    own_device: Callable[[Detail], bool] = lambda _detail: False
+    delegates: Callable[[Detail], bool] = lambda _detail: False
+    spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
+    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
+    assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a job needs so that it leaves a log and samples.
+
+    text    a folder for recordings → a piece of the framework's own configuration, prose as its comments
+    facts   the same → the settings by name, for scripts
+    """
+
+    text: Callable[[str], str]
+    facts: Callable[[str], dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class Framework:
     """The functions by which CrystalPerf knows a framework.
 
-    parse       a log (query.inputs.containers) → the run tables it can fill, by name, columns as in indexes/schema.sql
+    Required:
+    recognise   the first bytes of a file → what they say of the run, None where the file is no log of this framework
+    gather      the recognised files → applications, each with the parts of its log in order
+    read        a log → the trace of its run; raises InputError, one sentence
+
+    Optional:
+    vocabulary  its words
+    marks       names of files beside its logs that hold no log, such as marks of its state
+    raw         tables in its own words that its traces carry
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
-    sources     the run's properties → names of the indexes whose functions its frames may be, best first
+    process     arguments of a recorded process (None where the recording lost them) and its file's name
+                → (application id if it says, worker id), None if foreign; without it recordings are left out
+    sources     version of the run → names of the indexes whose functions its frames may be, best first
+    names       how its class names differ from its sources'
+    operators   how time is told apart by operator
+    spilling    frames ('package.Class.method:line') below which a unit does what it does for want of memory only, and
+                frames below those that it would work in anyway; two patterns
+    barriers    what its coordinator waited for where the log does not say; without it only stated dependencies hold
+    schedule    the scheduler and the settings that the run names → how it gives out lanes
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
-    schedule    the scheduler and the settings that the run names → how it gives out slots
-    frame_operator  (class name, method) of a frame → the SQL operator it works for, None where it may be any
-    node_operator   the name of a plan's node → the same word
-    node_title  name, description and location of a plan's node → what a user knows it by
-    titles      what time is called whose kind of operator has no node in the plan
-    process     arguments of a recorded JVM (None where the recording lost them) and its file's name
-                → (application id if it says, executor id or 'driver'), None if foreign
-    spilling    frames ('package.Class.method:line') below which a task does what it does for want of memory only, and
-                frames below those that it would work in anyway; two patterns, None where there are none
+    memory      what a worker's memory is to its units
+    rules       what its user can do, and its own findings
+    setup       what a job needs so that it leaves a log and samples
     """
 
     name: str
-    parse: Callable[[LogFile], RunTables]
-    annotate: Callable[[str, str], Role | None]
-    sources: Callable[[str | None], tuple[str, ...]]
-    replan: Callable[[Execution, World, bool], Planned]
-    schedule: Callable[[str | None, Mapping[str, str]], Policy]
-    process: Callable[[str | None, str], tuple[str | None, str] | None]
-    frame_operator: Callable[[str, str], OperatorFrame | None]
-    node_operator: Callable[[str], OperatorFrame]
-    node_title: Callable[[str, str | None, str | None], str]
-    titles: Mapping[str, str]
+    title: str
+    recognise: Callable[[Head], LogPart | None]
+    read: Callable[[LogFile], Trace]
+    gather: Callable[[Sequence[LogPart], Problems], list[Application]] | None = None
+    vocabulary: Vocabulary = Vocabulary()
+    marks: re.Pattern[str] | None = None
+    raw: Callable[[], tuple[Table, ...]] = tuple
+    annotate: Callable[[str, str], Role | None] = lambda _class, _method: None
+    process: Callable[[str | None, str], tuple[str | None, str] | None] | None = None
+    sources: Callable[[str | None], tuple[str, ...]] = lambda _version: ()
+    names: Names = Names()
+    operators: Operators | None = None
     spilling: tuple[str, str] | None = None
-
-
-@cache
-def frameworks() -> dict[str, Framework]:
-    """All known frameworks by name, the built-in ones first."""
-    from query.frameworks.spark import SPARK
-
-    known = {SPARK.name: SPARK}
-    for entry in entry_points(group=GROUP):
-        framework = entry.load()
-        known.setdefault(framework.name, framework)
-    return known
-
-
-def get(name: str) -> Framework:
-    """A framework by name.  Raises InputError where there is none of that name."""
-    try:
-        return frameworks()[name]
-    except KeyError:
-        raise InputError(f"framework '{name}' is not known; known are {', '.join(frameworks())}") from None
+    barriers: Callable[[], Barriers] | None = None
+    schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
+    replan: Callable[[Execution, World, bool], Planned] | None = None
+    memory: MemoryRule | None = None
+    rules: Rules | None = None
+    setup: Setup | None = None

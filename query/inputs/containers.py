@@ -1,9 +1,8 @@
-"""Event logs as streams of lines, whatever container they came in.
+"""Logs as streams of lines, whatever container they came in.
 
 A container is recognised by its first bytes, never by its name: plain text, zstd (several frames), gzip, the block
-streams that Spark writes through lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip of
-the History Server.  No Python package reads the last three as Spark writes them, so their framing is read here and
-only the blocks are left to a library.
+streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip.  No Python package reads the
+last three as these libraries write them, so their framing is read here and only the blocks are left to one.
 
 Nothing is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
 decompressor gives out a bounded piece, whatever the input claims.
@@ -31,7 +30,7 @@ from query.model.records import Problem, Problems
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is
-where Spark writes the fields that identify it; joining a line needs twice its length for a moment."""
+where the fields that identify it stand; joining a line needs twice its length for a moment."""
 
 _CUT_HEAD, _CUT_TAIL = 1 << 20, 64 << 10
 _PIECE = 1 << 20  # bytes asked of a plain file or an inflating decompressor at a time
@@ -95,6 +94,15 @@ def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     for part in log.parts:
         with opened(part) as source:
             yield from _part_batches(part, source, problems)
+
+
+def lines(log: LogFile, problems: Problems | None = None) -> Iterator[bytes]:
+    """The lines of a log that are not blank, one by one, for readers of logs that are not large.
+
+    Damage is added to `problems`.  Raises InputError where a part cannot be opened at all.
+    """
+    for batch in batches(log, Problems() if problems is None else problems):
+        yield from (line for line in batch.lines if line and not line.isspace())
 
 
 def head(part: Part, size: int) -> bytes:

@@ -3,20 +3,25 @@
 The path is walked backwards from the end: what ended last before a node could start held it up.  Its pieces tile
 the scope, so the seconds on each resource along it sum to the runtime.  The bottleneck is summed over the path
 only; what ran beside it cost nothing.
+
+Where groups run in a pipeline, the busier of two holds up the other: the path leaves a group for the one it reads when
+that one ended, if it was the busier, and else where the group itself began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from query.model.dag import Dag, Floats, Node, Tasks
+from indexes.resources import OTHER
+from query.model.dag import Dag, Node, Units
+from query.model.records import Floats
 from query.model.timeline import Timeline
 
-DriverParts = Callable[[float, float], Floats]
-"""(start_ms, end_ms) → wall-clock of the driver in each resource and `other`, (resources + 1,)."""
+CoordinatorParts = Callable[[float, float], Floats]
+"""(start_ms, end_ms) → wall-clock of the coordinator in each resource and `other`, (resources + 1,)."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +34,22 @@ class Piece:
     parts_ms: Floats
 
 
-def critical_path(dag: Dag, tasks: Tasks, driver_parts: DriverParts) -> list[Piece]:
-    """The pieces in order of time; they tile the scope of the DAG."""
-    clock = WallClock(dag, tasks, driver_parts)
-    sources: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
-    for source, target in dag.edges:
-        sources[target].append(source)
+def critical_path(dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> list[Piece]:
+    """The pieces in order of time; they tile the scope of the DAG.  `names` are the run's resources."""
+    clock = WallClock(dag, units, coordinator_parts, names)
+    sources: dict[str, list[tuple[Node, bool]]] = {node_id: [] for node_id in dag.nodes}
+    for (source, target), dependency in dag.edges.items():
+        sources[target].append((dag.nodes[source], dependency.kind == "pipelined"))
     node = max(dag.nodes.values(), key=lambda each: (each.end_ms, each.start_ms), default=None)
     pieces: list[Piece] = []
     cursor = dag.end_ms
     while node is not None:
-        before = max((dag.nodes[s] for s in sources[node.node_id]), key=lambda each: each.end_ms, default=None)
-        start = dag.start_ms if before is None else min(before.end_ms, cursor)
+        before, start = None, dag.start_ms
+        for each, flows in sources[node.node_id]:
+            left_ms = each.end_ms if not flows or clock.busy(each) > clock.busy(node) else node.start_ms
+            if before is None or left_ms > start:
+                before, start = each, left_ms
+        start = min(start, cursor)
         if cursor > start:
             pieces.append(Piece(node, start, cursor, clock.parts(node, start, cursor)))
         cursor, node = start, before
@@ -50,23 +59,34 @@ def critical_path(dag: Dag, tasks: Tasks, driver_parts: DriverParts) -> list[Pie
 class WallClock:
     """Splits stretches of a node's wall-clock by resource."""
 
-    def __init__(self, dag: Dag, tasks: Tasks, driver_parts: DriverParts) -> None:
-        self.dag, self.tasks, self.driver_parts = dag, tasks, driver_parts
-        self.everything = Timeline(tasks)
-        order = np.argsort(tasks.stage, kind="stable")
-        bounds = np.searchsorted(tasks.stage[order], np.arange(len(dag.stages) + 1))
-        self.of_stage = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.stages))]
+    def __init__(self, dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> None:
+        self.dag, self.units, self.coordinator_parts, self.names = dag, units, coordinator_parts, names
+        self.everything = Timeline(units)
+        order = np.argsort(units.group, kind="stable")
+        bounds = np.searchsorted(units.group[order], np.arange(len(dag.groups) + 1))
+        self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
         """(resources + 1,) that sum to end − start; what nothing accounts for is `other`."""
-        if node.stage is None:
-            parts = self.driver_parts(start_ms, end_ms)
+        if node.resource is not None:
+            parts = np.zeros(len(self.names) + 1)
+            parts[list(self.names).index(node.resource)] = end_ms - start_ms
+        elif node.group is None:
+            parts = self.coordinator_parts(start_ms, end_ms)
         else:
-            # Before its first task a stage waits for slots: then the tasks in the slots say what the time went to.
-            own = Timeline(self.tasks.select(self.of_stage[node.stage]))
+            # Before its first unit a group waits for slots: then the units in the slots say what the time went to.
+            own = Timeline(self.units.select(self.of_group[node.group]))
             begun = min(max(node.start_ms, start_ms), end_ms)
             parts = self.everything.between(start_ms, begun) + own.between(begun, end_ms)
         return fill(parts, end_ms - start_ms)
+
+    def busy(self, node: Node) -> float:
+        """The share of a group's time in which its units did not wait for those that they share a pipeline with."""
+        if node.group is None:
+            return 1.0
+        mine = self.of_group[node.group]
+        length = float(self.units.duration_ms[mine].sum())
+        return 1.0 - float(self.units.upstream_ms[mine].sum()) / length if length > 0 else 0.0
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:
@@ -78,7 +98,7 @@ def fill(parts_ms: Floats, length_ms: float) -> Floats:
     return parts
 
 
-def bottleneck(pieces: list[Piece], names: tuple[str, ...], other_ms: float | None = None) -> str:
+def bottleneck(pieces: Sequence[Piece], names: Sequence[str], other_ms: float | None = None) -> str:
     """The resource with the most time on the path, `other` where other time exceeds all of theirs, or nothing ran.
 
     Where `other` is known to have several causes, `other_ms` is the time of the largest, which then stands for it.
@@ -86,4 +106,4 @@ def bottleneck(pieces: list[Piece], names: tuple[str, ...], other_ms: float | No
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     if other_ms is not None:
         total[-1] = min(total[-1], other_ms)
-    return (*names, "other")[int(np.argmax(total)) if total.any() else -1]
+    return (*names, OTHER)[int(np.argmax(total)) if total.any() else -1]

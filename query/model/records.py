@@ -9,6 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
 Columns = dict[str, npt.NDArray[Any]]
 """One table: column name to a one-dimensional array, masked where values may be unknown; texts, lists and
 mappings are object arrays with None for unknown.  DuckDB reads it as it stands."""

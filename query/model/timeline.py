@@ -1,39 +1,121 @@
-"""What running tasks were doing at each moment.
+"""Intervals over time: how many are open, what they sum to, what they cover.
 
-A stage's wall-clock is not its tasks' summed time: at every instant the tasks then running stand for the stage, each
+A group's wall-clock is not its units' summed time: at every instant the units then running stand for the group, each
 with the same voice.  So a straggler that runs alone at the end decides alone what the end was spent on.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from query.model.dag import Floats, Tasks
+from query.model.records import Floats
+
+if TYPE_CHECKING:
+    from query.model.dag import Units
+
+
+class Level:
+    """The sum of the rates of the intervals open at each moment, and its integral over time.
+
+    `rate` is (n,) or (n, columns), 1 for each interval by default.
+    """
+
+    def __init__(self, start_ms: Floats, end_ms: Floats, rate: Floats | None = None) -> None:
+        rates = np.ones((len(start_ms), 1)) if rate is None else rate if rate.ndim == 2 else rate[:, None]
+        moments = np.concatenate([start_ms, end_ms])
+        order = np.argsort(moments, kind="stable")
+        self.moments: Floats = moments[order]
+        self.values: Floats = np.cumsum(np.concatenate([rates, -rates])[order], axis=0)[:-1]
+        self._ends_first: tuple[Floats, Floats] | None = None
+        self._start_ms, self._end_ms = start_ms, end_ms
+        self.integral = _integral(self.moments, self.values)
+
+    def between(self, start_ms: float, end_ms: float) -> Floats:
+        """The integral from start to end, (columns,)."""
+        return _between(self.moments, self.integral, start_ms, end_ms)
+
+    def means(self, start_ms: Floats, end_ms: Floats, otherwise: Floats) -> Floats:
+        """The mean of the first column over each of the stretches, `otherwise` where one has no length."""
+        result, length = otherwise.copy(), end_ms - start_ms
+        column = self.integral[:, 0]
+        total = np.interp(end_ms, self.moments, column) - np.interp(start_ms, self.moments, column)
+        lasting = length > 0
+        result[lasting] = total[lasting] / length[lasting]
+        return result
+
+    def highest(self, start_ms: float, end_ms: float) -> int:
+        """The most intervals open at a time from start to just before end, what was open at the start included."""
+        if self._ends_first is None:  # what ends as another starts makes room for it
+            moments = np.concatenate([self._start_ms, self._end_ms])
+            count = len(self._start_ms)
+            order = np.lexsort((np.concatenate([np.ones(count), np.zeros(count)]), moments))
+            self._ends_first = moments[order], np.cumsum(np.where(order < count, 1, -1))
+        moments, level = self._ends_first
+        first = int(np.searchsorted(moments, start_ms, side="right")) - 1
+        last = int(np.searchsorted(moments, end_ms, side="left"))
+        return int(level[max(first, 0) : last].max(initial=0))
 
 
 class Timeline:
-    """The mean resource vector of the tasks running, integrated over time."""
+    """The mean resource vector of the units running, integrated over time."""
 
-    def __init__(self, tasks: Tasks) -> None:
-        lasting = tasks.duration_ms > 0
-        launch, finish = tasks.launch_ms[lasting], tasks.finish_ms[lasting]
-        shares = tasks.parts_ms[lasting] / (finish - launch)[:, None]
-        ones = np.ones((len(launch), 1))
-        moments = np.concatenate([launch, finish])
-        changes = np.concatenate([np.hstack([shares, ones]), -np.hstack([shares, ones])])
-        order = np.argsort(moments, kind="stable")
-        self.moments = moments[order]
-        running = np.cumsum(changes[order], axis=0)[:-1]
-        lengths = np.diff(self.moments)[:, None]
-        count = np.rint(running[:, -1:])
-        means = np.where(count > 0, running[:, :-1] / np.maximum(count, 1), 0.0)
-        self.integral = np.vstack([np.zeros((1, means.shape[1])), np.cumsum(means * lengths, axis=0)])
+    def __init__(self, units: Units) -> None:
+        lasting = units.duration_ms > 0
+        launch, finish = units.launch_ms[lasting], units.finish_ms[lasting]
+        shares = units.parts_ms[lasting] / (finish - launch)[:, None]
+        level = Level(launch, finish, np.hstack([shares, np.ones((len(launch), 1))]))
+        count = np.rint(level.values[:, -1:])
+        means = np.where(count > 0, level.values[:, :-1] / np.maximum(count, 1), 0.0)
+        self.moments, self.integral = level.moments, _integral(level.moments, means)
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
-        if len(self.moments) == 0 or end_ms <= start_ms:
-            return np.zeros(self.integral.shape[1])
-        edges = np.array([start_ms, end_ms])
-        columns = [np.interp(edges, self.moments, column) for column in self.integral.T]
-        parts: Floats = np.maximum(np.array([column[1] - column[0] for column in columns]), 0.0)
-        return parts
+        return np.maximum(_between(self.moments, self.integral, start_ms, end_ms), 0.0)
+
+
+def _integral(moments: Floats, values: Floats) -> Floats:
+    """Running sums of values that hold from each moment to the next, (moments, columns)."""
+    lengths = np.diff(moments)[:, None]
+    return np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values * lengths, axis=0)])
+
+
+def _between(moments: Floats, integral: Floats, start_ms: float, end_ms: float) -> Floats:
+    if len(moments) == 0 or end_ms <= start_ms:
+        return np.zeros(integral.shape[1])
+    edges = np.array([start_ms, end_ms])
+    columns = [np.interp(edges, moments, column) for column in integral.T]
+    return np.array([column[1] - column[0] for column in columns])
+
+
+def merged(start_ms: Floats, end_ms: Floats) -> Floats:
+    """The union of intervals as sorted disjoint rows of (start, end)."""
+    if len(start_ms) == 0:
+        return np.empty((0, 2))
+    order = np.argsort(start_ms, kind="stable")
+    start, end = start_ms[order], np.maximum.accumulate(end_ms[order])
+    opens = np.concatenate([[True], start[1:] > end[:-1]])
+    return np.column_stack([start[opens], end[np.concatenate([opens[1:], [True]])]])
+
+
+def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
+    """How much of a stretch the disjoint intervals cover."""
+    if len(intervals) == 0:
+        return 0.0
+    inside = np.minimum(intervals[:, 1], end_ms) - np.maximum(intervals[:, 0], start_ms)
+    return float(np.maximum(inside, 0.0).sum())
+
+
+def left_open(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
+    """The parts of a stretch that the disjoint intervals leave."""
+    found, begin = [], start_ms
+    for first, last in intervals.tolist():
+        if first > begin:
+            found.append((begin, min(first, end_ms)))
+        begin = max(begin, last)
+        if begin >= end_ms:
+            break
+    if begin < end_ms:
+        found.append((begin, end_ms))
+    return [(low, high) for low, high in found if high > low]

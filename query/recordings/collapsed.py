@@ -15,8 +15,7 @@ import numpy as np
 
 from indexes.errors import InputError
 from query.inputs.containers import LogFile, Part, batches
-from query.model.dag import Floats
-from query.model.records import Problems
+from query.model.records import Floats, Problems
 from query.recordings import jfr
 
 _MOST_FRAMES = 2048

@@ -1,1 +1,1 @@
-"""Recorded stacks as time on threads, on the log's clock, tied to the tasks that held the threads."""
+"""Recorded stacks as time on threads, on the log's clock, tied to the units that held the threads."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query.code.names import FILE_CALLS
-from query.model.dag import Ints
+from query.model.records import Ints
 from query.recordings import jfr
 from query.recordings.jfr.model import FILE_FORCE, FILE_READ, FILE_WRITE
 

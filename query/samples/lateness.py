@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.dag import Floats
+from query.model.records import Floats
 from query.recordings import jfr
 
 LATE_MS = 1.0
@@ -49,12 +49,12 @@ class Ticks:
         return found
 
     def unusual_ms(self) -> float:
-        """The lateness, ms, beyond which it was hardly ever for want of a CPU."""
+        """A tick later than this, ms, was hardly ever late because a CPU was missing."""
         return max(float(np.quantile(self.late_ms, UNUSUAL)), LATE_MS) if len(self.late_ms) else LATE_MS
 
 
 UNUSUAL = 0.95
-"""Of the ticks, this share comes no later than what a CPU is waited for at most, as a rule."""
+"""This share of the ticks is no later than the longest usual wait for a CPU."""
 
 USUAL = 0.1
 """Of the gaps between ticks, this share is no longer than the period, however late the others are."""
@@ -108,10 +108,10 @@ def _at_least(period_ms: float, gaps_ms: Floats) -> float:
 
 
 def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
-    """ms at the end of each wait in which its thread waited for nothing but a CPU, (waits,).
+    """ms at the end of each wait in which its thread was ready and had no CPU, (waits,).
 
-    As long as the sampler, which slept and was to wake then, came late: at that moment where its tick was overdue when
-    the wait ended or had just come, and on the average of the ticks around it at least.
+    The sampler sleeps and wakes like any thread, so its lateness says how long waking takes: that of the tick which was
+    overdue when the wait ended or had just come, and never less than the average of the ticks around.
     """
     if len(by.time_ms) < 2 or not len(end_ms):
         return np.zeros(len(end_ms))

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.dag import Floats, Ints
+from query.model.kinds import RUNNING, TIMED_KINDS, WAKING
+from query.model.records import Floats, Ints
 from query.recordings import jfr
 from query.recordings.jfr.merge import parse_period_ns
 from query.recordings.jfr.model import NATIVE, WALL
@@ -23,34 +24,11 @@ from query.samples.calls import NO_CALL, answered_at_once, file_calls
 from query.samples.lateness import Ticks, ticks, waking
 from query.samples.weights import sample_weights, stated_period_ms
 
-WAKING = "waking"
-"""Kind of the end of a wait in which the thread waited for a CPU only; the wait itself has a row of its own."""
-
-TIMED_KINDS = {
-    "SOCKET_READ": "socket read",
-    "SOCKET_WRITE": "socket write",
-    "FILE_READ": "file read",
-    "FILE_WRITE": "file write",
-    "FILE_FORCE": "file force",
-    "PARK": "park",
-    "SLEEP": "sleep",
-    "MONITOR_WAIT": "wait",
-    "MONITOR_ENTER": "enter",
-    "WAKING": WAKING,
-}
-"""Intervals that belong to a thread, and their names in the run file; the last is cut off the end of the others."""
-
 BLOCKING_EVENTS = ("jdk.ThreadPark", "jdk.JavaMonitorWait", "jdk.SocketRead", "jdk.FileRead")
 """Events of blocked threads, which HotSpot's sampler does not see."""
 
 SHORT_WAIT_MS = 5.0
 """Waits kept from this length on leave little blocked time unseen."""
-
-RUNNING = "running"
-"""Kind of a wall-clock sample of a thread that ran or could have run, beside `wall` of one that was blocked."""
-
-ON_CPU = ("execution", "cpu", RUNNING, WAKING)
-"""Kinds whose thread ran code or waited for nothing but a CPU; a native or blocked one may wait for a device."""
 
 KINDS = (*(name.lower() for name in jfr.SAMPLE_KINDS), *TIMED_KINDS.values(), RUNNING)
 """What `ThreadTime.kind` may say."""
@@ -164,7 +142,7 @@ def _tells_of_a_thread(intervals: jfr.Intervals) -> NDArray[np.bool_]:
 
 
 def _kept(recording: jfr.Recording, timed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Samples of known threads at times that no interval stands for; where there is a wall clock, its alone."""
+    """Which samples count: a wall clock's alone where there is one, else those outside their thread's intervals."""
     samples = recording.samples
     kept = (samples.thread >= 0) & (samples.stack >= 0)
     if _is_wall(recording):

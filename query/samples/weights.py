@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.dag import Floats
+from query.model.records import Floats
 from query.recordings import jfr
 from query.samples.lateness import Ticks
 
@@ -55,7 +55,7 @@ def sample_weights(recording: jfr.Recording, by: Ticks) -> Floats:
 
 
 def turns(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
-    """How many ticks it took, around each sample of a thread in native code, until every such thread had its turn.
+    """How many ticks passed, around each sample of a thread in native code, until every such thread was sampled once.
 
     The sampler takes one of them a tick, each in turn.  Some thread is always in native code (whoever waits for
     connections); that is the one seen most often, and the ticks from one of its samples to the next are one turn.

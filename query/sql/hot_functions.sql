@@ -1,14 +1,15 @@
--- The functions that decided most of the time sampled in tasks, and what they called that most of it was spent in.
+-- The functions that decided most of the time sampled in units, and what they called that most of it was spent in.
 --
 -- parameters  start and end of the scope in ms since application start, most rows wanted
+--             {mixed}, each resource's share of the vector, weighted by time; {vector}, the resources
 --
 -- one row per function, most time first:
 --   function     its qualified name with the line of the deciding frame left out
 --   index_name   the index it is in
---   time_ms      task time its samples stand for
+--   time_ms      unit time its samples stand for
 --   callee       of the functions it called, nearest the leaf and neither the platform's own nor generated, the one
 --                with the most time; NULL where it called none
---   callee_ms    task time of that
+--   callee_ms    unit time of that
 --   (resources)  the vector of its stacks, one column per resource
 WITH sampled AS (
     SELECT
@@ -22,9 +23,10 @@ WITH sampled AS (
             ':\d+$', ''
         ) AS callee,
         weight_ms,
-        stacks.* EXCLUDE (stack_id, frames, truncated, deciding_depth, symbol, skipped, operator, pipeline)
+        index_name,
+        {vector}
     FROM samples JOIN stacks USING (stack_id)
-    WHERE task_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+    WHERE unit_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
 ),
 called AS (
     SELECT symbol, index_name, callee, sum(weight_ms) AS callee_ms
@@ -43,7 +45,7 @@ SELECT
     sum(weight_ms) AS time_ms,
     any_value(most.callee) AS callee,
     any_value(most.callee_ms) AS callee_ms,
-    sum(COLUMNS(sampled.* EXCLUDE (symbol, function, callee, weight_ms, index_name)) * weight_ms) / sum(weight_ms)
+    {mixed}
 FROM sampled LEFT JOIN most USING (symbol, index_name)
 GROUP BY symbol, index_name
 ORDER BY time_ms DESC, function

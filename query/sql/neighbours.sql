@@ -1,42 +1,42 @@
--- How full the machines were while the tasks of a stage ran, and how much of that was not the application's.
+-- How full the machines were while the units of a group ran, and how much of that was not the application's.
 --
 -- parameters  start and end of the scope in ms since application start
+--             {full}, {others}, shares of a machine
 --
--- one row per stage attempt whose executors left measurements (JFR's jdk.CPULoad); of the time of its tasks:
+-- one row per group whose workers left measurements (JFR's jdk.CPULoad); of the time of its units:
 --   crowded       share in which the machine was full, and others had at least {others} of it
 --   others_cores  what processes of others had of it then on average, in cores
 --   processors    cores of those machines on average
 WITH measured AS (
     SELECT
-        host, executor_id, time_ms, machine_cores, processors,
-        lag(time_ms) OVER (PARTITION BY executor_id ORDER BY time_ms) AS since_ms
-    FROM loads JOIN executors USING (executor_id)
+        host, worker_id, time_ms, machine_cores, processors,
+        lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms) AS since_ms
+    FROM loads JOIN workers USING (worker_id)
 ),
 -- The application may have several processes on a machine; each one's measurements have their own moments.
 beside AS (
-    SELECT measured.*, coalesce(executors.executor_id, measured.executor_id) AS process
-    FROM measured LEFT JOIN executors ON executors.host = measured.host
+    SELECT measured.*, coalesce(workers.worker_id, measured.worker_id) AS process
+    FROM measured LEFT JOIN workers ON workers.host = measured.host
 ),
 shares AS (
     SELECT
-        beside.executor_id, since_ms, beside.time_ms,
+        beside.worker_id, since_ms, beside.time_ms,
         any_value(beside.processors) AS processors,
         any_value(beside.machine_cores) AS machine_cores,
         any_value(beside.machine_cores) - sum(coalesce(loads.cpu_cores, 0)) AS others_cores
-    FROM beside ASOF LEFT JOIN loads ON loads.executor_id = beside.process AND loads.time_ms >= beside.time_ms
+    FROM beside ASOF LEFT JOIN loads ON loads.worker_id = beside.process AND loads.time_ms >= beside.time_ms
     GROUP BY ALL
 ),
 running AS (
     SELECT
-        stage_id, stage_attempt, processors, others_cores,
+        group_id, processors, others_cores,
         machine_cores >= {full} * processors AND others_cores >= {others} * processors AS crowded,
         least(finish_ms, time_ms, $2) - greatest(launch_ms, since_ms, $1) AS ms
-    FROM tasks JOIN shares ON tasks.executor_id = shares.executor_id AND launch_ms < time_ms AND finish_ms > since_ms
+    FROM units JOIN shares ON units.worker_id = shares.worker_id AND launch_ms < time_ms AND finish_ms > since_ms
     WHERE finish_ms > $1 AND launch_ms < $2
 )
 SELECT
-    stage_id,
-    stage_attempt,
+    group_id,
     sum(ms) FILTER (crowded) / sum(ms) AS crowded,
     sum(others_cores * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS others_cores,
     sum(processors * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS processors

@@ -1,19 +1,18 @@
--- The operators that most task time went to.
+-- The operators that most unit time went to.
 --
 -- parameters  start and end of the scope in ms since application start
+--             {sums}, of the time on each resource, and {total}, of all of it
 --
--- one row per operator of a query over the stages that have a task in the scope, most time first; time of stages
--- counts in full, also where the scope cuts them
+-- one row per operator of a scope over the groups that have a unit in the scope asked for, most time first; time of
+-- groups counts in full, also where the scope cuts them
 SELECT
-    sql_id,
+    scope_id,
     node_id,
     name,
-    list_sort(list(DISTINCT stage_id)) AS stages,
+    list(DISTINCT group_id) AS groups,
     string_agg(DISTINCT basis, ' and ' ORDER BY basis) AS basis,
     {sums}
 FROM operator_times
-WHERE (stage_id, stage_attempt) IN (
-    SELECT (stage_id, stage_attempt) FROM tasks WHERE finish_ms > ? AND launch_ms < ?
-)
-GROUP BY sql_id, node_id, name
-ORDER BY {total} DESC, sql_id, node_id, name
+WHERE group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
+GROUP BY scope_id, node_id, name
+ORDER BY {total} DESC, length(scope_id), scope_id, node_id, name

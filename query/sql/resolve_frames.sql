@@ -6,8 +6,8 @@
 -- function where the line is unknown or, in another version than the index's, not to be relied on.
 --
 -- In:   frames_to_resolve (frame_id, class_name, method, line)
---       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.frames, best rank first
---       frame_methods (method, name, is_lambda)                                 query.frames
+--       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.code.names, best rank first
+--       frame_methods (method, name, is_lambda)                                 query.code.names
 --       {index}, the attached index; {exact}, whether it is of the version that ran
 -- Out:  frames_found (frame_id, function_id, how)      how: line, name
 

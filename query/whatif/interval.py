@@ -15,29 +15,16 @@ of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from indexes import resources
-from query.model.dag import Floats
-from query.model.world import KEY_OF_RESOURCE, World
+from indexes.resources import Resource
+from query.model.evidence import Evidence
+from query.model.world import World
 
 SOURCES = ("replay", "repetition", "samples", "labels", "model")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """How well a run tells the shares of its task time.
-
-    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's task time,
-    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`.
-    """
-
-    sampling: Floats
-    labels: Floats
-    unseen: float
 
 
 @dataclass(frozen=True)
@@ -64,11 +51,12 @@ def variances(
     predicted_ms: float,
     world: World,
     evidence: Evidence,
+    resources: Sequence[Resource],
     calibration: Calibration = CALIBRATED,
 ) -> dict[str, float]:
     """The variance of log(actual / predicted) that each of `SOURCES` brings."""
     # A share s of the recorded time under a ratio r makes s·(1/r − 1) of it more; so an error of s moves the log.
-    effect = np.array([abs(1 / world.ratio(KEY_OF_RESOURCE[name]) - 1) for name in resources()])
+    effect = np.array([abs(1 / world.ratio(each.setting) - 1) for each in resources])
     effect *= runtime_ms / predicted_ms
     distance = abs(math.log(predicted_ms / runtime_ms))
     return {

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from indexes import resources
+from indexes.resources import CPU, Resource
 from query.model.execution import Execution
-from query.model.world import KEY_OF_RESOURCE, World
+from query.model.world import World
 
 MOST_SLOTS_RATIO = 16
-"""Slots over recorded slots, or the reverse, beyond which nothing recorded speaks for the scheduler and the driver."""
+"""Slots over recorded slots, or the reverse, beyond which nothing recorded tells how scheduling would do."""
 
-MOST_EXECUTORS_RATIO = 8
-"""The same for executors of a run that shuffles: each task would fetch from so many more senders."""
+MOST_WORKERS_RATIO = 8
+"""The same for workers whose units read of each other: each would fetch from so many more senders."""
 
 UNSEEN_SHARE = 0.2
-"""Share of task time that no resource accounts for, from which a device that was never seen may be what it was."""
+"""Share of unit time that no resource accounts for, from which a device that was never seen may be what it was."""
 
 SEEN_SHARE = 0.02
-"""Share of task time on a device from which the run says something about it."""
+"""Share of unit time on a device from which the run says something about it."""
 
 
 def beyond(execution: Execution, world: World) -> str | None:
@@ -24,35 +24,36 @@ def beyond(execution: Execution, world: World) -> str | None:
 
     Every speed of a device is inside: its time shrinks towards nothing, or grows with an interval that does.
     """
-    slots = world.ratio("cores") * world.ratio("executors")
+    words = execution.framework.vocabulary
+    slots = world.ratio("cores") * world.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return (
-            f"{_times(slots)} the task slots: so far from what was recorded ({MOST_SLOTS_RATIO} times either way),"
-            " nothing tells how scheduling and the driver would do"
+            f"{_times(slots)} the {words.unit} {words.lane}s: so far from what was recorded ({MOST_SLOTS_RATIO} times"
+            f" either way), nothing tells how scheduling and the {words.coordinator} would do"
         )
-    executors, shuffles = world.ratio("executors"), execution.volumes.remote.any() or execution.volumes.local.any()
-    if executors > 1 and shuffles and not execution.volumes.remote.any():
+    workers, remote = world.ratio("workers"), bool(execution.volumes.remote.any())
+    exchanges = remote or bool(execution.volumes.local.any())
+    if workers > 1 and exchanges and not remote:
         return (
-            "on its recorded executors all shuffled data were local; with more of them most would cross the network,"
-            " and nothing in the run tells how long that takes"
+            f"on its recorded {words.worker}s all {words.exchanged} were local; with more of them most would cross the"
+            " network, and nothing in the run tells how long that takes"
         )
-    if executors > MOST_EXECUTORS_RATIO and shuffles:
+    if workers > MOST_WORKERS_RATIO and exchanges:
         return (
-            f"{_times(executors)} the executors: tasks would fetch shuffled data from more than"
-            f" {MOST_EXECUTORS_RATIO} times as many senders as in any stage of the run"
+            f"{_times(workers)} the {words.worker}s: {words.unit}s would fetch {words.exchanged} from more than"
+            f" {MOST_WORKERS_RATIO} times as many senders as in any {words.group} of the run"
         )
     return None
 
 
-def unseen(execution: Execution, world: World) -> str | None:
-    """The changed device that the run says nothing about, or None: without samples, Spark times only some of it."""
+def unseen(execution: Execution, world: World) -> Resource | None:
+    """The changed device that the run says nothing about, or None: without samples, logs time only some of it."""
     if execution.has_samples or execution.evidence.unseen <= UNSEEN_SHARE:
         return None
-    seen = execution.tasks.parts_ms.sum(axis=0) / execution.tasks.parts_ms.sum()
-    for position, name in enumerate(resources()):
-        key = KEY_OF_RESOURCE[name]
-        if name != "cpu" and world.ratio(key) != 1 and seen[position] < SEEN_SHARE:
-            return key
+    seen = execution.units.parts_ms.sum(axis=0) / execution.units.parts_ms.sum()
+    for position, each in enumerate(execution.resources):
+        if each.name != CPU and world.ratio(each.setting) != 1 and seen[position] < SEEN_SHARE:
+            return each
     return None
 
 

@@ -1,93 +1,35 @@
-"""Replaying the execution DAG on task slots (paper §5, Algorithm 1, and its footnote 8).
+"""Replaying the execution DAG on slots (paper §5, Algorithm 1, and its footnote 8).
 
-A replay reads task durations and the driver's intervals, nothing else of the recorded clock: starts come from
+A replay reads unit durations and the coordinator's intervals, nothing else of the recorded clock: starts come from
 slots and edges.  Replayed unchanged it should give the run back; how far it is off is printed with every answer.
+
+A group in a pipeline starts as long after the groups it reads as it did in the run.  Its units do their own work in
+what time that takes, and end no sooner than those groups, and then as much later as they did in the run.  Units that
+had to wait for their readers end as long before these are done.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from indexes.errors import NoAnswerError
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Floats, Ints, Stage, Tasks
+from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from query.model.execution import Slots
+from query.model.policy import FIRST_COME, Policy, Waiting
+from query.model.records import Floats, Ints
 
 
-class NoExecutorLeftError(NoAnswerError):
-    """Tasks are left and every executor is gone."""
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Where tasks can run.  Arrays of one length, a row per slot.
-
-    `available_ms` is when its executor registered, `until_ms` when it was lost; `cpu_cores` is the CPU that the slot
-    brings to its executor, infinite where the run knows no limit.
-    """
-
-    executor: Ints
-    host: Ints
-    available_ms: Floats
-    until_ms: Floats
-    cpu_cores: Floats
-
-    def __len__(self) -> int:
-        return len(self.executor)
-
-    def cpu_limit(self) -> float:
-        """The CPU, cores, of a slot whose executor is known to be at its limit (the median); infinite where none is."""
-        known = self.cpu_cores[np.isfinite(self.cpu_cores)]
-        return float(np.median(known)) if len(known) else np.inf
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """A stage with tasks to launch, as a scheduler sees it."""
-
-    stage: Stage
-    waiting: int
-    running: int
-
-
-Order = Callable[[Sequence[Waiting]], int]
-"""Which of the stages with waiting tasks launches next: a position in the sequence."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How a framework gives out slots: which stage goes first, and how long its tasks wait for the host of their data.
-
-    A task that is AT_HOME on a busy host lets others go first, and goes elsewhere once slots have been left idle for
-    its sake for `patience_ms`; one that ran ELSEWHERE had waited for that.  That is Spark's rule since 3.1; before,
-    each launch at home began the time anew.
-    """
-
-    order: Order
-    patience_ms: float = 0.0
-
-
-def fifo(ready: Sequence[Waiting]) -> int:
-    """Spark's default: the earliest job first, within it the earliest stage."""
-    return min(range(len(ready)), key=lambda i: (_none_last(ready[i].stage.job_id), ready[i].stage.stage_id))
-
-
-def fair(ready: Sequence[Waiting]) -> int:
-    """Equal shares: the stage with the fewest running tasks first (pools of equal weight, no minimum share)."""
-    return min(
-        range(len(ready)),
-        key=lambda i: (ready[i].running, _none_last(ready[i].stage.job_id), ready[i].stage.stage_id),
-    )
-
-
-FIFO = Policy(fifo)
+class NoWorkerLeftError(NoAnswerError):
+    """Units are left and every worker is gone."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """When everything happened in a replay.  Task arrays are aligned with the tasks given."""
+    """When everything happened in a replay.  Unit arrays are aligned with the units given."""
 
     start_ms: float
     end_ms: float
@@ -104,66 +46,62 @@ class Replayed:
 
 def replay(
     dag: Dag,
-    tasks: Tasks,
+    units: Units,
     durations_ms: Floats,
     slots: Slots,
-    policy: Policy = FIFO,
+    policy: Policy = FIRST_COME,
     limits: Sequence[int | None] | None = None,
 ) -> Replayed:
-    """Run the DAG on slots; `durations_ms` is aligned with `tasks`, `limits` caps the parallelism of each stage.
+    """Run the DAG on slots; `durations_ms` is aligned with `units`, `limits` caps the parallelism of each group.
 
-    Tasks of a stage launch in their recorded order (footnote 8).  Driver intervals keep their recorded length.
+    Units of a group launch in their recorded order (footnote 8).  Coordinator intervals keep their recorded length.
     """
-    return _Replay(dag, tasks, durations_ms, slots, policy, limits).run()
-
-
-def _none_last(job_id: int | None) -> float:
-    return float("inf") if job_id is None else job_id
+    return _Replay(dag, units, durations_ms, slots, policy, limits).run()
 
 
 class _FreeSlots:
-    """Free slots: a task's recorded executor first, else the least loaded, as Spark spreads tasks that may go anywhere.
+    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread.
 
-    Where a task ran says where its data lay, and which tasks shared a node's disk and network.
+    Where a unit ran says where its data lay, and which units shared a node's disk and network.
     """
 
     def __init__(self, slots: Slots) -> None:
-        self.executor = slots.executor.tolist()
+        self.worker = slots.worker.tolist()
         self.until = slots.until_ms.tolist()
         self.last_until = max(self.until, default=0.0)
-        count = int(slots.executor.max(initial=-1)) + 1
+        count = int(slots.worker.max(initial=-1)) + 1
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
-        self.heap: list[tuple[int, int]] = []  # (running, executor); entries no longer true are skipped
-        self.executors_of: dict[int, set[int]] = {}
+        self.heap: list[tuple[int, int]] = []  # (running, worker); entries no longer true are skipped
+        self.workers_of: dict[int, set[int]] = {}
         self.free_on: dict[int, int] = {}  # hosts that have any
-        for executor, host in zip(self.executor, slots.host.tolist(), strict=True):
-            self.executors_of.setdefault(host, set()).add(executor)
-        self.host = {executor: host for host, executors in self.executors_of.items() for executor in executors}
+        for worker, host in zip(self.worker, slots.host.tolist(), strict=True):
+            self.workers_of.setdefault(host, set()).add(worker)
+        self.host = {worker: host for host, workers in self.workers_of.items() for worker in workers}
 
     def release(self, slot: int) -> None:
-        executor = self.executor[slot]
-        self.free[executor].append(slot)
-        self.free_on[self.host[executor]] = self.free_on.get(self.host[executor], 0) + 1
-        heapq.heappush(self.heap, (self.running[executor], executor))
+        worker = self.worker[slot]
+        self.free[worker].append(slot)
+        self.free_on[self.host[worker]] = self.free_on.get(self.host[worker], 0) + 1
+        heapq.heappush(self.heap, (self.running[worker], worker))
 
     def any_alive(self, now: float) -> bool:
-        """Whether a slot is free; those of executors that are gone are dropped on the way."""
+        """Whether a slot is free; those of workers that are gone are dropped on the way."""
         while self.heap:
-            running, executor = self.heap[0]
-            free = self.free[executor]
+            running, worker = self.heap[0]
+            free = self.free[worker]
             while free and now >= self.until[free[-1]]:
                 self._taken(free.pop())
-            if free and running == self.running[executor]:
+            if free and running == self.running[worker]:
                 return True
             heapq.heappop(self.heap)
         return False
 
     def take(self, now: float, wanted: int, length: float) -> int | None:
-        """A slot of the wanted executor, or of the least loaded one; only after any_alive().
+        """A slot of the wanted worker, or of the least loaded one; only after any_alive().
 
-        A task that the recorded run had elsewhere does not go to an executor that is lost before it would end: there
-        it would have failed.  None where such executors are all there are now, and others are yet to come.
+        A unit that the recorded run had elsewhere does not go to a worker that is lost before it would end: there
+        it would have failed.  None where such workers are all there are now, and others are yet to come.
         """
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
         if not free or now >= self.until[free[-1]]:
@@ -171,8 +109,8 @@ class _FreeSlots:
             wanted = self.heap[0][1]
             if self.until[self.free[wanted][-1]] < now + length <= self.last_until:
                 staying = [
-                    (self.running[executor], executor)
-                    for executor, slots in enumerate(self.free)
+                    (self.running[worker], worker)
+                    for worker, slots in enumerate(self.free)
                     if slots and self.until[slots[-1]] >= now + length
                 ]
                 if not staying:
@@ -187,38 +125,38 @@ class _FreeSlots:
         return slot
 
     def _taken(self, slot: int) -> None:
-        host = self.host[self.executor[slot]]
+        host = self.host[self.worker[slot]]
         self.free_on[host] -= 1
         if not self.free_on[host]:
             del self.free_on[host]
 
     def at_home(self, host: int, wanted: int, now: float) -> int | None:
-        """An executor of a host with a slot free, the wanted one if it can be; None where there is none."""
-        for executor in (wanted, *sorted(self.executors_of.get(host, ()))):
-            if 0 <= executor < len(self.free) and self.free[executor] and now < self.until[self.free[executor][-1]]:
-                return executor
+        """A worker of a host with a slot free, the wanted one if it can be; None where there is none."""
+        for worker in (wanted, *sorted(self.workers_of.get(host, ()))):
+            if 0 <= worker < len(self.free) and self.free[worker] and now < self.until[self.free[worker][-1]]:
+                return worker
         return None
 
     def finished(self, slot: int) -> None:
-        self.running[self.executor[slot]] -= 1
+        self.running[self.worker[slot]] -= 1
         self.release(slot)
 
 
 class _Queue:
-    """The tasks of a stage that wait for a slot, in recorded order; task numbers are that order.
+    """The units of a group that wait for a slot, in recorded order; unit numbers are that order.
 
-    Each list holds its tasks last first, so that pop() launches in order.
+    Each list holds its units last first, so that pop() launches in order.
     """
 
-    def __init__(self, tasks: Sequence[int], placement: Sequence[int], host: Sequence[int]) -> None:
+    def __init__(self, units: Sequence[int], placement: Sequence[int], host: Sequence[int]) -> None:
         self.anywhere: list[int] = []
         self.elsewhere: list[int] = []
         self.at_home: dict[int, list[int]] = {}
-        for task in reversed(tasks):
-            if placement[task] == AT_HOME:
-                self.at_home.setdefault(host[task], []).append(task)
+        for unit in reversed(units):
+            if placement[unit] == AT_HOME:
+                self.at_home.setdefault(host[unit], []).append(unit)
             else:
-                (self.elsewhere if placement[task] == ELSEWHERE else self.anywhere).append(task)
+                (self.elsewhere if placement[unit] == ELSEWHERE else self.anywhere).append(unit)
 
     def __bool__(self) -> bool:
         return bool(self.anywhere or self.elsewhere or self.at_home)
@@ -227,27 +165,113 @@ class _Queue:
         return len(self.anywhere) + len(self.elsewhere) + sum(map(len, self.at_home.values()))
 
     def home(self, free_on: Mapping[int, int]) -> int | None:
-        """The first task whose host has a slot free."""
+        """The first unit whose host has a slot free."""
         few, many = sorted((self.at_home.keys(), free_on.keys()), key=len)
         return min((self.at_home[host][-1] for host in few if host in many), default=None)
 
     def impatient(self) -> int | None:
-        """The first task that would go elsewhere by now."""
-        heads = [tasks[-1] for tasks in self.at_home.values()]
+        """The first unit that would go elsewhere by now."""
+        heads = [units[-1] for units in self.at_home.values()]
         return min(heads + self.elsewhere[-1:], default=None)
 
-    def remove(self, task: int, host: int) -> None:
-        """Take out a task that is the first of its list."""
-        for tasks in (self.anywhere, self.elsewhere):
-            if tasks and tasks[-1] == task:
-                tasks.pop()
+    def remove(self, unit: int, host: int) -> None:
+        """Take out a unit that is first in its list."""
+        for units in (self.anywhere, self.elsewhere):
+            if units and units[-1] == unit:
+                units.pop()
                 return
         self.at_home[host].pop()
         if not self.at_home[host]:
             del self.at_home[host]
 
 
-_SLOT, _TASK, _NODE, _WAKE = range(4)
+class _Pipes:
+    """What flows from group to group while both run.
+
+    `own_ms` are the durations without what units of a pipeline waited for each other.
+    """
+
+    def __init__(self, dag: Dag, units: Units, durations_ms: Floats) -> None:
+        self.targets: dict[str, list[tuple[str, float]]] = {}  # by node: who reads it, and how much later they start
+        self._sources_left: dict[str, int] = {}
+        self._ended_ms: dict[str, float] = {}
+        self._held: dict[str, list[int]] = {}  # by group, its units that wait for the ends of those that it reads
+        self._parked: dict[str, list[int]] = {}  # by group, units of others that wait for the launch of all of its own
+        self._target_of = dict.fromkeys(range(len(dag.groups)), "")
+        self.own_ms = durations_ms
+        pipes = [pair for pair, dependency in dag.edges.items() if dependency.kind == "pipelined"]
+        if not pipes:
+            return
+        ends: dict[str, float] = {}
+        gated = {target for (_, target), dependency in dag.edges.items() if dependency.kind != "pipelined"}
+        for source, target in pipes:
+            # What else a group waits for says when it starts; the pipeline says so only where there is nothing else.
+            lag_ms = 0.0 if target in gated else max(dag.nodes[target].start_ms - dag.nodes[source].start_ms, 0.0)
+            self.targets.setdefault(source, []).append((target, lag_ms))
+            self._sources_left[target] = self._sources_left.get(target, 0) + 1
+            ends[target] = max(ends.get(target, dag.start_ms), dag.nodes[source].end_ms)
+        for target in ends:
+            group = dag.nodes[target].group
+            assert group is not None  # only groups are in pipelines
+            self._target_of[group] = target
+        self.own_ms = np.maximum(durations_ms - units.upstream_ms, 0.0)
+        recorded = units.duration_ms - units.upstream_ms
+        faster = np.divide(self.own_ms, recorded, out=np.ones(len(units)), where=recorded > 0)
+        last = np.array([ends.get(self._target_of[group], np.inf) for group in units.group.tolist()])
+        self._drain_ms = np.maximum(units.finish_ms - last, 0.0) * faster
+        self._waited = units.upstream_ms > 0
+        self._taken_ms = dict.fromkeys(ends, 0.0)  # by group, when it has taken all that it reads
+        self._to_launch = {target: int((units.group == dag.nodes[target].group).sum()) for target in ends}
+        self._node_of = {node.group: node_id for node_id, node in dag.nodes.items() if node.group is not None}
+
+    def held_until(self, group: int, unit: int) -> float:
+        """When a unit that has done its own work can end at the earliest, for its readers have taken all of it.
+
+        That is so as long before they are done as it was in the run; infinite while one of them has yet to be launched.
+        """
+        if not self.targets or not self._waited[unit]:
+            return 0.0
+        readers = [target for target, _ in self.targets.get(self._node_of[group], ())]
+        if late := [target for target in readers if self._to_launch[target]]:
+            self._parked.setdefault(late[0], []).append(unit)
+            return np.inf
+        return max((self._taken_ms[target] for target in readers), default=0.0)
+
+    def released(self, group: int) -> list[int]:
+        """Units that waited for the launch of this group's, if those are all launched now."""
+        target = self._target_of[group]
+        return self._parked.pop(target, []) if target and not self._to_launch[target] else []
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether units hold their slots for groups that have not ended."""
+        return any(self._held.values()) or any(self._parked.values())
+
+    def enter(self, group: int, unit: int, now: float) -> float | None:
+        """Launch a unit: the earliest that it can end, or None while a group that it reads still runs."""
+        target = self._target_of[group]
+        if not target:
+            return 0.0
+        self._to_launch[target] -= 1
+        taken = now + float(self.own_ms[unit] - self._drain_ms[unit])
+        self._taken_ms[target] = max(self._taken_ms[target], taken)
+        if self._sources_left[target]:
+            self._held.setdefault(target, []).append(unit)
+            return None
+        return self._ended_ms[target] + float(self._drain_ms[unit])
+
+    def drained(self, source: str, now: float) -> list[tuple[int, float]]:
+        """A group ended: the units that waited for it as the last, with how much longer each takes."""
+        found: list[tuple[int, float]] = []
+        for target, _ in self.targets.get(source, ()):
+            self._sources_left[target] -= 1
+            self._ended_ms[target] = now
+            if not self._sources_left[target]:
+                found += [(unit, float(self._drain_ms[unit])) for unit in self._held.pop(target, [])]
+        return found
+
+
+_SLOT, _UNIT, _NODE, _WAKE, _FLOW = range(5)
 
 
 class _Replay:
@@ -256,7 +280,7 @@ class _Replay:
     def __init__(
         self,
         dag: Dag,
-        tasks: Tasks,
+        units: Units,
         durations_ms: Floats,
         slots: Slots,
         policy: Policy,
@@ -264,29 +288,31 @@ class _Replay:
     ) -> None:
         self.dag, self.slots, self.policy = dag, slots, policy
         self.free = _FreeSlots(slots)
-        self.durations: list[float] = durations_ms.tolist()
-        self.stage_of: list[int] = tasks.stage.tolist()
-        self.executor_of: list[int] = tasks.executor.tolist()
-        self.limits = list(limits) if limits is not None else [None] * len(dag.stages)
-        self.launch = [0.0] * len(tasks)
-        self.finish = [0.0] * len(tasks)
-        self.slot = [0] * len(tasks)
-        self.host_of: list[int] = tasks.host.tolist()
-        placement: list[int] = tasks.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(tasks)
-        of_stage: list[list[int]] = [[] for _ in dag.stages]
-        for task, stage in enumerate(self.stage_of):
-            of_stage[stage].append(task)
-        self.queues = [_Queue(mine, placement, self.host_of) for mine in of_stage]
-        self.left = [len(mine) for mine in of_stage]
-        self.since = [0.0] * len(dag.stages)  # when slots were last all in use, or a stage began
-        self.wakes = [-1.0] * len(dag.stages)
-        self.running = [0] * len(dag.stages)
+        self.pipes = _Pipes(dag, units, durations_ms)
+        self.durations: list[float] = self.pipes.own_ms.tolist()
+        self.group_of: list[int] = units.group.tolist()
+        self.worker_of: list[int] = units.worker.tolist()
+        self.limits = list(limits) if limits is not None else [None] * len(dag.groups)
+        self.launch = [0.0] * len(units)
+        self.finish = [0.0] * len(units)
+        self.slot = [0] * len(units)
+        self.host_of: list[int] = units.host.tolist()
+        placement: list[int] = units.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(units)
+        of_group: list[list[int]] = [[] for _ in dag.groups]
+        for unit, group in enumerate(self.group_of):
+            of_group[group].append(unit)
+        self.queues = [_Queue(mine, placement, self.host_of) for mine in of_group]
+        self.left = [len(mine) for mine in of_group]
+        self.since = [0.0] * len(dag.groups)  # by group: all slots were in use until then, or it had not begun
+        self.wakes = [-1.0] * len(dag.groups)
+        self.running = [0] * len(dag.groups)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
         self.missing: dict[str, int] = dict.fromkeys(dag.nodes, 0)
-        for source, target in dag.edges:
-            self.successors[source].append(target)
+        for (source, target), dependency in dag.edges.items():
+            if dependency.kind != "pipelined":
+                self.successors[source].append(target)
             self.missing[target] += 1
-        self.node_of_stage = {node.stage: node_id for node_id, node in dag.nodes.items() if node.stage is not None}
+        self.node_of_group = {node.group: node_id for node_id, node in dag.nodes.items() if node.group is not None}
         self.node_start: dict[str, float] = {}
         self.node_end: dict[str, float] = {}
         self.ready: list[int] = []
@@ -308,13 +334,17 @@ class _Replay:
                 _, _, kind, which = heapq.heappop(self.events)
                 if kind == _SLOT:
                     self.free.release(which)
-                elif kind == _TASK:
-                    self._finish_task(which, now)
+                elif kind == _UNIT:
+                    self._finish_unit(which, now)
                 elif kind == _NODE:
                     self._finish_node(self.names[which], now)
+                elif kind == _FLOW:
+                    self._release(self.names[which], now)
             self._launch(now)
         if len(self.node_end) < len(self.dag.nodes):
-            raise NoExecutorLeftError("the replay cannot finish: tasks are left for which no executor was alive")
+            if self.pipes.are_waiting:
+                raise NoAnswerError("what runs in one pipeline needs more slots at a time than there are")
+            raise NoWorkerLeftError("the replay cannot finish: work is left for which no worker was alive")
         return Replayed(
             start_ms=start,
             end_ms=max(self.node_end.values(), default=start),
@@ -332,28 +362,45 @@ class _Replay:
     def _start_node(self, node_id: str, now: float) -> None:
         node = self.dag.nodes[node_id]
         self.node_start[node_id] = now
-        if node.stage is None:
+        for target, lag_ms in self.pipes.targets.get(node_id, ()):
+            self._at(now + lag_ms, _FLOW, self.number[target])
+        if node.group is None:
             self._at(now + node.end_ms - node.start_ms, _NODE, self.number[node_id])
-        elif self.left[node.stage] == 0:
+        elif self.left[node.group] == 0:
             self._at(now, _NODE, self.number[node_id])
         else:
-            self.ready.append(node.stage)
-            self.since[node.stage] = now
+            self.ready.append(node.group)
+            self.since[node.group] = now
+
+    def _release(self, node_id: str, now: float) -> None:
+        """One of the things that a node waits for is there."""
+        self.missing[node_id] -= 1
+        if self.missing[node_id] == 0:
+            self._start_node(node_id, now)
 
     def _finish_node(self, node_id: str, now: float) -> None:
         self.node_end[node_id] = now
+        for unit, drain_ms in self.pipes.drained(node_id, now):
+            self._end_unit(unit, max(self.finish[unit], now + drain_ms))
         for successor in self.successors[node_id]:
-            self.missing[successor] -= 1
-            if self.missing[successor] == 0:
-                self._start_node(successor, now)
+            self._release(successor, now)
 
-    def _finish_task(self, task: int, now: float) -> None:
-        stage = self.stage_of[task]
-        self.running[stage] -= 1
-        self.left[stage] -= 1
-        self.free.finished(self.slot[task])
-        if self.left[stage] == 0:
-            self._at(now, _NODE, self.number[self.node_of_stage[stage]])
+    def _end_unit(self, unit: int, at: float) -> None:
+        self.finish[unit] = at
+        self._at(at, _UNIT, unit)
+
+    def _finish_unit(self, unit: int, now: float) -> None:
+        group = self.group_of[unit]
+        held_until = self.pipes.held_until(group, unit)
+        if held_until > now:
+            if np.isfinite(held_until):
+                self._end_unit(unit, held_until)
+            return
+        self.running[group] -= 1
+        self.left[group] -= 1
+        self.free.finished(self.slot[unit])
+        if self.left[group] == 0:
+            self._at(now, _NODE, self.number[self.node_of_group[group]])
 
     def _launch(self, now: float) -> None:
         blocked: set[int] = set()
@@ -362,45 +409,49 @@ class _Replay:
                 for each in self.ready:  # no slot is left idle
                     self.since[each] = now
                 return
-            stage = able[0]
+            group = able[0]
             if len(able) > 1:
-                offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
-                stage = able[self.policy.order(offers)]
-            task, wanted = self._next(stage, now)
-            slot = None if task is None else self.free.take(now, wanted, self.durations[task])
-            if task is None or slot is None:
-                blocked.add(stage)
+                offers = [Waiting(self.dag.groups[s], len(self.queues[s]), self.running[s]) for s in able]
+                group = able[self.policy.order(offers)]
+            unit, wanted = self._next(group, now)
+            slot = None if unit is None else self.free.take(now, wanted, self.durations[unit])
+            if unit is None or slot is None:
+                blocked.add(group)
                 continue
-            self.queues[stage].remove(task, self.host_of[task])
-            if not self.queues[stage]:
-                self.ready.remove(stage)
-            self.running[stage] += 1
-            self.slot[task] = slot
-            self.launch[task] = now
-            self.finish[task] = now + self.durations[task]
-            self._at(self.finish[task], _TASK, task)
+            self.queues[group].remove(unit, self.host_of[unit])
+            if not self.queues[group]:
+                self.ready.remove(group)
+            self.running[group] += 1
+            self.slot[unit] = slot
+            self.launch[unit] = now
+            self.finish[unit] = now + self.durations[unit]
+            drained = self.pipes.enter(group, unit, now)
+            if drained is not None:
+                self._end_unit(unit, max(self.finish[unit], drained))
+            for other in self.pipes.released(group):
+                self._end_unit(other, max(self.finish[other], now))
 
-    def _is_below_limit(self, stage: int) -> bool:
-        limit = self.limits[stage]
-        return limit is None or self.running[stage] < limit
+    def _is_below_limit(self, group: int) -> bool:
+        limit = self.limits[group]
+        return limit is None or self.running[group] < limit
 
-    def _next(self, stage: int, now: float) -> tuple[int | None, int]:
-        """The task of a stage to launch now and the executor that it wants; no task where all wait for a host."""
-        queue = self.queues[stage]
+    def _next(self, group: int, now: float) -> tuple[int | None, int]:
+        """The unit of a group to launch now and the worker that it wants; no unit where all wait for a host."""
+        queue = self.queues[group]
         first = queue.anywhere[-1] if queue.anywhere else None
         if queue.at_home:
-            task = queue.home(self.free.free_on)
-            if task is not None and (first is None or task < first):
-                executor = self.free.at_home(self.host_of[task], self.executor_of[task], now)
-                if executor is not None:
-                    return task, executor
+            unit = queue.home(self.free.free_on)
+            if unit is not None and (first is None or unit < first):
+                worker = self.free.at_home(self.host_of[unit], self.worker_of[unit], now)
+                if worker is not None:
+                    return unit, worker
         if first is not None:
-            return first, self.executor_of[first]
-        patient_until = self.since[stage] + self.policy.patience_ms
+            return first, self.worker_of[first]
+        patient_until = self.since[group] + self.policy.patience_ms
         if now >= patient_until:
-            task = queue.impatient()
-            return task, -1 if task is None else self.executor_of[task]
-        if self.wakes[stage] != patient_until:
-            self.wakes[stage] = patient_until
-            self._at(patient_until, _WAKE, stage)
+            unit = queue.impatient()
+            return unit, -1 if unit is None else self.worker_of[unit]
+        if self.wakes[group] != patient_until:
+            self.wakes[group] = patient_until
+            self._at(patient_until, _WAKE, group)
         return None, -1

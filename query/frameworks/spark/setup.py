@@ -1,4 +1,4 @@
-"""`crystalperf setup spark`: what a job needs so that it leaves a log and samples.
+"""What a Spark job needs so that it leaves a log and samples.
 
 The text is a piece of spark-defaults.conf whose prose is comments.  The flags are those that lab/runs/samplers.py
 records with (a test compares them), so that what is printed is what has been tried.
@@ -6,11 +6,10 @@ records with (a test compares them), so that what is printed is what has been tr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from typing import Any
 
-from cli.output import write, write_json
-from indexes.errors import SettingError
+from query.frameworks import Setup
 
 SAMPLE_MS = 20
 """Between two samples of a thread: some percent of a task's time are told apart within seconds, at no visible cost."""
@@ -30,39 +29,6 @@ _CONDITIONS = (
     "ActiveRecording", "ActiveSetting", "JVMInformation", "OSInformation", "CPUInformation", "CPULoad",
     "GarbageCollection", "GCPhasePause", "GCHeapSummary", "ThreadStart", "ThreadEnd", "ThreadCPULoad",
 )  # fmt: skip
-
-_SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
-
-
-def setup(framework: str, folder: str, *, as_json: bool) -> int:
-    """Print the settings for a framework.  Raises SettingError for one that is not known."""
-    if framework.lower() != "spark":
-        raise SettingError(f"{framework}: not a framework that CrystalPerf reads; known is spark")
-    if not _SAFE_FOLDER.fullmatch(folder):
-        raise SettingError(
-            f"--folder {folder}: give an absolute path of letters, digits and ._+-/ alone, for it becomes part of a"
-            " JVM flag, for example --folder /tmp"
-        )
-    folder = folder.rstrip("/")
-    if as_json:
-        write_json(
-            {
-                "framework": "spark",
-                "settings": settings(folder),
-                "settings_java_8_and_11": java_11_settings(folder),
-                "settings_async_profiler": async_settings(folder),
-                "settings_kubernetes": kubernetes_settings(folder),
-                "files": {
-                    "event_log": f"{folder or '/'}",
-                    "executors": executor_file(folder).replace("{{APP_ID}}", "*").replace("{{EXECUTOR_ID}}", "*"),
-                    "driver": driver_file(folder),
-                },
-                "analyze": analyze_command(folder),
-            }
-        )
-    else:
-        write(spark_text(folder))
-    return 0
 
 
 def executor_file(folder: str) -> str:
@@ -197,5 +163,24 @@ def spark_text(folder: str) -> str:
 """
 
 
+def facts(folder: str) -> dict[str, Any]:
+    """All settings by name, and where the files land."""
+    return {
+        "settings": settings(folder),
+        "settings_java_8_and_11": java_11_settings(folder),
+        "settings_async_profiler": async_settings(folder),
+        "settings_kubernetes": kubernetes_settings(folder),
+        "files": {
+            "event_log": f"{folder or '/'}",
+            "executors": executor_file(folder).replace("{{APP_ID}}", "*").replace("{{EXECUTOR_ID}}", "*"),
+            "driver": driver_file(folder),
+        },
+        "analyze": analyze_command(folder),
+    }
+
+
 def _lines(values: Mapping[str, str], *, comment: bool = False) -> str:
     return "\n".join(f"{'# ' if comment else ''}{key} {value}" for key, value in values.items())
+
+
+SETUP = Setup(spark_text, facts)

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from query.model.dag import AT_HOME, Floats, Ints, Tasks
+from query.frameworks import Planned
+from query.model.dag import AT_HOME, Units
 from query.model.execution import Execution, Volumes
+from query.model.records import Floats, Ints
 from query.model.world import World
 
 MIB = 2**20
@@ -31,7 +33,7 @@ FEW_MORE = 1.3
 """Tasks per slot up to which a scan counts as cut by the number of slots: files end where they end."""
 
 SKEWED = 4.0
-"""Largest over median input of a task from which more tasks would not share it out: one key stays one key."""
+"""A task that reads this many times the median has one large key, which more tasks would not divide."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +51,43 @@ class Parallelism:
         return self.properties.get(key, "true").strip().lower() != "false"
 
 
+def replan(execution: Execution, world: World, wanted: bool) -> Planned:
+    """The run with the tasks that Spark would cut for other slots; as recorded where that is not wanted."""
+    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+        return Planned(execution)
+    if not wanted:
+        return Planned(execution, ("stages keep their recorded tasks, though Spark might cut others for other slots",))
+    planned, changed = recut(execution, world)
+    if not changed:
+        return Planned(execution, ("Spark would cut the same tasks for these slots",))
+    return Planned(
+        planned,
+        (
+            f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for these slots"
+            f" ({len(execution.units)} tasks become {len(planned.units)}), which share its work in the recorded order"
+            " (--no-replan keeps the tasks)",
+        ),
+    )
+
+
 def recut(execution: Execution, world: World) -> tuple[Execution, int]:
     """The execution with the tasks that other slots would give it, and how many stages changed."""
-    executors, cores = execution.recorded.executors, execution.recorded.cores
+    executors, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
     if not executors or not cores or "spark.default.parallelism" in execution.properties:
         return execution, 0
     before = round(executors * cores)
-    after = max(round(before * world.ratio("cores") * world.ratio("executors")), 1)
+    after = max(round(before * world.ratio("cores") * world.ratio("workers")), 1)
     plan = Parallelism(max(before, 2), max(after, 2), execution.properties)
     if plan.before == plan.after:
         return execution, 0
-    tasks, volumes = execution.tasks, execution.volumes
+    tasks, volumes = execution.units, execution.volumes
     counts: dict[int, int] = {}
-    for number, stage in enumerate(execution.dag.stages):
-        mine = np.flatnonzero(tasks.stage == number)
+    for number, stage in enumerate(execution.dag.groups):
+        mine = np.flatnonzero(tasks.group == number)
         wanted = _tasks_wanted(
             plan,
             len(mine),
-            has_sql=stage.sql_id is not None,
+            has_sql=stage.scope_id is not None,
             input_bytes=volumes.input[mine],
             shuffle_bytes=volumes.remote[mine] + volumes.local[mine],
         )
@@ -117,16 +138,16 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
     The work of a stage is a line in its recorded order, cut anew: what a piece covers of a recorded task it does.
     Starting, unpacking and reporting a task take each as long as they took the recorded ones on average.
     """
-    tasks, volumes = execution.tasks, execution.volumes
+    tasks, volumes = execution.units, execution.volumes
     duration = tasks.duration_ms
     around = np.divide(
         np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
     )
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    pieces: list[Tasks] = []
+    pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number in range(len(execution.dag.stages)):
-        mine = np.flatnonzero(tasks.stage == number)
+    for number in range(len(execution.dag.groups)):
+        mine = np.flatnonzero(tasks.group == number)
         if number not in counts:
             pieces.append(tasks.select(mine))
             for name, values in columns.items():
@@ -139,13 +160,14 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
         launch = tasks.launch_ms[mine[edges[:-1].astype(np.int64)]]
         origin = mine[edges[:-1].astype(np.int64)]
         placement = tasks.placement[origin]
-        executor, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.executor, tasks.host))
+        executor, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.worker, tasks.host))
         unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
-        pieces.append(Tasks(unknown, stage, executor, host, launch, launch + parts.sum(axis=1), parts, placement))
+        finish, upstream = launch + parts.sum(axis=1), np.zeros(len(parts))
+        pieces.append(Units(unknown, stage, executor, host, launch, finish, parts, placement, upstream))
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[mine]))
-    names = Tasks.__dataclass_fields__
-    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+    names = Units.__dataclass_fields__
+    joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")
     whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
     for name, values in whole.items():
@@ -153,7 +175,7 @@ def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
             whole[name] = np.rint(values).astype(np.int64)
     return replace(
         execution,
-        tasks=joined.select(order),
+        units=joined.select(order),
         volumes=Volumes(**whole),
     )
 

@@ -10,19 +10,22 @@ a row `not attributed`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
-from indexes import resources
-from query.frameworks import Framework, OperatorFrame
-from query.model.dag import Floats
-from query.model.execution import is_interval, sampled_sums
-from query.model.records import Columns, integers, objects
+from indexes.resources import CPU, DISK, NET, OTHER, with_other
+from query.frameworks import OperatorFrame
+from query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
+from query.model.evidence import is_interval, sampled_sums
+from query.model.records import Columns, Floats, integers, objects
 
 NOT_ATTRIBUTED = "not attributed"
 OVERHEAD = "starting and ending tasks"
+
+ROUNDING_MS = 1e-6
+"""Time that is left by the order of additions alone."""
 
 FEWEST_SAMPLES = 5
 """A stage with fewer samples than this is split by its operators' metrics."""
@@ -36,9 +39,6 @@ _INCLUSIVE = ("duration", "time in aggregation build", "time to run Python worke
 _WRITES = ("shuffle write time", "shuffle bytes written", "shuffle records written", "data size")
 _READS = ("fetch wait time", "records read", "local bytes read", "remote bytes read", "local blocks read")
 
-Key = tuple[int, int]
-"""Stage and attempt."""
-
 
 @dataclass(frozen=True)
 class Node:
@@ -50,7 +50,7 @@ class Node:
     title: str
     what: OperatorFrame
     pipeline: int | None  # of the generated code that it is part of
-    metrics: Mapping[Key, Mapping[str, float]]
+    metrics: Mapping[str, Mapping[str, float]]  # by group, then by name
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Share:
 
     name: str
     node: Node | None
-    parts_ms: Floats = field(default_factory=lambda: np.zeros(len(resources()) + 1))
+    parts_ms: Floats
 
 
 @dataclass(frozen=True)
@@ -76,37 +76,36 @@ class Sampled:
     samples_ms: Floats
 
 
-def operator_times(connection: duckdb.DuckDBPyConnection, framework: Framework, *, sampled: bool) -> Columns:
+def operator_times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled: bool) -> Columns:
     """The table operator_times of a run file whose tasks, stages, operators and samples are in.
 
-    Reads the view task_samples (query.attribute.storage) for the samples.
+    Reads the view unit_samples (query.attribute.storage) for the samples, where there are any (`sampled`).
     """
-    known = plans(connection, framework)
-    seen = _sampled(connection) if sampled else {}
-    rows: list[tuple[int, int, int | None, Share, str]] = []
-    for key, sql_id, total, overhead, fetch_ms in _stage_totals(connection):
-        plan = known.get(sql_id, []) if sql_id is not None else []
+    known = plans(connection)
+    seen = _sampled(connection, names) if sampled else {}
+    rows: list[tuple[str, str | None, Share, str]] = []
+    for stage, scope, total, overhead, fetch_ms in _stage_totals(connection, names):
+        plan = known.get(scope, []) if scope is not None else []
         overhead = np.minimum(overhead, total)
         body = total - overhead
-        mine = [each for each in seen.get(key, []) if each.kind is not None]
+        mine = [each for each in seen.get(stage, []) if each.kind is not None]
         if sum(each.count for each in mine) >= FEWEST_SAMPLES:
-            shares, basis = by_samples(key, plan, mine, body, fetch_ms, framework.titles), "samples"
+            shares, basis = by_samples(stage, plan, mine, body, fetch_ms, names), "samples"
         else:
-            shares, basis = by_metrics(key, plan, body), "SQL metrics"
-        rows += [(*key, sql_id, each, basis) for each in shares]
-        rows.append((*key, sql_id, Share(OVERHEAD, None, overhead), "task metrics"))
+            shares, basis = by_metrics(stage, plan, body, names), "plan metrics"
+        rows += [(stage, scope, each, basis) for each in shares]
+        rows.append((stage, scope, Share(OVERHEAD, None, overhead), "unit metrics"))
         rest = body - np.sum([each.parts_ms for each in shares] or [np.zeros_like(body)], axis=0)
-        rows.append((*key, sql_id, Share(NOT_ATTRIBUTED, None, np.maximum(rest, 0.0)), "nothing"))
-    rows = [row for row in rows if row[3].parts_ms.sum() > 0]
-    parts = np.array([row[3].parts_ms for row in rows]).reshape(len(rows), len(resources()) + 1)
+        rows.append((stage, scope, Share(NOT_ATTRIBUTED, None, np.maximum(rest, 0.0)), "nothing"))
+    rows = [row for row in rows if row[2].parts_ms.sum() > ROUNDING_MS]
+    parts = np.array([row[2].parts_ms for row in rows]).reshape(len(rows), len(names) + 1)
     return {
-        "stage_id": np.array([row[0] for row in rows], dtype=np.int64),
-        "stage_attempt": np.array([row[1] for row in rows], dtype=np.int64),
-        "sql_id": integers([row[2] for row in rows]),
-        "node_id": integers([None if row[3].node is None else row[3].node.node_id for row in rows]),
-        "name": objects([row[3].name for row in rows]),
-        "basis": objects([row[4] for row in rows]),
-        **{f"{name}_ms": parts[:, place] for place, name in enumerate((*resources(), "other"))},
+        "group_id": objects([row[0] for row in rows]),
+        "scope_id": objects([row[1] for row in rows]),
+        "node_id": integers([None if row[2].node is None else row[2].node.node_id for row in rows]),
+        "name": objects([row[2].name for row in rows]),
+        "basis": objects([row[3] for row in rows]),
+        **{f"{name}_ms": parts[:, place] for place, name in enumerate(with_other(names))},
     }
 
 
@@ -114,8 +113,8 @@ def operator_times(connection: duckdb.DuckDBPyConnection, framework: Framework, 
 
 
 def by_samples(
-    key: Key, plan: Sequence[Node], sampled: Sequence[Sampled], body_ms: Floats, fetch_ms: float,
-    titles: Mapping[str, str],
+    stage: str, plan: Sequence[Node], sampled: Sequence[Sampled], body_ms: Floats, fetch_ms: float,
+    names: tuple[str, ...],
 ) -> list[Share]:  # fmt: skip
     """Share out a stage's time, resource by resource, as its samples were.
 
@@ -126,8 +125,7 @@ def by_samples(
     left = body_ms.sum() - intervals.sum()
     stretched = left > 0 and samples.sum() > 0
     weights = intervals + samples * (left / samples.sum() if stretched else 1.0)
-    names = resources()
-    net = names.index("net")
+    net = names.index(NET)
     given = np.zeros_like(weights)
     reads = np.array([each.kind == "exchange read" for each in sampled])
     pool = body_ms.copy()
@@ -145,34 +143,34 @@ def by_samples(
     shares: dict[tuple[str, int | None], Share] = {}
     for each, parts in zip(sampled, given, strict=True):
         assert each.kind is not None
-        nodes = nodes_of(key, plan, each.kind, each.pipeline)
+        nodes = nodes_of(stage, plan, each.kind, each.pipeline)
         if not nodes:
-            title = titles.get(each.kind, each.kind)
-            shares.setdefault((title, None), Share(title, None)).parts_ms += parts
+            name = TITLES.get(each.kind, each.kind)
+            shares.setdefault((name, None), Share(name, None, np.zeros_like(parts))).parts_ms += parts
         for node in nodes:
-            found = shares.setdefault((node.name, node.node_id), Share(_name(node, plan), node))
-            found.parts_ms += parts / len(nodes)
+            empty = Share(_name(node, plan), node, np.zeros_like(parts))
+            shares.setdefault((node.name, node.node_id), empty).parts_ms += parts / len(nodes)
     return list(shares.values())
 
 
-def nodes_of(key: Key, plan: Sequence[Node], kind: str, pipeline: int | None) -> list[Node]:
+def nodes_of(stage: str, plan: Sequence[Node], kind: str, pipeline: int | None) -> list[Node]:
     """The nodes of a plan that a kind of frame in a pipeline may stand for; several where nothing tells them apart."""
     exchange = kind.startswith("exchange ")
     found = [node for node in plan if node.what.kind == ("exchange" if exchange else kind)]
     if exchange:
         asked = _READS if kind == "exchange read" else _WRITES
-        found = [node for node in found if any(name in node.metrics.get(key, {}) for name in asked)]
+        found = [node for node in found if any(name in node.metrics.get(stage, {}) for name in asked)]
     if pipeline is not None and len(found) > 1:
-        if kind == "wholestagecodegen":
+        if kind == PIPELINE:
             found = [node for node in found if node.what.pipeline == pipeline] or found
         else:
             inside = [node for node in found if node.pipeline == pipeline]
             found = inside or _below(plan, pipeline, found) or found
-    here = [node for node in found if key in node.metrics]
-    if here or kind in ("wholestagecodegen", "exchange"):
+    here = [node for node in found if stage in node.metrics]
+    if here or kind in (PIPELINE, "exchange"):
         return here or [node for node in found if pipeline is not None and node.what.pipeline == pipeline]
     # Operators without metrics of their own (projections, joins without output) are where their pipeline is.
-    running = {node.what.pipeline for node in plan if node.what.pipeline is not None and key in node.metrics}
+    running = {node.what.pipeline for node in plan if node.what.pipeline is not None and stage in node.metrics}
     return [node for node in found if node.pipeline in running] or (found if pipeline is not None else [])
 
 
@@ -196,7 +194,7 @@ def _below(plan: Sequence[Node], pipeline: int, wanted: Sequence[Node]) -> list[
 
 def _name(node: Node, plan: Sequence[Node]) -> str:
     """A node's name; of generated code with the operators that it holds."""
-    if node.what.kind != "wholestagecodegen":
+    if node.what.kind != PIPELINE:
         return node.title
     held = [each.name for each in plan if each.pipeline == node.what.pipeline and each.what.kind != "inputadapter"]
     return f"{node.name}: {', '.join(held)}" if held else node.name
@@ -205,14 +203,14 @@ def _name(node: Node, plan: Sequence[Node]) -> str:
 # By metrics -----------------------------------------------------------------------------------------------------------
 
 
-def by_metrics(key: Key, plan: Sequence[Node], body_ms: Floats) -> list[Share]:
+def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[str, ...]) -> list[Share]:
     """Share out a stage's time by the timing metrics of its operators.
 
     A metric that runs while rows are pulled from below holds their time too, so theirs is taken off; and that of
     generated code runs on while others use its rows, so what was measured above is taken off as well.
     """
     size = len(plan)
-    metrics = [node.metrics.get(key, {}) for node in plan]
+    metrics = [node.metrics.get(stage, {}) for node in plan]
     own = [sum(found.get(name, 0.0) for name in _EXCLUSIVE) for found in metrics]
     above = [0.0] * size
     for node in plan:
@@ -222,17 +220,16 @@ def by_metrics(key: Key, plan: Sequence[Node], body_ms: Floats) -> list[Share]:
     for node in reversed(plan):
         place = node.node_id
         inclusive = max((metrics[place].get(name, 0.0) for name in _INCLUSIVE), default=0.0)
-        if node.what.kind == "wholestagecodegen":
+        if node.what.kind == PIPELINE:
             inclusive -= above[place]
         mine[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
         if node.parent_id is not None:
             below[node.parent_id] += mine[place] + below[place]
-    names = resources()
-    cpu, disk, net, other = names.index("cpu"), names.index("disk"), names.index("net"), len(names)
+    cpu, disk, net, other = names.index(CPU), names.index(DISK), names.index(NET), len(names)
     timed = [node for node in plan if mine[node.node_id] > 0]
     if not timed or body_ms.sum() <= 0:
         return []
-    shares = [Share(_name(node, plan), node) for node in timed]
+    shares = [Share(_name(node, plan), node, np.zeros_like(body_ms)) for node in timed]
     left = np.array([mine[node.node_id] for node in timed])
     alone = np.array([own[node.node_id] for node in timed])
     pool = body_ms.copy()
@@ -261,80 +258,79 @@ def by_metrics(key: Key, plan: Sequence[Node], body_ms: Floats) -> list[Share]:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def plans(connection: duckdb.DuckDBPyConnection, framework: Framework) -> dict[int, list[Node]]:
+def plans(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Node]]:
     """The operators of each query, in the order of their ids: what is below an operator follows it."""
-    metrics: dict[tuple[int, int], dict[Key, dict[str, float]]] = {}
-    for sql_id, node_id, stage_id, attempt, name, value in connection.execute(
-        "SELECT sql_id, node_id, stage_id, stage_attempt, name, sum(value) FROM operator_metrics GROUP BY ALL"
+    metrics: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    for scope, node_id, stage, name, value in connection.execute(
+        "SELECT scope_id, node_id, group_id, name, sum(value) FROM operator_metrics GROUP BY ALL"
     ).fetchall():
-        metrics.setdefault((sql_id, node_id), {}).setdefault((stage_id, attempt), {})[name] = value
-    found: dict[int, list[Node]] = {}
-    for sql_id, node_id, parent_id, name, detail, location in connection.execute(
-        "SELECT sql_id, node_id, parent_id, name, detail, location FROM operators ORDER BY sql_id, node_id"
+        metrics.setdefault((scope, node_id), {}).setdefault(stage, {})[name] = value
+    found: dict[str, list[Node]] = {}
+    for scope, node_id, parent_id, name, detail, location in connection.execute(
+        "SELECT scope_id, node_id, parent_id, name, detail, location FROM operators ORDER BY scope_id, node_id"
     ).fetchall():
-        plan = found.setdefault(sql_id, [])
+        plan = found.setdefault(scope, [])
         pipeline = None
         if parent_id is not None:
             parent = plan[parent_id]
             pipeline = parent.what.pipeline
             if pipeline is None and parent.what.kind != "inputadapter":
                 pipeline = parent.pipeline
-        what = framework.node_operator(name)
-        title = framework.node_title(name, detail, location)
-        plan.append(Node(node_id, parent_id, name, title, what, pipeline, metrics.get((sql_id, node_id), {})))
+        shown, mine = title(name, detail, location), metrics.get((scope, node_id), {})
+        plan.append(Node(node_id, parent_id, name, shown, of_node(name), pipeline, mine))
     return found
 
 
-def _sampled(connection: duckdb.DuckDBPyConnection) -> dict[Key, list[Sampled]]:
+def _sampled(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict[str, list[Sampled]]:
     both = ", ".join(
         f"coalesce(sum({name}) FILTER ({condition}), 0)"
         for condition in ("measured", "NOT measured")
-        for name in (*resources(), "other")
+        for name in with_other(names)
     )
     rows = connection.execute(
         f"""
         WITH summed AS (
             SELECT
-                stage_id, stage_attempt, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
-                {sampled_sums()}
-            FROM task_samples
+                group_id, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
+                {sampled_sums(names)}
+            FROM unit_samples
             WHERE thread IS NOT NULL -- a mixture that all tasks got alike tells no stage's operators
             GROUP BY ALL
         )
-        SELECT stage_id, stage_attempt, operator, pipeline, sum(samples), {both}
+        SELECT group_id, operator, pipeline, sum(samples), {both}
         FROM summed GROUP BY ALL ORDER BY ALL
         """
     ).fetchall()
-    found: dict[Key, list[Sampled]] = {}
-    for stage_id, attempt, kind, pipeline, count, *parts in rows:
+    found: dict[str, list[Sampled]] = {}
+    for stage, kind, pipeline, count, *parts in rows:
         intervals, samples = np.array(parts, dtype=np.float64).reshape(2, -1)
-        found.setdefault((stage_id, attempt), []).append(Sampled(kind, pipeline, int(count), intervals, samples))
+        found.setdefault(stage, []).append(Sampled(kind, pipeline, int(count), intervals, samples))
     return found
 
 
+_OUTSIDE = {
+    CPU: "least(coalesce(deserialize_cpu_ms, 0), coalesce(deserialize_ms, 0)) + coalesce(result_serialize_ms, 0)",
+    NET: "coalesce(getting_result_ms, 0)",
+    OTHER: "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(queued_ms, 0)",
+}
+"""A task's time before and after its own code, by resource."""
+
+
 def _stage_totals(
-    connection: duckdb.DuckDBPyConnection,
-) -> Iterator[tuple[Key, int | None, Floats, Floats, float]]:
+    connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]
+) -> Iterator[tuple[str, str | None, Floats, Floats, float]]:
     """Per stage attempt: its query, its task time by resource, the part of it outside the tasks' own code, and the
     time blocked on shuffled blocks."""
-    names = (*resources(), "other")
-    totals = ", ".join(f"sum(coalesce({name}_ms, 0)) AS {name}" for name in names)
-    outside = {
-        "cpu": "least(coalesce(deserialize_cpu_ms, 0), coalesce(deserialize_ms, 0)) + coalesce(result_serialize_ms, 0)",
-        "net": "coalesce(getting_result_ms, 0)",
-        "other": "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0)"
-        " + coalesce(scheduler_delay_ms, 0)",
-    }
-    overhead = ", ".join(f"sum(least({outside.get(name, '0')}, coalesce({name}_ms, 0)))" for name in names)
+    columns = with_other(names)
+    totals = ", ".join(f"sum(coalesce(units.{name}_ms, 0))" for name in columns)
+    overhead = ", ".join(f"sum(least({_OUTSIDE.get(name, '0')}, coalesce(units.{name}_ms, 0)))" for name in columns)
     rows = connection.execute(
         f"""
-        SELECT
-            tasks.stage_id, tasks.stage_attempt, any_value(stages.sql_id), sum(coalesce(fetch_wait_ms, 0)),
-            {totals.replace("coalesce(", "coalesce(tasks.")}, {overhead.replace("coalesce(", "coalesce(tasks.")}
-        FROM tasks LEFT JOIN stages ON stages.stage_id = tasks.stage_id AND stages.attempt = tasks.stage_attempt
-        GROUP BY tasks.stage_id, tasks.stage_attempt
-        ORDER BY ALL
+        SELECT group_id, any_value(groups.scope_id), sum(coalesce(peers_ms, 0)), {totals}, {overhead}
+        FROM units LEFT JOIN spark_tasks USING (unit_id) LEFT JOIN groups USING (group_id)
+        GROUP BY group_id
+        ORDER BY any_value(groups.rank), group_id
         """
     ).fetchall()
-    for stage_id, attempt, sql_id, fetch_ms, *parts in rows:
-        yield (stage_id, attempt), sql_id, np.array(parts[: len(names)]), np.array(parts[len(names) :]), fetch_ms
+    for stage, scope, fetch_ms, *parts in rows:
+        yield stage, scope, np.array(parts[: len(columns)]), np.array(parts[len(columns) :]), fetch_ms

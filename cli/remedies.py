@@ -1,0 +1,56 @@
+"""What a user can do about an error, in the terminal's terms: flags and commands to type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cli.text import shell_word
+
+if TYPE_CHECKING:
+    from indexes.errors import CrystalPerfError, Remedy
+    from query.answers.values import Note
+
+
+def error_sentence(error: CrystalPerfError) -> str:
+    """What happened, where, and what to type; one sentence."""
+    return with_remedy(str(error), error.remedy)
+
+
+def note_sentence(note: Note) -> str:
+    """What could not be seen, and what to type so that it is."""
+    sentence = with_remedy(note.what, note.remedy)
+    again = note.remedy is not None and note.remedy.kind == "build the index"
+    return f"{sentence}, then analyze again" if again else sentence
+
+
+def with_remedy(sentence: str, remedy: Remedy | None) -> str:
+    """A sentence, and what can be done about what it says."""
+    if remedy is None:
+        return sentence
+    facts = {name: fact if name == "applications" else shell_word(fact) for name, fact in remedy.facts.items()}
+    told = {
+        "state what the run had": "; add --recorded {setting}=…, or ask for a ratio such as {setting}=2x",
+        "state a setting": "; add --recorded {setting}=…",
+        "choose an application": ", choose one with --app: {applications}",
+        "choose another place": "; choose another place with -o",
+        "profile again": "; make it again with `crystalperf profile`",
+        "build the index": "; `crystalperf index build {index}` makes one",
+        "change the scope": "; choose another with --scope",
+        "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
+        "index the code": f": `crystalperf index build {_last(facts)}-1 --source PATH` makes one, and the next analysis"
+        " uses it",
+    }[remedy.kind]
+    return sentence + told.format_map(_Known(facts))
+
+
+def _last(facts: Mapping[str, str]) -> str:
+    """The last part of the name of packages: a name for their index."""
+    return facts.get("prefix", "NAME").rpartition(".")[2]
+
+
+class _Known(dict[str, str]):
+    """Facts of a remedy; what is missing stays a word in capitals, for the user to fill in."""
+
+    def __missing__(self, name: str) -> str:
+        return name.upper()

@@ -1,0 +1,49 @@
+"""Resources as rows: what a run's time is split by, what changes their speed, how bytes become time on them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+CPU, DISK, NET = "cpu", "disk", "net"
+"""The resources that every run has and that samples of threads tell apart."""
+
+OTHER = "other"
+"""Beside the resources: time on none of them, or unknown."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One resource, as resources.toml describes it."""
+
+    name: str
+    device: str
+    setting: str
+    unit: Literal["speed", "bytes per second"]
+    shared_by: Literal["worker", "host", "nobody"] = "nobody"
+    buffer_bytes: float | None = None
+    overhead_ms: float | None = None
+    rate_bps: float | None = None
+    moves: tuple[str, ...] = ()
+    """Columns of `units` whose bytes cross the device."""
+
+
+@cache
+def known() -> tuple[Resource, ...]:
+    """The resources of resources.toml, in the order of a resource vector."""
+    rows = tomllib.loads(files("indexes").joinpath("resources.toml").read_text(encoding="utf-8"))
+    return tuple(Resource(name, **{**row, "moves": tuple(row.get("moves", ()))}) for name, row in rows.items())
+
+
+def resources() -> tuple[str, ...]:
+    """Names of the resources that every run has and every index is built for: ('cpu', 'disk', 'net')."""
+    return tuple(each.name for each in known())
+
+
+def with_other(names: Iterable[str]) -> tuple[str, ...]:
+    """The columns of a split of time: the resources and what is on none of them."""
+    return (*names, OTHER)

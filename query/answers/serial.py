@@ -1,0 +1,152 @@
+"""Answers as JSON: one shape for every door, described by JSON Schemas.
+
+    {"schema": "crystalperf.debug/1", "scope": "all", …}
+
+An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
+them.  `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+Times have three decimals, shares four, ratios six.
+
+    python -m query.answers.serial --write docs/schema     the schemas, one file per kind
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from indexes.resources import Resource
+from query.answers.values import (
+    Debug,
+    Failure,
+    GroupFacts,
+    Header,
+    OperatorTime,
+    Prediction,
+    Profiled,
+    Sweep,
+    Verdict,
+)
+from query.answers.verdict import knee_of
+
+Answer = Debug | Prediction | Sweep | Verdict | Header | Profiled | Failure
+
+KINDS: Mapping[type, str] = {
+    Debug: "debug",
+    Prediction: "prediction",
+    Sweep: "sweep",
+    Verdict: "verdict",
+    Header: "header",
+    Profiled: "profile",
+    Failure: "error",
+}
+"""What an answer is called in its JSON, by its type."""
+
+VERSION = 1
+
+
+def _properties(answer: type, *names: str) -> dict[str, Callable[[Any], Any]]:
+    return {name: getattr(answer, name).fget for name in names}
+
+
+_COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
+    GroupFacts: _properties(GroupFacts, "waves", "skew_time", "skew_bytes"),
+    OperatorTime: _properties(OperatorTime, "time_ms"),
+    Prediction: _properties(Prediction, "replay_error_ratio"),
+    Verdict: _properties(Verdict, "replay_error_ratio"),
+    Sweep: {"knee": knee_of},
+}
+"""What is computed from an answer's fields and stands beside them."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """The answer as values that JSON knows."""
+    plain: dict[str, Any] = _plain(answer, "")
+    return {"schema": schema_name(type(answer)), **plain}
+
+
+def schema_name(answer: type) -> str:
+    """What the JSON of an answer says that it is: crystalperf.debug/1."""
+    return f"crystalperf.{KINDS[answer]}/{VERSION}"
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A value under the name of the field that holds it."""
+    if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
+        return msgspec.to_builtins(value)
+    if is_dataclass(value):
+        found = {each.name: getattr(value, each.name) for each in fields(value)}
+        found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
+        return {key: _plain(each, key) for key, each in found.items()}
+    if isinstance(value, Mapping):
+        return {key: _plain(each, name) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each, name) for each in value]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    return round(float(value), _decimals(name))  # of Python or of numpy
+
+
+def _decimals(name: str) -> int:
+    if name.endswith("_ratio"):
+        return 6
+    return 4 if name.endswith(("share", "shares")) else 3
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of each kind of answer, by its kind."""
+    return {kind: _schema(answer) for answer, kind in KINDS.items()}
+
+
+def _schema(answer: type) -> dict[str, Any]:
+    _, known = msgspec.json.schema_components((answer,), ref_template="#/$defs/{name}")
+    computed = {each.__name__: found for each, found in _COMPUTED.items()}
+    for name in list(known):
+        for key, compute in computed.get(name, {}).items():
+            hint = get_type_hints(compute)["return"]
+            (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
+            known[name]["properties"][key] = told
+            known |= {each: shape for each, shape in more.items() if each not in known}
+    for shape in known.values():  # all fields are always there, so none has a default
+        if "description" in shape:
+            shape["description"] = cleandoc(shape["description"])
+        if "properties" in shape:
+            for each in shape["properties"].values():
+                each.pop("default", None)
+            shape["required"] = list(shape["properties"])
+    top = known.pop(answer.__name__)
+    properties = {"schema": {"const": schema_name(answer)}, **top["properties"]}
+    return {
+        "$schema": _DIALECT,
+        **top,
+        "properties": properties,
+        "required": list(properties),
+        **({"$defs": dict(sorted(known.items()))} if known else {}),
+    }
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write the schemas."""
+    parser = argparse.ArgumentParser(description="write the JSON Schemas of all answers")
+    parser.add_argument("--write", type=Path, required=True, metavar="FOLDER")
+    folder: Path = parser.parse_args().write
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, schema in schemas().items():
+        (folder / f"{kind}.json").write_text(schema_text(schema), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

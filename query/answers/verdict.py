@@ -1,0 +1,196 @@
+"""The verdict on a run: what holds it up, what would help, where more stops helping, what to do next.
+
+Everything that a door says of a run is decided here or in what the values hold; a door words and lays it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import log2
+from typing import TYPE_CHECKING
+
+from indexes.errors import CrystalPerfError, Remedy
+from indexes.resources import CPU, DISK, NET, OTHER, Resource
+from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
+from query.answers.words import plural
+from query.frameworks import Framework, Vocabulary
+from query.frameworks.known import get
+
+if TYPE_CHECKING:
+    from query.run import Run
+
+KNEE = 0.10
+"""More of a resource is worth it while doubling it saves this share of the runtime."""
+
+CLOSE_SECOND = 0.75
+"""A second resource is named from this share of the bottleneck's time."""
+
+NOTICEABLE = 0.03
+"""What shortens a run by less is no help."""
+
+_FASTER = {"2x": "twice as fast", "10x": "ten times as fast"}
+
+_ASKED: dict[str, tuple[str, ...]] = {CPU: ("2x",), NET: ("2x", "10x"), DISK: ("2x",)}
+"""How much faster each resource is asked to be, in this order; networks come in tenfold steps.  Any other: twice."""
+
+_LADDER = "2x,4x,8x"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that is asked of every run: what it means to a reader, and the setting."""
+
+    text: str
+    setting: str
+
+
+def questions(resources: Sequence[Resource], vocabulary: Vocabulary) -> tuple[Question, ...]:
+    """The usual questions, in the words of the run's framework."""
+    cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
+    found = [
+        Question(f"twice the {plural(vocabulary.lane)} per {vocabulary.worker}", f"{cores}=2x"),
+        Question(f"twice the {plural(vocabulary.worker)}", f"{workers}=2x"),
+    ]
+    usual = list(_ASKED)
+    for each in sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual)):
+        word = vocabulary.word_of(each.setting)
+        found += [
+            Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _ASKED.get(each.name, ("2x",))
+        ]
+    return (*found, Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x"))
+
+
+def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdict:
+    """Explain a run and ask the usual questions of it.  `progress` is told each step in a few words."""
+    progress("following the critical path")
+    header, debug = run.header(), run.debug()
+    answers, replayed_ms = [], None
+    for question in questions(header.resources, header.vocabulary):
+        progress(f"what if: {question.text}")
+        try:
+            prediction = run.predict([question.setting])
+        except CrystalPerfError as error:  # a question that makes no sense for this run is part of the answer
+            answers.append(WhatIf(question.text, question.setting, None, refused=(str(error),), remedy=error.remedy))
+            continue
+        assert isinstance(prediction, Prediction)
+        replayed_ms = prediction.replayed_ms
+        answers.append(what_if(question.text, prediction))
+    bottleneck = bottleneck_of(debug)
+    return Verdict(
+        run=str(run.path),
+        header=header,
+        debug=debug,
+        bottleneck=bottleneck,
+        replayed_ms=replayed_ms,
+        what_ifs=tuple(answers),
+        best=best_help(answers, debug.runtime_ms),
+        next=next_step(header, bottleneck),
+    )
+
+
+def what_if(question: str, prediction: Prediction) -> WhatIf:
+    """The answer to one of the usual questions."""
+    return WhatIf(
+        question,
+        prediction.setting,
+        prediction.predicted_ms,
+        prediction.interval_ms,
+        prediction.bound_ms,
+        prediction.refused,
+        prediction.remedy,
+    )
+
+
+def bottleneck_of(debug: Debug) -> Bottleneck:
+    """What holds a scope up: the resource with the most time on the critical path, or what took more than it.
+
+    Time on no resource counts by its largest cause, for its causes have nothing to do with each other.  Where no cause
+    is larger than the largest resource, yet more than half of the time passed while the coordinator alone moved the
+    path on, that holds it up.
+    """
+    whole_ms = debug.runtime_ms
+    if whole_ms <= 0:
+        return Bottleneck("nothing", "unknown", 0.0, 0.0)
+    on_resources = {name: ms for name, ms in debug.resource_ms.items() if name != OTHER}
+    largest = max(on_resources, key=lambda each: on_resources[each])
+    most_ms, other_ms = on_resources[largest], debug.resource_ms.get(OTHER, 0.0)
+    cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", other_ms))
+    if most_ms > 0 and most_ms >= min(other_ms, cause_ms):
+        others = {name: ms for name, ms in on_resources.items() if name != largest}
+        second = max(others, key=lambda each: others[each], default=None)
+        if second is None or others[second] < CLOSE_SECOND * most_ms:
+            return Bottleneck("resource", largest, most_ms, most_ms / whole_ms)
+        return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, others[second])
+    next_one = largest if most_ms > 0 else None
+    if cause != "unknown":
+        alone_ms = debug.coordinator_ms if debug.coordinator_ms > cause_ms else None
+        return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, next_one, most_ms, alone_ms)
+    if debug.coordinator_ms > max(most_ms, whole_ms / 2):
+        share = debug.coordinator_ms / whole_ms
+        return Bottleneck("coordinator", "coordinator", debug.coordinator_ms, share, next_one, most_ms)
+    return Bottleneck("unknown", "unknown", other_ms, other_ms / whole_ms, next_one, most_ms)
+
+
+def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:
+    """The doubling that would help most; None where none helps noticeably, or none is answered."""
+    known = [(each.predicted_ms, each) for each in what_ifs if each.predicted_ms is not None and each.doubles]
+    best_ms, best = min(known, key=lambda each: each[0], default=(runtime_ms, None))
+    return best if best_ms < (1 - NOTICEABLE) * runtime_ms else None
+
+
+def next_step(header: Header, bottleneck: Bottleneck) -> NextStep:
+    """Samples first, then an index of their code, then more of what holds the run up."""
+    framework = get(header.framework)
+    if not header.has_samples and framework.setup is not None:
+        return NextStep("setup", {"framework": framework.name})
+    index = _first_index(framework, header)
+    if header.has_samples and not header.indexes and index is not None:
+        return NextStep("build", {"index": index})
+    setting = "cores"
+    for each in header.resources:
+        if bottleneck.kind == "resource" and each.name == bottleneck.name != CPU:
+            setting = each.setting
+    return NextStep("predict", {"setting": f"{header.vocabulary.word_of(setting)}={_LADDER}"})
+
+
+def completed(debug: Debug, header: Header) -> Debug:
+    """The answer with the bottleneck by the name that the verdict gives it, and all that could not be seen."""
+    return replace(debug, bottleneck=bottleneck_of(debug).name, unseen=not_seen(debug, header))
+
+
+def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
+    """What could not be seen of a scope: what its diagnosis says, and code that is in no index or was not sampled."""
+    framework = get(header.framework)
+    notes = list(debug.unseen)
+    if header.has_samples and not header.indexes:
+        what = "code: there are samples, but no index of the code they are in, so its time stays `other`"
+        index = _first_index(framework, header)
+        notes.insert(0, Note(what, None if index is None else Remedy("build the index", {"index": index})))
+    told = any(each.remedy is not None and each.remedy.kind == "set up the job" for each in notes)
+    if not header.has_samples and not told and framework.setup is not None:
+        remedy = Remedy("set up the job", {"framework": framework.name})
+        notes.append(Note("code: the run left no stack samples", remedy))
+    return tuple(notes)
+
+
+def _first_index(framework: Framework, header: Header) -> str | None:
+    """The index that a run needs before all others."""
+    return next(iter(framework.sources(header.framework_version)), None)
+
+
+def knee_of(sweep: Sweep) -> Knee | None:
+    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None."""
+    points, amounts = sweep.points, sweep.amounts
+    times = [each.predicted_ms for each in points if each.predicted_ms is not None]
+    if len(points) < 2 or not len(points) == len(amounts) == len(times):
+        return None
+    if any(after <= before for before, after in pairwise(amounts)):
+        return None
+    knee = 0
+    for (before, slower), (after, faster) in pairwise(zip(amounts, times, strict=True)):
+        if faster <= 0 or 1 - (faster / slower) ** (1 / log2(after / before)) < KNEE:
+            break
+        knee += 1
+    return Knee(knee, worth=times[knee] <= (1 - KNEE) * points[0].runtime_ms, least_share=KNEE)

@@ -1,0 +1,306 @@
+"""What a user's files and folders hold: logs grouped by application, and recordings of stack samples.
+
+Every file is recognised by its content, never by its name: recordings here, logs by the frameworks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from indexes.errors import InputError, Remedy
+from query.frameworks import Framework
+from query.frameworks.known import frameworks
+from query.inputs.containers import ZIP_MAGIC, LogFile, Part, filesystem, head, is_url, members, opened
+from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
+from query.model.records import Problems
+from query.plugins import broken
+from query.recordings.jfr import is_jfr
+
+Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
+
+_MOST_FILES = 20_000
+_COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
+
+_KNOWN_MAGICS = (
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PAR1", "a Parquet file"),
+    (b"\x7fELF", "a program"),
+    (b"\x04\x22\x4d\x18", "an lz4 frame; unpack it with `lz4 -d` first"),
+    (b"BZh", "a bzip2 file; unpack it first"),
+    (b"\xfd7zXZ", "an xz file; unpack it first"),
+    (b"SQLite format", "an SQLite database"),
+)
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One file, or member of a zip, and what its head says; a log is of a framework."""
+
+    part: Part
+    kind: Kind
+    framework: str | None = None
+    log: LogPart | None = None
+    what: str = ""
+
+
+def choose(inputs: Inputs, app: str | None = None) -> Application:
+    """The one application, or the one of that id (`app-1`, or `app-1/2` for attempt 2 of it).
+
+    Raises InputError where there is none or the choice is open.
+    """
+    if not inputs.applications:
+        what = "only recordings of stack samples were given" if inputs.samples else "nothing that was given is one"
+        raise InputError(f"no {_logs(article=False)}: {what}{_hints()}")
+    found = [each for each in inputs.applications if app in (None, each.app_id, f"{each.app_id}/{each.attempt}")]
+    ids = list(dict.fromkeys(each.app_id for each in found))
+    if not found:
+        raise InputError(f"no application '{app}' in the input; it holds {_listed(inputs.applications)}")
+    if len(ids) > 1:
+        listed = {"applications": _listed(inputs.applications)}
+        raise InputError(f"the input holds {len(ids)} applications", Remedy("choose an application", listed))
+    return found[0]
+
+
+def _logs(*, article: bool = True) -> str:
+    """What is read: the logs that the frameworks know, with `or` between them."""
+    words = [each.vocabulary.log for each in frameworks().values()]
+    return " or ".join(word if article else word.partition(" ")[2] for word in words)
+
+
+def _hints() -> str:
+    """Where users find their logs, after a semicolon."""
+    return "".join(f"; {hint}" for each in frameworks().values() if (hint := each.vocabulary.log_hint))
+
+
+def discover(paths: Sequence[str | Path]) -> Inputs:
+    """What the given files, folders and URLs hold, in any order.
+
+    Raises InputError, one sentence, for a path that does not exist, cannot be read, or was named and is of no use;
+    what is of no use inside a folder is counted in `problems`.
+    """
+    if not paths:
+        raise InputError("no input: give an event log, and recordings of stack samples where there are any")
+    problems = Problems()
+    for what, why in broken().items():
+        problems.add("broken_plugin", "error", what, None, f"the package of {what} could not be loaded: {why}")
+    found: dict[str, _Found] = {}
+    for path in map(str, paths):
+        for each in _files(path, problems):
+            found.setdefault(each.part.name, each)
+    samples = [
+        SampleFile(each.part.path, "jfr" if each.kind == "jfr" else "collapsed")
+        for each in sorted(found.values(), key=lambda each: each.part.name)
+        if each.kind in ("jfr", "collapsed")
+    ]
+    logs: dict[str, list[LogPart]] = {}
+    for each in found.values():
+        if each.framework is not None and each.log is not None:
+            logs.setdefault(each.framework, []).append(each.log)
+    gathered = [each for name, parts in logs.items() for each in _gathered(frameworks()[name], parts, problems)]
+    applications = _newest_first(gathered, problems)
+    if not applications and not samples:
+        raise InputError(
+            f"{', '.join(map(str, paths))}: holds neither {_logs()} nor a recording of stack samples{_hints()}"
+        )
+    return Inputs(tuple(applications), tuple(samples), tuple(problems))
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def _files(path: str, problems: Problems) -> Iterator[_Found]:
+    """The usable files of a path that the user named."""
+    if is_url(path):
+        yield from _url_files(path, problems)
+    elif os.path.isdir(path):
+        yield from _folder_files(path, problems)
+    elif not os.path.exists(path):
+        raise InputError(f"{path}: no such file or folder")
+    else:
+        yield from _named(_sniff(Part(path), path))
+
+
+def _url_files(url: str, problems: Problems) -> Iterator[_Found]:
+    system, inner = filesystem(url)
+    try:
+        if not system.isdir(inner):
+            if not system.exists(inner):
+                raise InputError(f"{url}: no such file or folder")
+            yield from _named(_sniff(Part(url), url))
+            return
+        below = sorted(system.find(inner))
+    except OSError as error:
+        raise InputError(f"{url}: cannot be read ({error.strerror or error})") from error
+    yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems)
+
+
+def _folder_files(folder: str, problems: Problems) -> Iterator[_Found]:
+    def refused(error: OSError) -> None:
+        meaning = "folders that cannot be read were passed over"
+        problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
+
+    paths: list[str] = []
+    for where, folders, files in os.walk(folder, onerror=refused):  # never follows links to folders
+        folders.sort()
+        paths += (os.path.join(where, name) for name in sorted(files) if not _is_mark(name))
+        if len(paths) > _MOST_FILES:
+            raise InputError(f"{folder}: holds more than {_MOST_FILES} files; name the folder of one application")
+    yield from _unnamed(paths, folder, problems)
+
+
+def _is_mark(name: str) -> bool:
+    """Whether a file is there for others' sake: a checksum, or a framework's mark of a log's state."""
+    marks = (each.marks for each in frameworks().values())
+    return name.startswith(".") or any(each is not None and each.match(name) for each in marks)
+
+
+def _unnamed(paths: Iterable[str], folder: str, problems: Problems) -> Iterator[_Found]:
+    """Files within a folder that the user named; what is of no use is counted."""
+    for path in paths:
+        try:
+            found = _sniff(Part(path), path)
+        except InputError as error:
+            problems.add("unreadable_file", "data loss", folder, path, f"files were passed over: {error}")
+            continue
+        for each in found:
+            if each.kind in ("unknown", "zip"):
+                meaning = "files that are neither logs nor recordings of samples were passed over"
+                problems.add("other_file", "info", folder, path, meaning)
+            elif each.kind != "empty":
+                yield each
+
+
+def _named(found: list[_Found]) -> list[_Found]:
+    """What a file holds that the user named; raises InputError where it is of no use."""
+    good = [each for each in found if each.kind in ("log", "jfr", "collapsed")]
+    if good:
+        return good
+    first = found[0]
+    what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
+    raise InputError(
+        f"{first.part.path}: {what or f'is {first.what}'}; expected {_logs()}, or stack samples as a JFR"
+        " recording or collapsed stacks"
+    )
+
+
+def _sniff(part: Part, path: str) -> list[_Found]:
+    """What a file is, by its first bytes; several where it is a zip archive."""
+    folder, name = os.path.split(path)
+    with opened(part) as stored:
+        start = stored.read(4096)
+    if not start:
+        return [_Found(part, "empty")]
+    if start.startswith(ZIP_MAGIC) and part.member is None:
+        found = [each for member in members(path)[:_MOST_FILES] for each in _sniff_member(path, member)]
+        return found or [_Found(part, "zip")]
+    if is_jfr(start):
+        return [_Found(part, "jfr")]
+    text = head(part, HEAD_BYTES)
+    beginning = Head(part, folder, name, _size(part), text)
+    for framework in frameworks().values():
+        if (log := framework.recognise(beginning)) is not None:
+            return [_Found(part, "log", framework.name, log)]
+    if _is_collapsed(text):
+        return [_Found(part, "collapsed")]
+    return [_Found(part, "unknown", what=_described(start, text))]
+
+
+def _sniff_member(path: str, member: str) -> list[_Found]:
+    found = _sniff(Part(path, member), f"{path}!/{member}")
+    return [each for each in found if each.kind == "log"]
+
+
+def _size(part: Part) -> int:
+    if part.member is not None or is_url(part.path):
+        return 0
+    return os.stat(part.path).st_size
+
+
+def _is_collapsed(text: bytes) -> bool:
+    """Stacks as text, one a line: frames with semicolons between them, a space, a weight."""
+    try:
+        lines = text[: text.rfind(b"\n")].decode().split("\n") if b"\n" in text else [text.decode()]
+    except UnicodeDecodeError:
+        return False
+    lines = [line for line in lines if line.strip()][:200]
+    good = sum(_COLLAPSED_LINE.fullmatch(line) is not None for line in lines)
+    return good > 0.9 * len(lines) and any(";" in line for line in lines)
+
+
+def _described(start: bytes, text: bytes) -> str:
+    for magic, what in _KNOWN_MAGICS:
+        if start.startswith(magic):
+            return what
+    if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
+        return "compressed more than once; unpack it once first"
+    if not text.strip():
+        return "blank"
+    if b"\0" in text:
+        return "a binary file of a kind not known here"
+    if text.lstrip().startswith((b"{", b"[")):
+        return f"JSON, but not {_logs()}"
+    return f"text, but neither {_logs()} nor collapsed stacks"
+
+
+# Applications -----------------------------------------------------------------------------------------------------
+
+
+def _gathered(framework: Framework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """The applications of a framework's logs; each file is one where the framework does not say otherwise."""
+    if framework.gather is not None:
+        return framework.gather(parts, problems)
+    return [
+        Application(
+            framework=framework.name,
+            app_id=each.app_id or each.name,
+            attempt=each.attempt,
+            name=each.app_name,
+            started_at_ms=each.started,
+            log=LogFile(each.part.name, (each.part,), each.app_id or each.name),
+            size=each.size,
+        )
+        for each in parts
+    ]
+
+
+def _newest_first(applications: list[Application], problems: Problems) -> list[Application]:
+    """Attempts of an application in order, the newest first; several logs of one attempt: the one that says most."""
+
+    def age(each: Application) -> tuple[float, str, bool, int]:
+        attempt = (each.attempt or "").zfill(20)
+        finished = not each.log.origin.endswith(".inprogress")
+        return (each.started_at_ms or 0.0, attempt, finished, each.size)
+
+    ordered = sorted(applications, key=age, reverse=True)
+    kept: dict[tuple[str, str, str | None], Application] = {}
+    for each in ordered:
+        key = each.framework, each.app_id, each.attempt
+        if key in kept:
+            meaning = f"several logs of one attempt of {each.app_id}; the newest was kept"
+            problems.add("repeated_log", "info", each.log.origin, None, meaning)
+        else:
+            kept[key] = each
+    attempts: dict[str, list[Application]] = {}
+    for each in kept.values():
+        attempts.setdefault(each.app_id, []).append(each)
+    for app_id, several in attempts.items():
+        if len(several) > 1:
+            others = ", ".join(str(each.attempt) for each in several[1:])
+            meaning = f"{app_id} has several attempts; the newest is answered for, {app_id}/N names another ({others})"
+            problems.add("several_attempts", "info", several[0].log.origin, None, meaning, len(several))
+    return list(kept.values())
+
+
+def _listed(applications: Sequence[Application]) -> str:
+    texts = [f"{each.app_id} ({each.name})" if each.name else each.app_id for each in applications]
+    texts = list(dict.fromkeys(texts))
+    return ", ".join(texts[:20]) + (f" and {len(texts) - 20} more" if len(texts) > 20 else "")

@@ -1,0 +1,39 @@
+"""In whose words a run's findings are told: its framework's for what ran, its resources' for devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from indexes.resources import Resource
+from query.answers.words import plural
+from query.frameworks import Rules, Vocabulary
+from query.model.execution import Execution
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a rule needs of a run to be told in its own words; `rules` is what its framework knows to advise."""
+
+    words: Vocabulary
+    resources: tuple[Resource, ...]
+    rules: Rules = field(default_factory=Rules)
+
+    def device(self, name: str) -> str:
+        """What a reader calls the device of a resource, within a sentence: the CPU, disk."""
+        device = next(each for each in self.resources if each.name == name)
+        return f"the {device.device}" if device.unit == "speed" else device.device
+
+    def advice(self, rule: str, neutral: str) -> str:
+        """What the framework advises for a rule's findings, else what holds of any."""
+        return self.rules.advice.get(rule, neutral)
+
+
+def terms_of(execution: Execution) -> Terms:
+    """The terms of a run."""
+    framework = execution.framework
+    return Terms(framework.vocabulary, execution.resources, framework.rules or Rules())
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word: 1 query, 40 queries."""
+    return f"{number} {word if number == 1 else plural(word)}"

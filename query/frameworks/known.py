@@ -1,0 +1,28 @@
+"""The frameworks that there are: the built-in ones, and those of other packages."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from indexes.errors import InputError
+from query.frameworks import Framework
+from query.plugins import entries
+
+
+@cache
+def frameworks() -> dict[str, Framework]:
+    """All known frameworks by name, the built-in ones first."""
+    from query.frameworks.spark import SPARK
+
+    return {
+        SPARK.name: SPARK,
+        **{each.name: each for each in entries("frameworks").values() if each.name != SPARK.name},
+    }
+
+
+def get(name: str) -> Framework:
+    """A framework by name.  Raises InputError where there is none of that name."""
+    try:
+        return frameworks()[name]
+    except KeyError:
+        raise InputError(f"framework '{name}' is not known; known are {', '.join(frameworks())}") from None

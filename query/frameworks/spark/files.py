@@ -1,0 +1,193 @@
+"""Which files are Spark's event logs, and which of them make one log.
+
+Every file is recognised by its content.  Names are read for one thing only: the order in which Spark and Databricks
+roll the parts of a log, which no content tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from query.inputs.containers import LogFile
+from query.inputs.files import Application, Head, LogPart
+from query.model.records import Problems, shortened
+
+_EVENT = re.compile(rb'^\s*\{\s*"Event"\s*:\s*"([\w.$]{1,200})"', re.MULTILINE)
+_START = b"SparkListenerApplicationStart"
+_APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
+
+# Spark's rolled logs: events_<number>_<application>[_<attempt>][.<codec>][.compact]; and Databricks' logs.
+_ROLLED = re.compile(r"events_(?P<number>\d{1,18})_(?P<app>.+?)(\.(zstd|zst|lz4|lzf|snappy))?(?P<compact>\.compact)?")
+_ROLLED_FOLDER = re.compile(r"eventlog_v2_(?P<app>.+)")
+MARKS = re.compile(r"appstatus_")
+"""Spark's marks of the state of a rolled log."""
+
+_DATABRICKS = re.compile(r"eventlog(?P<date>-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.(gz|zstd|zst))?")
+
+
+def recognise(head: Head) -> LogPart | None:
+    """An event log, by its first events."""
+    if b'"Event"' not in head.text:
+        return None
+    text = head.text if _START in head.text else head.deeper()
+    if _EVENT.search(text) is None:
+        return None
+    app_id = _APP_ID.search(text)
+    found = LogPart(head.part, head.folder, head.name, head.size, app_id=app_id[1].decode() if app_id else None)
+    for line in _lines_with(text, _START):
+        event = _json(line)
+        return replace(
+            found,
+            app_id=_text(event.get("App ID")) or found.app_id,
+            attempt=_text(event.get("App Attempt ID")),
+            app_name=_text(event.get("App Name")),
+            started=_float(event.get("Timestamp")),
+            facts={"rollover": 0},
+        )
+    for line in _lines_with(text, b"DBCEventLoggingListenerMetadata"):
+        event = _json(line)
+        number, context = event.get("Rollover Number"), event.get("SparkContext Id")
+        return replace(
+            found,
+            facts={
+                "rollover": number if isinstance(number, int) else None,
+                "context": context if isinstance(context, int) else None,
+            },
+        )
+    return found
+
+
+def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """The applications of these logs: parts that Spark or Databricks rolled lie in one folder."""
+    groups: dict[tuple[object, ...], list[LogPart]] = {}
+    for log in logs:
+        rolled = _ROLLED.fullmatch(log.name)
+        if rolled:
+            key: tuple[object, ...] = ("spark", log.folder, rolled["app"])
+        elif _DATABRICKS.fullmatch(log.name) or log.facts.get("context") is not None:
+            key = ("databricks", log.folder)
+        else:
+            key = ("single", log.part.name)
+        groups.setdefault(key, []).append(log)
+    return [_application(each, problems) for group in groups.values() for each in _separated(group)]
+
+
+def _lines_with(text: bytes, name: bytes) -> Iterator[bytes]:
+    """Lines that are the event of that name."""
+    for match in _EVENT.finditer(text):
+        if match[1] == name:
+            end = text.find(b"\n", match.end())
+            yield text[match.start() : len(text) if end < 0 else end]
+
+
+def _json(line: bytes) -> dict[str, object]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return shortened(value) if isinstance(value, str) else None
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 < value < 2**53 else None
+
+
+def _separated(group: list[LogPart]) -> list[list[LogPart]]:
+    """Files whose names suggest one log, but which start applications of their own, are logs of their own."""
+    starts = {(each.app_id, each.attempt) for each in group if each.started is not None}
+    return [group] if len(starts) < 2 else [[each] for each in group]
+
+
+def _application(group: list[LogPart], problems: Problems) -> Application:
+    """One application of the parts of its log, in their order; gaps are named."""
+    found = Problems()
+    rolled = all(_ROLLED.fullmatch(each.name) for each in group)
+    if rolled:
+        parts = _rolled_parts(group, found)
+        origin = group[0].folder.rstrip("!")
+    elif len(group) > 1 or group[0].facts.get("context") is not None:
+        parts = _databricks_parts(group, found)
+        origin = group[0].folder.rstrip("!")
+    else:
+        parts, origin = group, group[0].part.name
+    named = next((each for each in parts if each.app_id), parts[0])
+    by_name = _id_from_names(named) or os.path.basename(origin.rstrip("!/")) or "unknown"
+    return Application(
+        framework="spark",
+        app_id=named.app_id or by_name,
+        attempt=named.attempt,
+        name=named.app_name,
+        started_at_ms=named.started,
+        log=LogFile(origin, tuple(each.part for each in parts), by_name, tuple(found)),
+        size=sum(each.size for each in parts),
+    )
+
+
+def _rolled_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
+    """Parts by number; a compacted part stands for itself and all before it."""
+    numbered: dict[tuple[int, bool], LogPart] = {}
+    for each in group:
+        match = _ROLLED.fullmatch(each.name)
+        assert match is not None
+        numbered[int(match["number"]), match["compact"] is not None] = each
+    compacted = max((number for number, compact in numbered if compact), default=None)
+    if compacted is not None:
+        meaning = "Spark compacted the log and dropped finished jobs from its older parts; they are missing here"
+        where = numbered[compacted, True].part.name
+        problems.add("compacted_log", "data loss", group[0].folder, where, meaning)
+    kept = {
+        number: each
+        for (number, compact), each in numbered.items()
+        if compacted is None or number > compacted or (compact and number == compacted)
+    }
+    numbers = sorted(kept)
+    first = compacted if compacted is not None else 1
+    missing = [number for number in range(first, min(numbers[-1], first + 100_000)) if number not in kept]
+    _add_missing(problems, group[0].folder, missing)
+    return [kept[number] for number in numbers]
+
+
+def _databricks_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
+    """Parts by the number that each says, and by the date in the name; the one without a date is the last."""
+
+    def position(each: LogPart) -> tuple[int, str]:
+        match = _DATABRICKS.fullmatch(each.name)
+        date = match["date"] if match else None
+        return (0, date) if date else (1, "")
+
+    parts = sorted(group, key=position)
+    contexts = {each.facts.get("context") for each in parts if each.facts.get("context") is not None}
+    if len(contexts) > 1:
+        meaning = "parts in one folder are of different Spark contexts; those of the first were kept"
+        problems.add("several_contexts", "error", group[0].folder, None, meaning, len(contexts))
+        first = next(each.facts.get("context") for each in parts if each.facts.get("context") is not None)
+        parts = [each for each in parts if each.facts.get("context") in (None, first)]
+    numbers = {number for each in parts if (number := each.facts.get("rollover")) is not None}
+    unnumbered = sum(each.facts.get("rollover") is None for each in parts)
+    missing = [number for number in range(max(numbers, default=0)) if number not in numbers]
+    _add_missing(problems, group[0].folder, missing[unnumbered:])
+    return parts
+
+
+def _add_missing(problems: Problems, folder: str, missing: list[int]) -> None:
+    if missing:
+        meaning = f"parts of the log are missing, the first is number {missing[0]}; what happened in them is unknown"
+        problems.add("missing_part", "data loss", folder, f"part {missing[0]}", meaning, len(missing))
+
+
+def _id_from_names(found: LogPart) -> str | None:
+    """The application id that Spark put into the name of a file or folder."""
+    for pattern, name in ((_ROLLED, found.name), (_ROLLED_FOLDER, os.path.basename(found.folder))):
+        match = pattern.fullmatch(name)
+        if match:
+            return match["app"]
+    match = re.match(r"(app-\d{14}-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})", found.name)
+    return match[1] if match else None

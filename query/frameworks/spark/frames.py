@@ -1,0 +1,124 @@
+"""What frames and processes of Spark are: roles, executors, the names that its build gives to others' classes."""
+
+from __future__ import annotations
+
+import re
+
+from query.frameworks import Names, Role
+
+# What frames of a Spark process are besides functions: patterns of 'class.method' from its start, first role first.
+_PATTERNS: dict[Role, tuple[str, ...]] = {
+    "unit": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
+    "idle": (
+        r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",
+        r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is mostly silent
+        r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
+    ),
+    "wait": (
+        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
+        r"java\.lang\.Object\.wait",
+        r"java\.lang\.Thread\.(sleep|join|yield|onSpinWait)",
+        r"java\.lang\.ref\.ReferenceQueue\.",
+        r"java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))",
+        r"java\.util\.concurrent\.(FutureTask|CompletableFuture)\.(get|await|join|waiting)",
+        r"scala\.concurrent\.(Await|impl\.Promise|package\$)",
+        r"sun\.nio\.ch\.(EPoll|SelectorImpl)",
+        r"io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)",
+        r"org\.apache\.spark\.util\.(KeyLock\.|(Spark)?ThreadUtils\$?\.await)",
+        r"org\.apache\.spark\.rpc\.RpcTimeout\.awaitResult",
+    ),
+    "scaffolding": (
+        r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.",
+        r"org\.apache\.spark\.scheduler\.(Task|ShuffleMapTask|ResultTask)\.",
+        r"org\.apache\.spark\.(TaskContext|TaskContextImpl|BarrierTaskContext)\.",
+        r"org\.apache\.spark\.util\.(Utils|SparkErrorUtils|LexicalThreadLocal)\$?\.(\$anonfun\$)?(try|with|log|timeTaken)",
+        r"org\.apache\.spark\.util\.(UninterruptibleThread|CompletionIterator|(Spark)?ThreadUtils)",
+        r"org\.apache\.spark\.InterruptibleIterator\.",
+        r"org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)",
+        r"org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$",
+        r"org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\.",
+        r"java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)",
+        r"java\.lang\.(Thread|reflect\.Method)\.",
+        r"(jdk\.internal|sun)\.reflect\.",
+        r"java\.security\.AccessController\.",
+        r"scala\.util\.DynamicVariable\.",
+    ),
+    "compute": (
+        r"net\.jpountz\.|org\.xerial\.snappy\.|com\.github\.luben\.zstd\.|com\.ning\.compress\.",
+        r"java\.util\.zip\.(Inflater|Deflater|CRC32|Adler32)\.",
+    ),
+    "collection": (r"scala\.(collection|runtime)\.", r"java\.util\.(?!zip|concurrent|jar|regex)"),
+    "generated": (
+        r".*(GeneratedClass|\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
+        r".*\.\$Proxy\d",
+    ),
+    # The loopback sockets and pipes between a task and its Python worker.
+    "process": (r"org\.apache\.spark\.((api|sql\.execution)\.python\.|SparkEnv\.createPythonWorker)",),
+}
+_ROLES = tuple((role, re.compile("|".join(patterns))) for role, patterns in _PATTERNS.items())
+
+
+def annotate(class_name: str, method: str) -> Role | None:
+    """What a frame of a Spark process is besides a function; the first role whose pattern fits its name."""
+    name = f"{class_name}.{method}"
+    return next((role for role, pattern in _ROLES if pattern.match(name)), None)
+
+
+def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:
+    """Application and executor of a JVM by its arguments; drivers do not name their application.
+
+    A recording that was cut short may have lost the arguments: then the file's name says it, where it is of the form
+    that `crystalperf setup spark` gives it.
+    """
+    if arguments is None:
+        named = re.search(r"(?:(?P<app>app(?:lication)?[-_]\d[\w-]*?)-)?(?:executor-(?P<id>\d+)|driver)\.", file_name)
+        return None if named is None else (named["app"], named["id"] or "driver")
+    words = arguments.split()
+    main = words[0] if words else ""
+    if "ExecutorBackend" in main:  # CoarseGrained…, YarnCoarseGrained…, KubernetesExecutorBackend
+        return _word_after(words, "--app-id"), _word_after(words, "--executor-id") or "?"
+    if main.startswith(("org.apache.spark.deploy.worker.Worker", "org.apache.spark.deploy.master.Master")):
+        return None
+    return None, "driver"
+
+
+def _word_after(words: list[str], option: str) -> str | None:
+    return words[words.index(option) + 1] if option in words[:-1] else None
+
+
+def sources(version: str | None) -> tuple[str, ...]:
+    """The indexes whose functions a Spark process may be in, Spark's own first."""
+    return (f"spark-{version}",) if version else ()
+
+
+NAMES = Names(
+    relocated=(
+        ("org.sparkproject.guava.", "com.google.common."),
+        ("org.sparkproject.connect.guava.", "com.google.common."),
+        ("org.sparkproject.connect.grpc.", "io.grpc."),
+        ("org.sparkproject.connect.protobuf.", "com.google.protobuf."),
+        ("org.sparkproject.connect.client.", ""),
+        ("org.sparkproject.spark_core.protobuf.", "com.google.protobuf."),
+        ("org.sparkproject.spark_protobuf.protobuf.", "com.google.protobuf."),
+        ("org.sparkproject.jetty.", "org.eclipse.jetty."),
+        ("org.sparkproject.jpmml.", "org.jpmml."),
+        ("org.sparkproject.dmg.", "org.dmg."),
+        ("org.sparkproject.", ""),
+    ),
+    generated=re.compile(
+        r"(?:^|\.)Specific(?:Unsafe|Mutable|Internal|Safe)\w*(?:Projection|Row)\b|GeneratedIteratorForCodegenStage"
+        r"|(?:^|\.)SC\$"
+    ),
+    python=(("pyspark/", "pyspark"),),
+)
+"""Packages that Spark's build moves out of its users' way, and what its code generator calls classes."""
+
+_SPILLS = (
+    r"^org\.apache\.spark\..*\b(UnsafeSorterSpill(Writer|Reader|Merger)\b|SpillReader\.|DiskMapIterator\."
+    r"|(UnsafeExternalSorter|ShuffleExternalSorter|UnsafeKVExternalSorter|BytesToBytesMap\$MapIterator"
+    r"|ExternalSorter|ExternalAppendOnlyMap)\.(spill|spillMemoryIteratorToDisk)(:|$))"
+)
+# What is spilled is sorted first, as it would be later.
+_SORTING = r"^org\.apache\.spark\..*\b(Unsafe|Shuffle)InMemorySorter\.|\b(TimSort|RadixSort|collection\.Sorter)\b"
+SPILLING = (_SPILLS, _SORTING)
+"""Frames below which a task does what it does for want of memory only, but not below those of the second pattern."""

@@ -1,0 +1,22 @@
+"""What an executor's heap is to its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from query.frameworks import MemoryRule
+
+HEAP_RESERVED_BYTES = 300 * 2**20
+"""Spark keeps this much of the heap for itself (UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES)."""
+
+DEFAULT_FRACTION = 0.6
+"""Spark's default of spark.memory.fraction."""
+
+
+def usable_bytes(heap_bytes: float, properties: Mapping[str, str]) -> float:
+    """What the tasks of an executor may hold together: a fraction of the heap, less what Spark keeps for itself."""
+    fraction = float(properties.get("spark.memory.fraction", DEFAULT_FRACTION))
+    return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * fraction
+
+
+MEMORY = MemoryRule(usable_bytes, least_bytes=1.5 * HEAP_RESERVED_BYTES)

@@ -1,0 +1,146 @@
+"""What a user of Spark can do about a finding, and findings that only Spark has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import duckdb
+
+from indexes.resources import with_other
+from query.answers.values import Finding
+from query.explain.facts import Detail
+from query.explain.findings import LITTLE_BYTES, is_uneven
+from query.frameworks import Rules
+from query.frameworks.spark.names import TITLES
+from query.model.execution import Execution
+
+_SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
+_LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
+_SPLITS_SKEW = "let adaptive execution split skewed joins"
+
+ADVICE = {
+    "starting units": "fewer, larger partitions",
+    "spilling": "more memory per executor, fewer slots, or more partitions",
+    "wasted": "look at why they ended; where they were speculative copies, at what made the others slow",
+}
+"""By rule, where Spark has a word for it."""
+
+
+def idle_advice(detail: Detail) -> str | None:
+    """What to do about a stage that left slots idle; None where nothing can or need be done."""
+    if detail.facts.units < detail.facts.slots:
+        return few_tasks_advice(detail)
+    if is_uneven(detail):
+        return f"a few keys hold many rows: split them (salting), or {_SPLITS_SKEW}"
+    return "smaller partitions even out the last wave"
+
+
+def few_tasks_advice(detail: Detail) -> str | None:
+    """What to do about a stage with fewer tasks than slots; None where nothing can or need be done."""
+    facts = detail.facts
+    if facts.units == 1 and reads_schema(detail):
+        return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
+    if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
+        return None  # a limit asks for one partition first, in the hope that it has the rows
+    if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
+        return None  # a global aggregate or sort ends in one task whatever the partitions are
+    if "AQEShuffleRead" in detail.operators or "CustomShuffleReader" in detail.operators:
+        if detail.read_bytes < LITTLE_BYTES * facts.units:
+            return None  # adaptive execution joined partitions that hold next to nothing
+        return (
+            "adaptive execution joined small partitions: a lower"
+            " spark.sql.adaptive.coalescePartitions.minPartitionSize or advisoryPartitionSizeInBytes keeps more"
+        )
+    if "scan" in detail.what and "shuffle read" not in detail.what:
+        return "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
+    if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
+        return "more slices where the data is handed to Spark would use the idle slots"
+    return "more partitions would use the idle slots"
+
+
+def skew_advice(detail: Detail) -> str:
+    """What to do about a stage of which one task reads much more than most."""
+    if "shuffle read" in detail.what:
+        return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"
+    return "look for a file that cannot be split (gzip, one row group), or smaller files"
+
+
+def reads_schema(detail: Detail) -> bool:
+    """Whether a stage reads the schema of files, from their ends, for the query to come."""
+    return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
+
+
+def runs_python(detail: Detail) -> bool:
+    """Whether Python workers compute for a stage's tasks."""
+    return "python" in detail.what
+
+
+def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:
+    """Names of the operators that spilled in these stages, the one that spilled most first."""
+    rows = connection.execute(
+        """
+        SELECT operators.name, sum(value) AS spilled
+        FROM operator_metrics JOIN operators USING (scope_id, node_id)
+        WHERE operator_metrics.name = 'spill size' AND value > 0 AND list_contains(?, group_id)
+        GROUP BY operators.name
+        ORDER BY spilled DESC, operators.name
+        """,
+        [[each.facts.id for each in details]],
+    ).fetchall()
+    return [name for name, _ in rows]
+
+
+def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """What only Spark's runs have: compiling generated code."""
+    times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
+    total = " + ".join(f"{name}_ms" for name in with_other(times))
+    rows = connection.execute(
+        f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
+        [TITLES["code generation"]],
+    ).fetchall()
+    return compiling(details, dict(rows))
+
+
+def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Finding]:
+    """Generated code compiled within tasks, which the first run of a plan on an executor pays.
+
+    `compiling_ms` is the task time of each stage that it took.
+    """
+    cost = sum(
+        each.facts.path_ms * compiling_ms.get(each.facts.id, 0.0) / each.facts.unit_ms
+        for each in details
+        if each.facts.unit_ms > 0
+    )
+    if cost <= 0:
+        return []
+    what = "tasks compiled generated code, or waited for another task to"
+    advice = "the first query on an executor pays this: keep executors, or run queries of one shape together"
+    return [Finding("compiling", cost, what, "label", advice)]
+
+
+def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+    """That a Python worker is busy while its task waits for it."""
+    seen = connection.execute(
+        """
+        SELECT 1 FROM samples JOIN stacks USING (stack_id)
+        WHERE unit_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
+        LIMIT 1
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchone()
+    if seen is None:
+        return []
+    return ["a task that waits for its Python worker waits for that worker's CPU: counted as cpu"]
+
+
+RULES = Rules(
+    idle=idle_advice,
+    skew=skew_advice,
+    advice=ADVICE,
+    own_device=reads_schema,
+    delegates=runs_python,
+    spilled_by=spilling_operators,
+    more=own_findings,
+    assumptions=assumptions,
+)

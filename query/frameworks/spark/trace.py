@@ -1,0 +1,308 @@
+"""From Spark's own tables to the trace that every framework hands over.
+
+A stage attempt is a group, a task attempt a unit, an executor a worker, the driver the coordinator; SQL queries and
+jobs are scopes.  Task metrics become bounds:
+
+    duration = scheduler delay + deserialise + run + serialise + fetch the result
+
+While the task has its thread (deserialise + run + serialise), CPU time and garbage collection are measured to be cpu,
+and waiting for shuffle blocks to be net.  Time blocked in writing shuffle files is disk where nothing says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from indexes.resources import CPU, DISK, NET, resources
+from indexes.schema import Table, read
+from query.attribute.storage import roots
+from query.frameworks.spark.log.run import collect
+from query.frameworks.spark.log.tables import tables
+from query.inputs.containers import LogFile
+from query.model.records import Columns, Floats, Problem, RunTables, integers, numbers, objects
+from query.model.trace import Bounds, Trace
+
+DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
+"""How near the data of a task were, by Spark's word; NO_PREF is no wish."""
+
+_FOLDER = re.compile(r" at /.*/")
+
+
+def read_log(log: LogFile) -> Trace:
+    """The trace of one attempt's event log.
+
+    Raises InputError, one sentence, where the log cannot be read or holds no event of an application.
+    """
+    return trace(tables(collect(log)))
+
+
+@cache
+def raw_tables() -> tuple[Table, ...]:
+    """The tables in Spark's own words that a run file has beside the others."""
+    return read(files(__package__).joinpath("schema.sql").read_text(encoding="utf-8"))
+
+
+def trace(found: RunTables) -> Trace:
+    """The trace of the tables that log/tables.py makes."""
+    stages, tasks, jobs = found["stages"], found["tasks"], found["jobs"]
+    keys = list(zip(_listed(stages, "stage_id"), _listed(stages, "attempt"), strict=True))
+    run = {name: values.tolist()[0] for name, values in found["runs"].items()}
+    properties = dict(zip(run["properties"]["key"], run["properties"]["value"], strict=True))
+    return Trace(
+        run={**run, "properties": properties, "measure": "makespan"},
+        workers=_workers(found["executors"]),
+        scopes=_scopes(found["sql_executions"], jobs),
+        groups=_groups(stages, keys),
+        units=_units(tasks),
+        bounds=bounds(tasks),
+        dependencies=_dependencies(stages, keys),
+        operators=_operators(found["operators"]),
+        operator_groups=_operator_groups(found["operators"], stages, keys),
+        operator_metrics=_operator_metrics(found["operator_metrics"]),
+        group_inputs=_group_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
+        problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
+        raw={"spark_jobs": jobs, "spark_stages": _raw_stages(stages, keys), "spark_tasks": _raw_tasks(tasks)},
+    )
+
+
+def group_id(stage_id: int, attempt: int) -> str:
+    """The id of a stage attempt's group."""
+    return f"stage:{stage_id}.{attempt}"
+
+
+def scope_id(sql_id: int | None) -> str | None:
+    """The id of a SQL query's scope."""
+    return None if sql_id is None else f"sql:{sql_id}"
+
+
+# Times ------------------------------------------------------------------------------------------------------------
+
+
+def bounds(tasks: Columns) -> Bounds:
+    """What Spark measured of its tasks' time."""
+    names = resources()
+    cpu, disk, net = names.index(CPU), names.index(DISK), names.index(NET)
+    run, deserialize, serialize, fetch, gc, getting, delay = (
+        np.nan_to_num(_column(tasks, name))
+        for name in (
+            "run_ms",
+            "deserialize_ms",
+            "result_serialize_ms",
+            "fetch_wait_ms",
+            "gc_ms",
+            "getting_result_ms",
+            "scheduler_delay_ms",
+        )
+    )
+    held = run + deserialize + serialize
+    # CPU time is of the task's own thread; a collection stops that thread, so the two do not overlap.
+    running = np.minimum(np.nan_to_num(_column(tasks, "run_cpu_ms")) + gc, run)
+    floor, likely, outside = np.zeros((3, len(held), len(names) + 1))
+    floor[:, cpu] = running + np.minimum(np.nan_to_num(_column(tasks, "deserialize_cpu_ms")), deserialize) + serialize
+    floor[:, net] = np.minimum(fetch, run - running)
+    likely[:, disk] = np.nan_to_num(_column(tasks, "shuffle_write_ms"))
+    outside[:, net], outside[:, -1] = getting, delay
+    return Bounds(np.where(np.isnan(_column(tasks, "run_ms")), np.nan, held), floor, likely, outside)
+
+
+def _column(table: Columns, name: str) -> Floats:
+    return np.ma.filled(np.ma.asarray(table[name], dtype=np.float64), np.nan)
+
+
+def _known(*columns: Floats) -> Any:
+    """Their sum, what is unknown counting as nothing; unknown where all of it is."""
+    every = np.stack(columns)
+    return numbers(np.where(np.isnan(every).all(axis=0), np.nan, np.nan_to_num(every).sum(axis=0)))
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def _workers(executors: Columns) -> Columns:
+    renamed = {"executor_id": "worker_id", "slots": "lanes"}
+    found = {renamed.get(name, name): values for name, values in executors.items()}
+    kinds = ["coordinator" if each == "driver" else "worker" for each in executors["executor_id"].tolist()]
+    return {**found, "kind": objects(kinds)}
+
+
+def _scopes(queries: Columns, jobs: Columns) -> Columns:
+    rows = []
+    for each in _rows(queries):
+        parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
+        status = "failed" if each["error"] else "unfinished" if each["end_ms"] is None else "succeeded"
+        name = each["name"] or f"query {each['sql_id']}"
+        times = each["start_ms"], each["end_ms"]
+        rows.append((scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, status, each["error"]))
+    for each in _rows(jobs):
+        times = each["submit_ms"], each["end_ms"]
+        parent = scope_id(each["sql_id"])
+        rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], None))
+    names = ["scope_id", "kind", "parent_id", "name", "place", "start_ms", "end_ms", "status", "error"]
+    return _columns(names, rows, real={"start_ms", "end_ms"})
+
+
+def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+    rows = list(_rows(stages))
+    order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
+    names = []
+    for each in rows:
+        place = _FOLDER.sub(" at ", each["name"] or f"stage {each['stage_id']}", count=1)
+        names.append(f"{each['kind']}: {place}" if each["kind"] else place)
+    return {
+        "group_id": objects([group_id(*key) for key in keys]),
+        "scope_id": objects([scope_id(each["sql_id"]) for each in rows]),
+        "name": objects(names),
+        "place": stages["name"],
+        "what": stages["kind"],
+        "rank": np.array([order[_turn(each)] for each in rows], dtype=np.int64),
+        "pool": stages["pool"],
+        "unit_count": stages["task_count"],
+        **{name: stages[name] for name in ("submit_ms", "first_launch_ms", "end_ms", "status", "failure")},
+    }
+
+
+def _turn(stage: Mapping[str, Any]) -> tuple[float, int]:
+    """Which stage goes first where several could: the earliest job's, within it the earliest."""
+    return (float("inf") if stage["job_id"] is None else stage["job_id"]), stage["stage_id"]
+
+
+def _dependencies(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+    attempts: dict[int, list[str]] = {}
+    for key in keys:
+        attempts.setdefault(key[0], []).append(group_id(*key))
+    rows = []
+    for key, parents in zip(keys, _listed(stages, "parents"), strict=True):
+        target = group_id(*key)
+        rows += [(source, target, "barrier", "shuffle") for each in parents for source in attempts.get(each, ())]
+        rows += [(each, target, "order", "earlier attempt") for each in attempts[key[0]] if each != target]
+    return _columns(["source", "target", "kind", "why"], list(dict.fromkeys(rows)))
+
+
+def _units(tasks: Columns) -> Columns:
+    column = {name: _column(tasks, name) for name in tasks if name.endswith("_ms")}
+    starting = (column["scheduler_delay_ms"], column["deserialize_ms"])
+    same = (
+        *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "gc_ms"),
+        *("input_bytes", "output_bytes", "spill_memory_bytes", "spill_disk_bytes", "peak_memory_bytes", "input_rows"),
+    )
+    ids = zip(_listed(tasks, "stage_id"), _listed(tasks, "stage_attempt"), strict=True)
+    names: dict[tuple[int, int], str] = {}
+    return {
+        **{name: tasks[name] for name in same},
+        "unit_id": tasks["task_id"],
+        "group_id": objects([names.get(key) or names.setdefault(key, group_id(*key)) for key in ids]),
+        "part": tasks["partition"],
+        "worker_id": tasks["executor_id"],
+        "data_at": objects([DATA_AT.get(each) for each in tasks["locality"].tolist()]),
+        "held_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
+        "own_ms": tasks["run_ms"],
+        "own_cpu_ms": _known(column["run_cpu_ms"], column["gc_ms"]),
+        "on_cpu_ms": _known(column["run_cpu_ms"], column["deserialize_cpu_ms"], column["gc_ms"]),
+        "peers_ms": tasks["fetch_wait_ms"],
+        "queued_ms": tasks["scheduler_delay_ms"],
+        "starting_ms": _known(*starting),
+        "overhead_ms": _known(*starting, column["result_serialize_ms"], column["getting_result_ms"]),
+        "remote_bytes": tasks["shuffle_remote_bytes"],
+        "local_bytes": tasks["shuffle_local_bytes"],
+        "handed_bytes": tasks["shuffle_write_bytes"],
+    }
+
+
+def _raw_stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+    kept = ("stage_id", "attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location")
+    return {"group_id": objects([group_id(*key) for key in keys]), **{name: stages[name] for name in kept}}
+
+
+def _raw_tasks(tasks: Columns) -> Columns:
+    kept = [column.name for table in raw_tables() if table.name == "spark_tasks" for column in table.columns]
+    return {"unit_id": tasks["task_id"], **{name: tasks[name] for name in kept if name != "unit_id"}}
+
+
+# Plans ------------------------------------------------------------------------------------------------------------
+
+
+def _operators(operators: Columns) -> Columns:
+    same = ("node_id", "parent_id", "name", "detail", "location")
+    scopes = objects([scope_id(each) for each in _listed(operators, "sql_id")])
+    return {"scope_id": scopes, **{name: operators[name] for name in same}}
+
+
+def _operator_groups(operators: Columns, stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+    """Operators and the stages of their query whose tasks updated one of their metrics."""
+    of_query: dict[int, list[tuple[str, frozenset[int]]]] = {}
+    for key, sql_id, updated in zip(keys, _listed(stages, "sql_id"), _listed(stages, "accumulators"), strict=True):
+        if sql_id is not None and updated:
+            of_query.setdefault(sql_id, []).append((group_id(*key), frozenset(updated)))
+    rows = [
+        (scope_id(sql_id), node_id, stage)
+        for sql_id, node_id, metrics in zip(
+            _listed(operators, "sql_id"), _listed(operators, "node_id"), _listed(operators, "accumulators"), strict=True
+        )
+        for stage, updated in of_query.get(sql_id, ())
+        if not updated.isdisjoint(metrics or ())
+    ]
+    return _columns(["scope_id", "node_id", "group_id"], rows, whole={"node_id"})
+
+
+def _operator_metrics(metrics: Columns) -> Columns:
+    ids = zip(_listed(metrics, "stage_id"), _listed(metrics, "stage_attempt"), strict=True)
+    return {
+        "scope_id": objects([scope_id(each) for each in _listed(metrics, "sql_id")]),
+        "group_id": objects([group_id(*key) for key in ids]),
+        **{name: metrics[name] for name in ("node_id", "name", "unit", "value")},
+    }
+
+
+def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:
+    """The file systems that stages read, by their plans' scans and by the RDDs that are named by a file.
+
+    A stage that scans, but whose metrics are of no scan in the query's last plan (it was planned anew), may have read
+    whatever its query reads.
+    """
+    scans: dict[int, list[tuple[str, frozenset[int]]]] = {}
+    for each in _rows(operators):
+        if each["location"] is not None:
+            scans.setdefault(each["sql_id"], []).append((each["location"], frozenset(each["accumulators"] or ())))
+    rows: list[tuple[str, str]] = []
+    for key, each in zip(keys, _rows(stages), strict=True):
+        locations = [] if each["location"] is None else [each["location"]]
+        if each["kind"] is None or "scan" in each["kind"]:
+            updated = each["accumulators"]
+            read_here = scans.get(each["sql_id"], [])
+            here = [location for location, metrics in read_here if not metrics.isdisjoint(updated or ())]
+            locations += here or [location for location, _ in read_here]
+        found = {root for location in locations for root in roots(location, default)}
+        rows += [(group_id(*key), root) for root in sorted(found)]
+    return _columns(["group_id", "root"], rows)
+
+
+# Columns ----------------------------------------------------------------------------------------------------------
+
+
+def _listed(table: Columns, name: str) -> list[Any]:
+    return table[name].tolist()  # type: ignore[no-any-return]
+
+
+def _rows(table: Columns) -> Iterator[dict[str, Any]]:
+    names = list(table)
+    for values in zip(*(_listed(table, name) for name in names), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _columns(
+    names: list[str], rows: list[Any], *, whole: frozenset[str] | set[str] = frozenset(), real: set[str] | None = None
+) -> Columns:
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    found: Columns = {}
+    for name, column in zip(names, values, strict=True):
+        if name in whole:
+            found[name] = integers(column)
+        else:
+            found[name] = numbers(column) if name in (real or ()) else objects(column)
+    return found

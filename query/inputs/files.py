@@ -1,0 +1,77 @@
+"""What a file that a user named turns out to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from query.inputs.containers import LogFile, Part, head
+from query.model.records import Problem
+
+HEAD_BYTES = 64 << 10
+DEEPER_HEAD_BYTES = 8 << 20  # what tells the run may stand behind some hundred KB of its configuration
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of one file, or member of a zip; `text` is unpacked."""
+
+    part: Part
+    folder: str
+    name: str
+    size: int
+    text: bytes
+
+    def deeper(self) -> bytes:
+        """More of the same, for readers that know they need it."""
+        return self.text if len(self.text) < HEAD_BYTES else head(self.part, DEEPER_HEAD_BYTES)
+
+
+@dataclass(frozen=True)
+class LogPart:
+    """A file that a framework recognised as a log, or as a part of one.
+
+    What its head says of the run: `app_id`, `attempt`, the user's name for it, and its start in Unix ms.  `facts` are
+    for the framework itself, to put parts in order.
+    """
+
+    part: Part
+    folder: str
+    name: str
+    size: int
+    app_id: str | None = None
+    attempt: str | None = None
+    app_name: str | None = None
+    started: float | None = None
+    facts: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Application:
+    """One attempt of one application, and its log.  `started_at_ms` is Unix time, None where unknown."""
+
+    framework: str
+    app_id: str
+    attempt: str | None
+    name: str | None
+    started_at_ms: float | None
+    log: LogFile
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """A recording of stack samples."""
+
+    path: str
+    kind: Literal["jfr", "collapsed"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Applications, the newest attempt of each first; recordings in order of their names; what was passed over."""
+
+    applications: tuple[Application, ...]
+    samples: tuple[SampleFile, ...]
+    problems: tuple[Problem, ...]

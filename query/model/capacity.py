@@ -1,0 +1,42 @@
+"""How much CPU workers can get, by what their recordings measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from query.model.records import Floats, Ints
+
+STARVED = 1.3
+"""Time on the CPU, waiting for one included, over CPU time from which a worker counts as short of CPU."""
+
+PLATEAU = 0.98
+"""Quantile of a worker's measured CPU use that counts as all that it can get: above are errors of measurement."""
+
+FEWEST_LOADS = 10
+"""Measurements of CPU use below which they tell no capacity."""
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Measured CPU use of processes: rows of worker and cores in use."""
+
+    worker: Ints
+    cores: Floats
+
+
+def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:
+    """The most CPU that each of workers 0 to `count` − 1 can use, cores; infinite where the run knows no limit.
+
+    `worker` is each unit's, `cpu_ms` its time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of
+    its thread.  A worker whose units got about the CPU that they wanted shows no limit; one whose units waited for
+    it was at its limit when it used the most.
+    """
+    cores = np.full(count, np.inf)
+    for each in range(count):
+        level = loads.cores[loads.worker == each]
+        mine = worker == each
+        if len(level) >= FEWEST_LOADS and cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0:
+            cores[each] = float(np.quantile(level, PLATEAU))
+    return cores

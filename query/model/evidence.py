@@ -1,0 +1,100 @@
+"""What samples say, and how well: the share of a sample on each resource, and what the shares of a scope rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from indexes.resources import CPU, with_other
+from query.model.dag import Units
+from query.model.kinds import ON_CPU, TIMED_KINDS
+from query.model.records import Floats
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well a run tells the shares of its units' time.
+
+    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's unit time,
+    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, but for
+    what was measured to be waiting for pipelined groups.
+    """
+
+    sampling: Floats
+    labels: Floats
+    unseen: float
+
+
+def gathered(
+    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, units: Units, names: Sequence[str]
+) -> Evidence:
+    """How far samples and labels of a scope determine its resource shares.
+
+    Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
+    thread state decides: the function is of one class or another, drawn once for all of its samples.  Of such time,
+    what was measured to be waiting for other workers' data rests on no label.
+    """
+    per_function = ", ".join(
+        f"sum(weight_ms * weight_ms * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
+        f"pow(sum(weight_ms) FILTER (NOT {computes()}), 2) * coalesce(any_value({name}) * (1 - any_value({name})), 0)"
+        f" AS labels_{name}"
+        for name, share in zip(names, _shares(names), strict=True)
+    )
+    sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
+    row = connection.execute(
+        f"""
+        WITH functions AS (
+            SELECT
+                sum(weight_ms) AS total_ms, sum(weight_ms) FILTER (NOT {computes()}) AS labelled_ms,
+                {per_function}
+            FROM samples JOIN stacks USING (stack_id)
+            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            GROUP BY symbol
+        )
+        SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions
+        """,
+        [start_ms, end_ms],
+    ).fetchall()[0]
+    total_ms, labelled_ms, *variances = row
+    waited_ms = connection.execute(
+        "SELECT coalesce(sum(peers_ms), 0) FROM units WHERE finish_ms > ? AND launch_ms < ?", [start_ms, end_ms]
+    ).fetchall()[0][0]
+    busy = float(units.duration_ms.sum()) or 1.0
+    labelled = labelled_ms / total_ms if total_ms else 0.0
+    open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
+    deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
+    unseen_ms = float((units.parts_ms[:, -1] - units.upstream_ms).sum())
+    return Evidence(deviations[0], deviations[1] * open_share, unseen_ms / busy)
+
+
+def sampled_sums(names: Sequence[str]) -> str:
+    """SQL: the sampled time on each resource and `other`, over rows of samples joined with stacks.
+
+    A thread that runs code, or could, is on the CPU or waits for one, whatever device its function is made for; so is
+    one in native code that only computes.  Of any other, the function says what it waits for.
+    """
+    undecided = f"CASE WHEN {computes()} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
+    columns = zip(with_other(names), (*_shares(names), undecided), strict=True)
+    return ", ".join(f"sum(weight_ms * {share}) AS {name}" for name, share in columns)
+
+
+def computes() -> str:
+    """SQL: whether the state of a sampled thread says that it is on the CPU or waits for one."""
+    return f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
+
+
+def is_interval() -> str:
+    """SQL: whether a row of samples is an interval that a recording measured, rather than a tick of its sampler."""
+    return f"kind IN ({_listed(tuple(TIMED_KINDS.values()))})"
+
+
+def _shares(names: Sequence[str]) -> list[str]:
+    """SQL: the share of a sample on each resource."""
+    return [f"CASE WHEN {computes()} THEN {float(name == CPU)} ELSE coalesce({name}, 0) END" for name in names]
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)

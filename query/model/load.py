@@ -1,0 +1,306 @@
+"""Reading a scope of a run file into arrays."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from indexes.errors import Remedy, SettingError
+from indexes.resources import CPU, Resource, with_other
+from query import sql
+from query.frameworks.known import get
+from query.model import dag
+from query.model.capacity import Loads, cpu_limits
+from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dependency, Group, Units
+from query.model.evidence import gathered, sampled_sums
+from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.records import Floats, Ints
+from query.model.world import settings_of
+
+_IDS_SHOWN = 20
+_WISHES = {"none": ANYWHERE, "home": AT_HOME, "elsewhere": ELSEWHERE}
+
+
+def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
+    """Read a scope from a run file.  Raises SettingError where the scope is not in the run."""
+    stretch = find_scope(connection, scope)
+    resources = run_resources(connection)
+    names = tuple(each.name for each in resources)
+    workers, hosts, slots, recorded = _slots(connection)
+    groups, units, volumes = _groups_and_units(connection, stretch, workers, hosts, names)
+    run = connection.execute("SELECT scheduler, properties, framework, measure FROM runs").fetchone()
+    assert run is not None
+    framework = get(run[2])
+    if volumes.spill_memory.any():
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
+    cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
+    per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
+    slots = replace(slots, cpu_cores=per_slot[slots.worker])
+    return Execution(
+        framework=framework,
+        measure=run[3],
+        resources=resources,
+        scope=stretch,
+        dag=dag.build(
+            groups,
+            units,
+            stretch.start_ms,
+            stretch.end_ms,
+            len(slots),
+            _stated(connection),
+            barriers=None if framework.barriers is None else framework.barriers(),
+            coordinator=framework.vocabulary.coordinator,
+            word=framework.vocabulary.group,
+        ),
+        units=units,
+        volumes=volumes,
+        slots=slots,
+        hosts=tuple(hosts),
+        coordinator=_coordinator(connection, stretch, names),
+        recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded},
+        scheduler=run[0],
+        properties=dict(run[1] or {}),
+        has_samples=_has(connection, "samples"),
+        tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
+        evidence=gathered(connection, stretch.start_ms, stretch.end_ms, units, names),
+    )
+
+
+def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]:
+    """The resources that a run's time is split by, in the order of a resource vector."""
+    rows = connection.execute("SELECT * FROM resources").fetchall()
+    names = [each[0] for each in connection.description or ()]
+    facts = [dict(zip(names, row, strict=True)) for row in rows]
+    return tuple(Resource(**{**each, "moves": tuple(each["moves"])}) for each in facts)
+
+
+def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchone() is not None
+
+
+def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:
+    """The times of a scope: `all`, a scope's id, or START..END.  Raises SettingError naming what there is instead."""
+    duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
+    if text == "all":
+        return Scope(text, 0.0, duration)
+    if match := re.fullmatch(r"(\d+(?:\.\d*)?)\.\.(\d+(?:\.\d*)?)", text):
+        start, end = float(match[1]), min(float(match[2]), duration)
+        if not start < end:
+            raise SettingError(
+                f"scope {text}: START must lie before END, and within the run's {duration:.0f} ms",
+                Remedy("change the scope"),
+            )
+        return Scope(text, start, end)
+    known: dict[str, tuple[str, float, float]] = {
+        scope_id: (kind, start, end)
+        for scope_id, kind, start, end in connection.execute(
+            "SELECT scope_id, kind, start_ms, coalesce(end_ms, ?) FROM scopes ORDER BY rowid", [duration]
+        ).fetchall()
+    }
+    if text in known:
+        return Scope(text, *known[text][1:])
+    kind = text.partition(":")[0]
+    kinds = list(dict.fromkeys(each for each, _, _ in known.values()))
+    ids = [each for each, (its, _, _) in known.items() if its == kind]
+    if ids:
+        listed = ", ".join(ids[:_IDS_SHOWN]) + (" …" if len(ids) > _IDS_SHOWN else "")
+        raise SettingError(f"scope {text}: not in this run; it has {listed}", Remedy("change the scope"))
+    expected = ", ".join(["all", *(f"{each}:ID" for each in kinds)])
+    raise SettingError(
+        f"scope {text}: not in this run; expected {expected} or START..END (ms since application start)",
+        Remedy("change the scope"),
+    )
+
+
+def _slots(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[dict[str, int], dict[str, int], Slots, dict[str, float | None]]:
+    """Workers and hosts by number, slots, and what the log tells of the run's resources."""
+    rows = connection.execute(sql.text("worker_slots")).fetchall()
+    working = [row for row in rows if row[2]]
+    hosts: dict[str, int] = {}
+    columns: list[tuple[int, int, float, float]] = []
+    for number, (_, host, slots, added, removed, _) in enumerate(working):
+        where = hosts.setdefault(host, len(hosts))
+        columns += [(number, where, added, np.inf if removed is None else removed)] * int(slots)
+    worker, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
+    memory = {row[5] for row in working}
+    recorded: dict[str, float | None] = {
+        "workers": _most_alive(working) or None,
+        "cores": max((int(row[2]) for row in working), default=0) or None,
+        "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
+    }
+    slots_table = Slots(
+        worker=np.array(worker, dtype=np.int64),
+        host=np.array(host_of, dtype=np.int64),
+        available_ms=np.array(added_ms, dtype=np.float64),
+        until_ms=np.array(until_ms, dtype=np.float64),
+        cpu_cores=np.full(len(worker), np.inf),
+    )
+    return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
+
+
+def _most_alive(rows: list[Any]) -> int:
+    """The most workers alive at a time, of (id, host, slots, added, removed, …) rows."""
+    moments = sorted([(row[3], 1) for row in rows] + [(row[4], -1) for row in rows if row[4] is not None])
+    alive = most = 0
+    for _, change in moments:
+        alive += change
+        most = max(most, alive)
+    return most
+
+
+def _groups_and_units(
+    connection: duckdb.DuckDBPyConnection,
+    scope: Scope,
+    workers: dict[str, int],
+    hosts: dict[str, int],
+    names: tuple[str, ...],
+) -> tuple[list[Group], Units, Volumes]:
+    """The groups with a unit in the scope, and those units, clipped to it."""
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
+    bounds = [scope.start_ms, scope.end_ms]
+    columns = connection.execute(sql.text("scope_units").format(parts=parts), bounds).fetchnumpy()
+    described = {
+        row[0]: row
+        for row in connection.execute(
+            "SELECT group_id, coalesce(name, group_id), scope_id, rank, submit_ms, pool FROM groups"
+        ).fetchall()
+    }
+    ids = columns["group_id"].tolist()
+    launch = np.clip(columns["launch_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    finish = np.clip(columns["finish_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    number = {group_id: position for position, group_id in enumerate(dict.fromkeys(ids))}
+    group_of = np.array([number[group_id] for group_id in ids], dtype=np.int64)
+    first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
+    np.minimum.at(first_launch, group_of, launch)
+    np.maximum.at(last_finish, group_of, finish)
+    groups: list[Group] = []
+    for position, group_id in enumerate(number):
+        _, name, scope_id, rank, submit, pool = described.get(group_id, (group_id, group_id, None, 0, None, None))
+        first = float(first_launch[position])
+        groups.append(
+            Group(
+                group_id=group_id,
+                name=name,
+                scope_id=scope_id,
+                rank=rank,
+                submit_ms=None if submit is None else max(min(submit, first), scope.start_ms),
+                start_ms=first,
+                end_ms=float(last_finish[position]),
+                pool=pool,
+            )
+        )
+    whole = columns["finish_ms"] - columns["launch_ms"]
+    kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
+    table = np.stack([columns[f"{name}_ms"] for name in with_other(names)], axis=1).astype(np.float64)
+    units = Units(
+        unit_id=columns["unit_id"].astype(np.int64),
+        group=group_of,
+        worker=np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64),
+        host=np.array([hosts.get(name, 0) for name in columns["host"].tolist()], dtype=np.int64),
+        launch_ms=launch,
+        finish_ms=finish,
+        parts_ms=table * kept[:, None],
+        placement=np.array([_WISHES[each] for each in columns["wish"].tolist()], dtype=np.int64),
+        upstream_ms=np.asarray(columns["upstream_ms"]).astype(np.float64) * kept,
+    )
+
+    def volume(name: str) -> Ints:
+        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
+
+    volumes = Volumes(
+        input=volume("input"),
+        remote=volume("remote"),
+        local=volume("local"),
+        handed=volume("handed"),
+        output=volume("output"),
+        spill_memory=volume("spill_memory"),
+        spill_disk=volume("spill_disk"),
+        peak_memory=volume("peak_memory"),
+        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
+        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole) * kept,
+        overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
+        spill_ms=np.zeros(len(launch)),
+    )
+    return groups, units, volumes
+
+
+def _stated(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Dependency]:
+    """The dependencies between groups that the trace states."""
+    rows = connection.execute("SELECT source, target, kind, why, resource FROM dependencies ORDER BY rowid").fetchall()
+    return {(source, target): Dependency(kind, why, resource) for source, target, kind, why, resource in rows}
+
+
+def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tuple[str, str] | None) -> Floats:
+    """Of each unit's time the share of its samples that were in spilling, (units,); 0 without samples."""
+    if spilling is None:
+        return np.zeros(len(units))
+    found = connection.execute(
+        """
+        WITH spilling AS (
+            SELECT stack_id FROM stacks
+            WHERE len([frame FOR frame IN frames IF regexp_matches(frame, $1)]) > 0
+                AND len([frame FOR frame IN frames IF regexp_matches(frame, $2)]) = 0
+        )
+        SELECT unit_id, coalesce(sum(weight_ms) FILTER (stack_id IN (FROM spilling)), 0) / sum(weight_ms) AS share
+        FROM samples
+        WHERE unit_id IS NOT NULL AND weight_ms > 0
+        GROUP BY unit_id
+        """,
+        list(spilling),
+    ).fetchnumpy()
+    share = dict(zip(found["unit_id"].tolist(), found["share"].tolist(), strict=True))
+    spilling_ms: Floats = units.duration_ms * np.array([share.get(each, 0.0) for each in units.unit_id.tolist()])
+    return spilling_ms
+
+
+def _cpu_limits(
+    connection: duckdb.DuckDBPyConnection,
+    scope: Scope,
+    workers: dict[str, int],
+    units: Units,
+    volumes: Volumes,
+    names: tuple[str, ...],
+) -> Floats:
+    """The CPU that workers can use, cores, by the loads that recordings measured of their processes in the scope.
+
+    Outside of it they may have had more or less: a container's quota changes, neighbours come and go.
+    """
+    columns = connection.execute(
+        """
+        SELECT worker_id, cpu_cores FROM loads
+        QUALIFY time_ms <= ? AND coalesce(lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms), 0) >= ?
+        """,
+        [scope.end_ms, scope.start_ms],
+    ).fetchnumpy()
+    loads = Loads(
+        np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64),
+        np.asarray(columns["cpu_cores"], dtype=np.float64),
+    )
+    cpu = units.parts_ms[:, names.index(CPU)]
+    return cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+
+
+def _coordinator(connection: duckdb.DuckDBPyConnection, scope: Scope, names: tuple[str, ...]) -> CoordinatorTime:
+    """Samples of the coordinator whose stack some function decides; those of threads that wait say nothing."""
+    columns = connection.execute(
+        f"""
+        SELECT time_ms, any_value(weight_ms) AS weight_ms, {sampled_sums(names)}
+        FROM samples JOIN stacks USING (stack_id)
+        WHERE worker_id IN (SELECT worker_id FROM workers WHERE workers.kind = 'coordinator')
+            AND unit_id IS NULL AND deciding_depth IS NOT NULL
+            AND NOT contains(coalesce(skipped, ''), 'wait')
+            AND time_ms BETWEEN ? AND ?
+        GROUP BY samples.rowid, time_ms
+        ORDER BY time_ms
+        """,
+        [scope.start_ms, scope.end_ms],
+    ).fetchnumpy()
+    weight = np.asarray(columns["weight_ms"], dtype=np.float64)
+    parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
+    return CoordinatorTime(np.asarray(columns["time_ms"], dtype=np.float64), weight, parts)

@@ -1,0 +1,120 @@
+"""A recording's place in the run: the worker that it is of, and the units that its threads worked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query.code.decide import StackTable
+from query.frameworks import Framework
+from query.model.records import Columns, Floats, Problems, objects
+from query.model.trace import Trace
+from query.recordings import jfr
+from query.samples.align import Seen, assign, clock_shift, unit_at
+from query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
+
+ADRIFT = 0.05
+"""Time sampled in units that could be tied to none is worth a word from this share."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One recording placed in the run: its rows of `samples`, with units where threads worked for one, and `loads`."""
+
+    worker_id: str | None
+    clock_offset_ms: float
+    pid: int | None
+    rows: Columns
+    loads: Columns
+    sees_all: bool
+
+
+def place(
+    name: str, recording: jfr.Recording, trace: Trace, table: StackTable, framework: Framework, problems: Problems
+) -> Placed | None:
+    """Find the worker and the units of a recording; None where it belongs to another application."""
+    for each in recording.problems:
+        problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
+    units, start_of_run_ms = trace.units, float(trace.run["started_at_ms"])
+    arguments = recording.jvm.java_arguments if recording.jvm else None
+    process = None if framework.process is None else framework.process(arguments, Path(name).name)
+    if process is None:
+        why = f"a recording of a process that is not {framework.name}'s"
+        if recording.jvm is None:
+            why = "neither the recording, whose end is missing or damaged, nor its name says of which process it is"
+        problems.add("foreign recording", "info", name, None, f"{why}; left out")
+        return None
+    app_id, worker_id = process
+    if app_id is not None and app_id != trace.run["app_id"]:
+        problems.add("other application", "info", name, None, f"a recording of application {app_id}; left out")
+        return None
+    numbers = table.add(recording)
+    time = thread_time(recording)
+    start_ms = time.start_ms - start_of_run_ms
+    # A coordinator may name no application, but its clock is the log's.
+    if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(trace.run["duration_ms"])):
+        problems.add("other time", "info", name, None, "a recording of another time than the log's; left out")
+        return None
+    stack = numbers[time.stack]
+    idle = table.has_role("idle")[stack]
+    in_unit = table.has_role("unit")[stack] & ~idle
+    cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
+    in_unit |= cut & np.isin(time.thread, np.unique(time.thread[in_unit]))  # its root, the unit's frame, was cut off
+
+    mine = np.flatnonzero(np.array([each == worker_id for each in units["worker_id"]], dtype=bool))
+    mine = mine[np.argsort(np.asarray(units["launch_ms"])[mine], kind="stable")]
+    launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
+    finish = np.asarray(units["finish_ms"], dtype=np.float64)[mine]
+    seen = _seen(time, start_ms, in_unit, in_unit | idle)
+    shift = clock_shift(seen, launch, finish)
+    seen = Seen(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_unit)
+    position = unit_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish)
+    known = (position >= 0) & in_unit
+    ids = np.asarray(units["unit_id"], dtype=np.int64)[mine]
+    unit_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
+    adrift = float(time.weight_ms[in_unit & ~known].sum())
+    total = float(time.weight_ms[in_unit].sum())
+    if total > 0 and adrift > ADRIFT * total:
+        word = framework.vocabulary.unit
+        problems.add(
+            f"samples without a {word}", "data loss", name, None,
+            f"{adrift / total:.0%} of the time sampled in {word}s could not be tied to one",
+        )  # fmt: skip
+    thread_names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
+    rows: Columns = {
+        "time_ms": start_ms + shift,
+        "worker_id": objects([worker_id] * len(time.thread)),
+        "thread": objects([thread_names[each] for each in time.thread.tolist()]),
+        "stack_id": stack,
+        "kind": objects([KINDS[each] for each in time.kind.tolist()]),
+        "weight_ms": time.weight_ms,
+        "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
+        "unit_id": unit_id,
+    }
+    loads = _loads(recording, worker_id, shift - start_of_run_ms)
+    return Placed(worker_id, shift, recording.jvm.pid if recording.jvm else None, rows, loads, sees_all(recording))
+
+
+def _loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns:
+    """What the recording measured of its whole process' CPU time, where it also says of how many processors."""
+    load, processors = recording.process_load, recording.processors
+    count = len(load) if processors else 0
+    return {
+        "worker_id": objects([worker_id] * count),
+        "time_ms": load.time_ns[:count] / 1e6 + shift_ms,
+        "cpu_cores": (load.user + load.system)[:count].astype(np.float64) * processors,
+        "machine_cores": load.machine[:count].astype(np.float64) * processors,
+        "processors": np.full(count, processors, dtype=np.int64),
+    }
+
+
+def _seen(time: ThreadTime, start_ms: Floats, in_unit: NDArray[np.bool_], known: NDArray[np.bool_]) -> Seen:
+    return Seen(
+        thread=time.thread[known],
+        start_ms=start_ms[known],
+        end_ms=(start_ms + time.weight_ms)[known],
+        in_unit=in_unit[known],
+    )

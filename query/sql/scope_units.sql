@@ -1,0 +1,26 @@
+-- The units of a scope, with what the questions compute on; unknown amounts count as nothing.  Where the log has no CPU
+-- time, nothing tells time on the CPU from waiting for one.
+--
+-- parameters  start and end of the scope in ms since application start
+--             {parts}, the columns of the units' time by resource
+--
+-- one row per unit that ran within the scope, by launch:
+--   wish   what it wanted of its place: home (on the host of its data), elsewhere (it gave up waiting for that) or none
+SELECT
+    unit_id, group_id, worker_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
+    CASE
+        WHEN data_at = 'host' THEN 'home'
+        -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
+        -- data a worker holds.
+        WHEN data_at IN ('rack', 'any') AND bool_or(data_at = 'host') OVER (PARTITION BY group_id) THEN 'elsewhere'
+        ELSE 'none'
+    END AS wish,
+    coalesce(upstream_ms, 0) AS upstream_ms,
+    coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
+    coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,
+    coalesce(output_bytes, 0) AS output_bytes, coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,
+    coalesce(spill_disk_bytes, 0) AS spill_disk_bytes, coalesce(peak_memory_bytes, 0) AS peak_memory_bytes,
+    coalesce(gc_ms, 0) AS gc_ms, coalesce(on_cpu_ms, cpu_ms, 0) AS on_cpu_ms, coalesce(overhead_ms, 0) AS overhead_ms
+FROM units
+WHERE finish_ms > ? AND launch_ms < ?
+ORDER BY launch_ms, unit_id

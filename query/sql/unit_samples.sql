@@ -1,0 +1,34 @@
+-- Samples on units with the vector of their stack; storage that a unit reads over the network counts as net.
+--
+-- one row per sample on a unit, with the unit's group and the columns of its stack
+--
+-- reads   samples, stacks
+--         read_units(unit_id, group_id)     units as the trace gave them
+--         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribute.storage)
+--
+-- The label of storage is `disk`.  Only the reading of input may be elsewhere: what workers hand over and spill is on
+-- local disks, and a file that the recording saw opened is a local one.
+CREATE OR REPLACE TEMP VIEW unit_samples AS
+WITH moved AS (
+    SELECT
+        samples.*,
+        stacks.operator = 'scan' AND samples.kind NOT IN ('file read', 'file write', 'file force')
+        AND unit_id IN (SELECT unit_id FROM remote_reads) AS is_remote
+    FROM samples JOIN stacks USING (stack_id)
+    WHERE unit_id IS NOT NULL
+)
+SELECT
+    read_units.group_id,
+    moved.unit_id,
+    moved.stack_id,
+    moved.kind,
+    moved.thread,
+    moved.weight_ms,
+    stacks.deciding_depth,
+    stacks.skipped,
+    stacks.operator,
+    stacks.pipeline,
+    {vector}
+FROM moved
+JOIN stacks USING (stack_id)
+JOIN read_units USING (unit_id)

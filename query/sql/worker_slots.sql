@@ -1,0 +1,26 @@
+-- The workers of a run, with what the log leaves open filled in from their units.
+--
+-- one row per worker that is in the log or ran a unit, by the time it was there:
+--   worker_id, host
+--   slots          units it can run at a time; of a worker that only its units testify to, as many as it ran at a time
+--   added_ms       when it registered, at the latest with its first unit
+--   removed_ms     when it was lost; NULL where it lived to the end
+--   memory_bytes   memory it was given
+WITH moments AS (
+    SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM units
+    UNION ALL SELECT worker_id, finish_ms, -1 FROM units
+),
+levels AS (
+    SELECT worker_id, sum(change) OVER (PARTITION BY worker_id ORDER BY at_ms, change) AS level FROM moments
+),
+used AS (SELECT worker_id, max(level) AS slots FROM levels GROUP BY worker_id),
+seen AS (SELECT worker_id, any_value(host) AS host, min(launch_ms) AS first_ms FROM units GROUP BY worker_id)
+SELECT
+    coalesce(workers.worker_id, seen.worker_id) AS worker_id,
+    coalesce(workers.host, seen.host, '?') AS host,
+    coalesce(nullif(workers.lanes, 0), used.slots) AS slots,
+    least(coalesce(workers.added_ms, seen.first_ms), coalesce(seen.first_ms, workers.added_ms)) AS added_ms,
+    workers.removed_ms,
+    workers.memory_bytes
+FROM workers FULL JOIN seen USING (worker_id) LEFT JOIN used ON used.worker_id = seen.worker_id
+ORDER BY added_ms, worker_id

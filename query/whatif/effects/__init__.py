@@ -1,0 +1,41 @@
+"""Effects of a changed world, one a file: each is a function from a state of the run to the state with it.
+
+    slots       cores, workers       units on other slots, cut anew where the framework would
+    memory      memory               transfers that missing memory adds or more memory saves
+    speed       cpu_speed and the like   time on a device that is so many times as fast
+    bandwidth   disk, network        time on a device whose bandwidth changes (Algorithm 2)
+
+How units share devices depends on when they run, so it is no effect but follows with each replay (query.whatif.settle).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from query.model.dag import Dag
+from query.model.execution import Execution, Slots
+from query.model.records import Floats
+
+
+@dataclass(frozen=True)
+class State:
+    """A run on its way into a changed world.
+
+    `parts_ms`, (units, resources + 1), are those of the units of `execution` as far as effects have changed them;
+    `dag` has the coordinator's intervals likewise, and `slots` is where units can run.
+    """
+
+    execution: Execution
+    parts_ms: Floats
+    dag: Dag
+    slots: Slots
+    assumptions: tuple[str, ...] = ()
+
+    def assuming(self, *said: str) -> State:
+        """The same state, with what was taken for granted on the way."""
+        return replace(self, assumptions=(*self.assumptions, *said))
+
+
+def unchanged(execution: Execution) -> State:
+    """The run as it was recorded."""
+    return State(execution, execution.units.parts_ms.copy(), execution.dag, execution.slots)

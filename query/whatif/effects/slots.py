@@ -1,0 +1,65 @@
+"""cores, workers: units on other slots, cut anew where the framework would (Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from indexes.errors import NoAnswerError
+from query.frameworks import Planned
+from query.model.execution import Execution, Slots
+from query.model.world import World
+from query.whatif.effects import State
+
+
+def apply(state: State, world: World, *, replans: bool) -> State:
+    """The state on the slots of the world.  Raises NoAnswerError where the run does not tell its workers."""
+    slots = changed_slots(state.execution, world)
+    planned = _planned(state.execution, world, replans)
+    parts = state.parts_ms
+    if planned.execution is not state.execution:
+        parts = planned.execution.units.parts_ms.copy()
+    return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
+
+
+def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
+    """The run as its framework would plan it for these slots."""
+    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+        return Planned(execution)
+    framework = execution.framework
+    if framework.replan is not None:
+        return framework.replan(execution, world, wanted)
+    words = framework.vocabulary
+    return Planned(execution, (f"{words.group}s keep their recorded {words.unit}s",))
+
+
+def changed_slots(execution: Execution, world: World) -> Slots:
+    """The slots of the changed world.
+
+    Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
+    as many are left out evenly.  Raises NoAnswerError where the run does not tell its workers.
+    """
+    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+        return execution.slots
+    old = execution.slots
+    if not len(old):
+        words = execution.framework.vocabulary
+        raise NoAnswerError(f"the log names no {words.worker}s, so the number of {words.unit} {words.lane}s is unknown")
+    recorded, first, width = np.unique(old.worker, return_index=True, return_counts=True)
+    count = max(round(len(recorded) * world.ratio("workers")), 1)
+    if count >= len(recorded):
+        chosen, copy = np.arange(count) % len(recorded), np.arange(count) // len(recorded)
+    else:
+        chosen = np.floor(np.linspace(0, len(recorded), count, endpoint=False)).astype(np.int64)
+        copy = np.zeros(count, dtype=np.int64)
+    slots_of = np.maximum(np.rint(width[chosen] * world.ratio("cores")).astype(np.int64), 1)
+    row = np.repeat(np.arange(count), slots_of)
+    origin = first[chosen][row]
+    return Slots(
+        worker=row,
+        host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),
+        available_ms=old.available_ms[origin],
+        until_ms=old.until_ms[origin],
+        cpu_cores=old.cpu_cores[origin],
+    )

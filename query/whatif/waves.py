@@ -1,0 +1,67 @@
+"""How many units of a group run at a time, and how fast the first of each slot: Algorithm 1's waves and warm-up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from query.model.dag import AT_HOME
+from query.model.execution import Execution
+from query.model.policy import Policy
+from query.model.records import Floats, Ints
+from query.whatif.replay import Replayed
+
+WARM_UP_UNITS = 4
+"""Fewest units in the first wave and after it from which a group's warm-up is estimated."""
+
+WARM_UP_MOST = 2.0
+"""A larger ratio between waves is other data, or workers still arriving, rather than warm-up."""
+
+
+def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
+    """Per group the units it may run at a time; None where slots were all that limited it, or the place of their data.
+
+    Units that ran one at a time beside idle slots stay so (the paper's Amdahl): something other than slots held
+    them back.  That is so where a group launched units after others of it had ended, and at every launch a slot of
+    a worker then alive was still free.
+    """
+    units, slots = execution.units, execution.slots
+    limits: list[int | None] = []
+    order = np.argsort(units.group, kind="stable")
+    bounds = np.searchsorted(units.group[order], np.arange(len(execution.dag.groups) + 1))
+    all_launch, all_finish = np.sort(units.launch_ms), np.sort(units.finish_ms)
+    arrivals, departures = np.sort(slots.available_ms), np.sort(slots.until_ms)
+    for number in range(len(execution.dag.groups)):
+        mine = order[bounds[number] : bounds[number + 1]]
+        launch, finish = np.sort(units.launch_ms[mine]), np.sort(units.finish_ms[mine])
+        own = np.arange(1, len(mine) + 1) - np.searchsorted(finish, launch, side="right")
+        at_once = int(own.max(initial=0))
+        busy = np.searchsorted(all_launch, launch, side="right") - np.searchsorted(all_finish, launch, side="right")
+        alive = np.searchsorted(arrivals, launch, side="right") - np.searchsorted(departures, launch, side="right")
+        waits = policy.patience_ms > 0 and bool((units.placement[mine] == AT_HOME).any())
+        held_back = at_once < len(mine) and not waits and bool((busy < alive).all())
+        limits.append(at_once if held_back else None)
+    return limits
+
+
+def first_wave(*, group: Ints, replayed: Replayed) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which units are the first of their group on their slot, (units,)."""
+    order = np.lexsort((replayed.launch_ms, replayed.slot, group))
+    group, slot = group[order], replayed.slot[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (group[1:] != group[:-1]) | (slot[1:] != slot[:-1])
+    result = np.zeros(len(order), dtype=bool)
+    result[order] = first
+    return result
+
+
+def warm_up_factors(execution: Execution, base: Replayed) -> Floats:
+    """Per group how much longer a unit takes in its first wave than later (§5, w); 1 where too few units tell."""
+    units = execution.units
+    first = first_wave(group=units.group, replayed=base)
+    factors = np.ones(len(execution.dag.groups))
+    for number in range(len(factors)):
+        mine = units.group == number
+        early, late = units.duration_ms[mine & first], units.duration_ms[mine & ~first]
+        if len(early) >= WARM_UP_UNITS and len(late) >= WARM_UP_UNITS and np.median(late) > 0:
+            factors[number] = min(max(float(np.median(early) / np.median(late)), 1.0), WARM_UP_MOST)
+    return factors

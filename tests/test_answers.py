@@ -1,0 +1,490 @@
+"""What is decided of a run (the verdict), what every door says of it (the words), and the JSON of all answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from cli.answering import next_command
+from cli.render import debug_text, verdict_text
+from cli.text import time_unit
+from indexes.errors import NoAnswerError, Remedy, SettingError
+from indexes.resources import Resource, known
+from query import Run, profile
+from query.answers.serial import KINDS, as_json, schema_text, schemas
+from query.answers.values import (
+    Bottleneck,
+    Debug,
+    Failure,
+    Finding,
+    GroupFacts,
+    GroupPrediction,
+    Header,
+    Note,
+    PathItem,
+    Prediction,
+    Profiled,
+    SampleCounts,
+    Sweep,
+    Verdict,
+    WhatIf,
+)
+from query.answers.verdict import best_help, bottleneck_of, completed, knee_of, next_step, not_seen, questions
+from query.answers.words import bottleneck_sentence, cause_words, help_sentence, plural
+from query.frameworks import Framework, Vocabulary
+from query.frameworks.known import get
+from query.model import trace
+from query.model.records import Problems
+from query.profiling import assemble
+
+ROOT = Path(__file__).parent.parent
+LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
+SPARK = get("spark").vocabulary
+GPU = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
+HEADER = Header(
+    app_id="app-1",
+    name="nightly",
+    framework="spark",
+    framework_title="Spark",
+    framework_version="4.0.1",
+    measure="makespan",
+    workers=2,
+    slots_per_worker=4,
+    duration_ms=26_000,
+    complete=True,
+    problems=(),
+    indexes=("spark-4.0.1",),
+    has_samples=True,
+    resources=known(),
+    vocabulary=SPARK,
+)
+
+
+def debug(
+    cpu: float = 0.0,
+    disk: float = 0.0,
+    net: float = 0.0,
+    other: float = 0.0,
+    *,
+    coordinator_ms: float = 0.0,
+    **causes: float,
+) -> Debug:
+    """A run that spends these ms; of other time by cause, underscores for blanks."""
+    parts = {"cpu": cpu, "disk": disk, "net": net, "other": other}
+    return Debug(
+        scope="all",
+        measure="makespan",
+        runtime_ms=sum(parts.values()),
+        bottleneck="",
+        resource_ms=parts,
+        critical_path=(PathItem("stage:0.0", "work", 0.0, sum(parts.values()), parts),),
+        samples=SampleCounts(10, 10, 10, {}),
+        scopes=(),
+        other_ms={cause.replace("_", " "): ms for cause, ms in causes.items()},  # type: ignore[misc]
+        coordinator_ms=coordinator_ms,
+        vocabulary=SPARK,
+    )
+
+
+def sentence(answer: Debug, resources: tuple[Resource, ...] = known()) -> str:
+    return bottleneck_sentence(bottleneck_of(answer), answer, resources, time_unit(answer.runtime_ms))
+
+
+# Questions ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_spark_run_is_asked_the_usual_questions() -> None:
+    # The words for cores and memory are those that the run's framework shows.
+    plain = replace(SPARK, settings={"executors": "workers"})
+    assert [(each.text, each.setting) for each in questions(known(), plain)] == [
+        ("twice the slots per executor", "cores=2x"),
+        ("twice the executors", "executors=2x"),
+        ("CPU twice as fast", "cpu_speed=2x"),
+        ("network twice as fast", "network=2x"),
+        ("network ten times as fast", "network=10x"),
+        ("disk twice as fast", "disk=2x"),
+        ("twice the memory", "memory=2x"),
+        ("half the memory", "memory=0.5x"),
+    ]
+
+
+def test_a_resource_of_a_framework_is_asked_for_as_well() -> None:
+    words = Vocabulary(worker="process", lane="stream", settings={"processes": "workers", "gpus": "gpu_speed"})
+    asked = {each.text: each.setting for each in questions((*known(), GPU), words)}
+    assert asked["GPU twice as fast"] == "gpus=2x"
+    assert asked["twice the processes"] == "processes=2x"
+    assert asked["twice the streams per process"] == "cores=2x"
+    assert list(asked)[-3:] == ["GPU twice as fast", "twice the memory", "half the memory"]
+
+
+# The bottleneck -----------------------------------------------------------------------------------------------------
+
+
+def test_a_resource_holds_a_run_up_and_a_close_second_is_named() -> None:
+    found = bottleneck_of(debug(cpu=9_000, net=10_000, other=7_000, unknown=7_000))
+    assert found == Bottleneck("resource", "net", 10_000, pytest.approx(10 / 26), "cpu", 9_000)
+    assert bottleneck_of(debug(cpu=7_000, net=10_000, other=9_000, unknown=9_000)).second is None
+    assert sentence(debug(cpu=9_000, net=10_000, other=7_000)) == (
+        "Network holds this run up: 10.0 of 26.0 s on the critical path (38 %). CPU follows closely: 9.0 s."
+    )
+
+
+def test_other_time_counts_by_its_largest_cause() -> None:
+    """Of 12 s on no resource no cause has more than the CPU's 5 s, so the CPU holds the run up."""
+    several = debug(cpu=5_000, other=12_000, no_worker=4_900, unknown=4_000, starting=3_100)
+    assert bottleneck_of(several).name == "cpu"
+    waiting = debug(cpu=5_000, other=12_000, no_worker=5_100, unknown=4_000, starting=2_900)
+    assert bottleneck_of(waiting) == Bottleneck("cause", "no worker", 5_100, pytest.approx(5.1 / 17), "cpu", 5_000)
+    assert sentence(waiting) == (
+        "Waiting for executors holds this run up: 5.1 of 17.0 s on the critical path (30 %); next is cpu with 5.0 s."
+    )
+    alone = replace(waiting, coordinator_ms=6_000)
+    assert sentence(alone).endswith("next is cpu with 5.0 s. In all, 6.0 s pass while no task runs.")
+    assert bottleneck_of(replace(waiting, coordinator_ms=5_000)).alone_ms is None
+
+
+def test_the_coordinator_holds_a_run_up_in_which_nothing_else_happens_for_half_of_its_time() -> None:
+    """Of its 8 s the log tells the cause of 1 s only; no cause is known of the others."""
+    found = debug(cpu=3_000, other=9_000, coordinator=1_000, unknown=8_000, coordinator_ms=8_000)
+    assert bottleneck_of(found) == Bottleneck("coordinator", "coordinator", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
+    assert sentence(found) == (
+        "The driver holds this run up: 8.0 of 12.0 s (67 %) pass before, between and after the stages, when no task"
+        " runs."
+    )
+    assert bottleneck_of(replace(found, coordinator_ms=6_000)).kind == "unknown"
+
+
+def test_the_unknown_is_no_cause() -> None:
+    found = debug(cpu=1_000, other=25_000, unknown=25_000)
+    assert bottleneck_of(found) == Bottleneck("unknown", "unknown", 25_000, pytest.approx(25 / 26), "cpu", 1_000)
+    assert sentence(found) == (
+        "No resource holds this run up as far as can be seen: 25.0 of 26.0 s on the critical path (96 %) went to"
+        " waiting or to work unknown; next is cpu with 1.0 s."
+    )
+    assert "next is" not in sentence(debug(cpu=10, other=25_990, unknown=25_990))
+    assert bottleneck_of(debug(other=5_000, unknown=5_000)).second is None
+
+
+def test_a_run_without_time_has_nothing_to_explain() -> None:
+    assert bottleneck_of(debug()).kind == "nothing"
+    assert sentence(debug()).startswith("Nothing to explain")
+
+
+def test_a_resource_of_a_framework_has_its_own_name() -> None:
+    run = debug(cpu=1_000)
+    run = replace(run, runtime_ms=5_000, resource_ms={"cpu": 1_000, "disk": 0, "net": 0, "gpu": 4_000, "other": 0})
+    assert sentence(run, (*known(), GPU)) == "GPU holds this run up: 4.0 of 5.0 s on the critical path (80 %)."
+
+
+# Words --------------------------------------------------------------------------------------------------------------
+
+
+def test_causes_are_told_in_the_words_of_the_framework() -> None:
+    assert [cause_words(each, SPARK) for each in ("no worker", "no scope", "coordinator", "no unit")] == [
+        "waiting for executors",
+        "no query running (the program itself)",
+        "driver (planning, submitting, collecting)",
+        "no task running",
+    ]
+    assert cause_words("starting", SPARK) == "starting and ending tasks"
+    assert cause_words("unknown", SPARK) == "unknown"
+    plain = Vocabulary()
+    assert cause_words("upstream", plain) == "waiting for units of other groups"
+    assert cause_words("no worker", plain) == "waiting for workers"
+    assert [plural(each) for each in ("query", "process", "day", "box")] == ["queries", "processes", "days", "boxes"]
+
+
+# Help, next step, what was not seen ---------------------------------------------------------------------------------
+
+
+def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
+    tenfold, network = WhatIf("tenfold", "network=10x", 5_000.0), WhatIf("network", "network=2x", 9_000.0)
+    disk, refused = WhatIf("disk", "disk=2x", 9_500.0), WhatIf("memory", "memory=2x", None, refused=("no",))
+    assert best_help([tenfold, disk, network, refused], 10_000.0) is network
+    assert best_help([disk, refused], 9_700.0) is None  # 2.1 % less
+    assert best_help([refused], 10_000.0) is None
+
+
+def test_help_is_one_sentence() -> None:
+    network = WhatIf("network twice as fast", "network=2x", 16_000.0)
+    told = Verdict(
+        "x", HEADER, debug(net=26_000), Bottleneck("resource", "net", 1, 1), 1.0, (network,), network,
+        next_step(HEADER, bottleneck_of(debug(net=1))),
+    )  # fmt: skip
+    unit = time_unit(26_000)
+    assert help_sentence(told, unit) == (
+        "What would help most of the doublings below: network twice as fast, 16.0 s (-38 %)."
+    )
+    assert help_sentence(replace(told, best=None), unit) == "None of the doublings below would shorten it noticeably."
+    assert help_sentence(replace(told, best=None, what_ifs=()), unit) == ""
+
+
+def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = replace(SPARK, settings={"executors": "workers", "bandwidth": "network"})
+    header = replace(HEADER, vocabulary=words)
+    on_net, waiting = bottleneck_of(debug(net=9)), bottleneck_of(debug(other=9, no_worker=9))
+    blind = replace(header, has_samples=False, indexes=())
+    assert next_step(blind, on_net).kind == "setup"
+    assert next_step(blind, on_net).facts == {"framework": "spark"}
+    unplaced = next_step(replace(header, indexes=()), on_net)
+    assert (unplaced.kind, unplaced.facts) == ("build", {"index": "spark-4.0.1"})
+    assert next_step(header, on_net).facts == {"setting": "bandwidth=2x,4x,8x"}
+    assert next_step(header, waiting).facts == {"setting": "cores=2x,4x,8x"}
+    assert next_step(header, bottleneck_of(debug(cpu=9))).facts == {"setting": "cores=2x,4x,8x"}
+    bare = Framework("bare", "Bare", lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr("query.answers.verdict.get", lambda _: bare)
+    assert next_step(blind, on_net).kind == "predict"
+    assert next_step(replace(header, indexes=()), on_net).kind == "predict"
+    assert not_seen(debug(), blind) == ()
+    assert not_seen(debug(), replace(header, indexes=()))[0].remedy is None
+
+
+def test_what_was_not_seen_says_what_would_show_it() -> None:
+    seen = replace(debug(cpu=1), unseen=(Note("blocked threads"),))
+    assert not_seen(seen, HEADER) == seen.unseen
+    unplaced, kept = not_seen(seen, replace(HEADER, indexes=()))
+    assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), Note("blocked threads"))
+    blind = replace(HEADER, has_samples=False)
+    kept, unsampled = not_seen(seen, blind)
+    assert unsampled.remedy == Remedy("set up the job", {"framework": "spark"})
+    assert not_seen(replace(seen, unseen=(unsampled,)), blind) == (unsampled,)  # said once
+    assert completed(debug(other=9, no_worker=9), HEADER).bottleneck == "no worker"
+
+
+# The knee -----------------------------------------------------------------------------------------------------------
+
+
+def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
+    refused = () if ms is not None else ("nothing tells",)
+    asked = Prediction("all", "makespan", setting, 110.0, 111.0, ms, refused=refused)
+    return replace(asked, **more)  # type: ignore[arg-type]
+
+
+def sweep(*points: tuple[float, float | None]) -> Sweep:
+    """Predicted times at amounts of cores."""
+    told = tuple(predicted(f"cores={amount:g}", ms) for amount, ms in points)
+    return Sweep(told, tuple(amount for amount, _ in points))
+
+
+@pytest.mark.parametrize(
+    ("times", "knee"),
+    [
+        ([100.0, 60.0, 40.0, 39.0], 2),
+        ([100.0, 95.0, 50.0], 0),  # a later gain does not make up for a step without one
+        ([100.0, 80.0, 64.0], 2),
+        ([100.0, None, 64.0], None),
+    ],
+)
+def test_the_knee_is_the_last_worthwhile_doubling(times: list[float | None], knee: int | None) -> None:
+    found = knee_of(sweep(*((2**n, ms) for n, ms in enumerate(times, 1))))
+    assert (None if found is None else found.point) == knee
+
+
+def test_the_knee_counts_per_doubling() -> None:
+    # Four times the cores save 15 %: less than 10 % per doubling.
+    few, more = knee_of(sweep((2, 100.0), (8, 85.0))), knee_of(sweep((2, 100.0), (8, 79.0)))
+    assert few is not None
+    assert more is not None
+    assert (few.point, more.point) == (0, 1)
+    assert (few.worth, more.worth) == (False, True)  # of 110 ms recorded, 100 save less than a tenth
+
+
+def test_a_sweep_of_several_settings_or_downwards_has_no_knee() -> None:
+    assert knee_of(Sweep((predicted("cores=2, network=2x", 100.0), predicted("cores=4, network=2x", 50.0)))) is None
+    assert knee_of(sweep((4, 50.0), (2, 100.0))) is None
+    assert knee_of(sweep((4, 50.0))) is None
+
+
+# A real run ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A real log, without recordings."""
+    return profile([LOG], output=tmp_path_factory.mktemp("run") / "q9.duckdb")
+
+
+def test_a_sweep_knows_what_is_varied(run: Run) -> None:
+    def amounts(*settings: str, **more: Any) -> tuple[float, ...]:
+        return run.sweep(settings, **more).amounts
+
+    assert amounts("cores=2,4") == (2, 4)
+    assert amounts("network=1x,2x") == (1, 2)
+    assert amounts("network=100Mbps,1Gbps", recorded=["network=1Gbps"]) == (12.5e6, 125e6)
+    assert amounts("cores=2,4x") == ()
+    assert amounts("cores=2,4", "network=2x") == ()
+
+
+def test_a_refused_point_leaves_the_others_their_answers(run: Run) -> None:
+    first, second = run.sweep(["disk=1x,500MB/s"]).points
+    assert (first.predicted_ms, second.predicted_ms) == (first.runtime_ms, None)
+    assert second.setting == "disk=500MB/s"
+    assert second.remedy == Remedy("state what the run had", {"setting": "disk"})
+    with pytest.raises(NoAnswerError) as refused:
+        run.predict(["disk=500MB/s"])
+    assert refused.value.remedy == second.remedy
+    with pytest.raises(SettingError, match="nothing is changed"):
+        run.predict()
+
+
+def test_nothing_changed_is_the_replay_alone(run: Run) -> None:
+    unchanged = run.unchanged()
+    assert unchanged.setting == "unchanged"
+    assert unchanged.predicted_ms == unchanged.runtime_ms
+    assert unchanged.replayed_ms == pytest.approx(unchanged.runtime_ms, rel=0.05)
+
+
+def test_the_verdict_is_told_step_by_step(run: Run) -> None:
+    steps: list[str] = []
+    found = run.verdict(steps.append)
+    assert steps[0] == "following the critical path"
+    assert steps[1:] == [f"what if: {each.question}" for each in found.what_ifs]
+    assert found.bottleneck.kind == "cause"
+    assert found.bottleneck.name == found.debug.bottleneck == "no worker"
+    assert found.best is not None
+    assert found.best.question == "twice the slots per executor"
+    assert found.next.kind == "setup"
+    assert found.replay_error_ratio == pytest.approx(run.unchanged().replay_error_ratio)
+
+
+# Another framework --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two kernels of 4 s and 5 s, one after the other, 3.5 s and 3 s of them measured on the GPU."""
+    words = Vocabulary(
+        worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
+    )
+    bare = Framework("bare", "Bare", lambda _: None, lambda _: None, vocabulary=words)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr("query.frameworks.known.frameworks", lambda: {"bare": bare})
+    facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
+    run = trace.of_rows(
+        facts,
+        [trace.Worker("w", 1, "h")],
+        [trace.Group("kernel:0", 1, 0, 4_000.0), trace.Group("kernel:1", 1, 4_000.0, 9_000.0)],
+        [
+            trace.Unit(0, "kernel:0", "w", 0.0, 4_000.0, host="h", measured_ms={"gpu": 3_500.0}),
+            trace.Unit(1, "kernel:1", "w", 4_000.0, 9_000.0, host="h", measured_ms={"gpu": 3_000.0}),
+        ],
+        [trace.Edge("kernel:0", "kernel:1", "barrier", "data")],
+        more_resources=[GPU],
+    )
+    file = tmp_path / "run.duckdb"
+    assemble(run, [], bare, (), Problems(), file, {}, lambda _: None)
+    found = Run(file).verdict()
+    assert found.bottleneck.name == found.debug.bottleneck == "gpu"
+    assert (found.bottleneck.time_ms, found.debug.runtime_ms) == (6_500, 10_000)
+    (asked,) = [each for each in found.what_ifs if each.setting == "gpu_speed=2x"]
+    assert (asked.question, asked.predicted_ms) == ("GPU twice as fast", pytest.approx(6_750, rel=0.01))
+    assert found.best == asked
+    assert (found.next.kind, found.next.facts) == ("predict", {"setting": "gpu_speed=2x,4x,8x"})
+    plain = json.loads(json.dumps(as_json(found), allow_nan=False))
+    check(plain, schemas()["verdict"], schemas()["verdict"])
+    text = verdict_text(found, next_command(found.next, file)) + debug_text(found.header, found.debug)
+    assert "train   Bare of unknown version   1 process x 1 stream   10.0 s" in text
+    assert "GPU holds this run up: 6.5 of 10.0 s on the critical path (65 %)." in text
+    assert "Kernel group  kernels  waves" in text
+    assert not re.search("executor|stage|task|driver|spark", text, re.IGNORECASE)
+
+
+# JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+    """As much of JSON Schema as ours use; also that no field is there that they do not have."""
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        fitting = [each for each in schema["anyOf"] if (each.get("type") == "null") == (value is None)]
+        assert len(fitting) == 1, schema
+        return check(value, fitting[0], whole)
+    if "const" in schema:
+        assert value == schema["const"]
+    if "enum" in schema:
+        assert value in schema["enum"]
+    types = {"object": dict, "array": list, "string": str, "number": (int, float), "integer": int, "boolean": bool}
+    if "type" in schema and schema["type"] != "null":
+        assert isinstance(value, types[schema["type"]]), (value, schema)
+    if "properties" in schema:
+        assert list(value) == list(schema["properties"]) == schema["required"]
+        for name, each in schema["properties"].items():
+            check(value[name], each, whole)
+    elif isinstance(value, dict):
+        for each in value.values():
+            check(each, schema["additionalProperties"], whole)
+    if isinstance(value, list):
+        sides = schema.get("prefixItems")
+        assert sides is None or len(sides) == len(value)
+        for each, shape in zip(value, sides or [schema["items"]] * len(value), strict=True):
+            check(each, shape, whole)
+    return None
+
+
+def test_the_schemas_are_those_in_docs() -> None:
+    kept = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "schema").glob("*.json")}
+    written = {kind: schema_text(schema) for kind, schema in schemas().items()}
+    assert kept == written, "write them again with `python -m query.answers.serial --write docs/schema`"
+
+
+def test_real_answers_are_what_their_schemas_say(run: Run) -> None:
+    found = run.verdict()
+    answers = [
+        found,
+        found.debug,
+        found.header,
+        Profiled(str(run.path), found.header),
+        run.predict(["cores=2x"]),
+        run.predict(["network=10x"]),  # refused, with bounds
+        run.sweep(["cores=2,4"]),
+        Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),
+    ]
+    assert {type(each) for each in answers} == set(KINDS)
+    for each in answers:
+        plain = json.loads(json.dumps(as_json(each), allow_nan=False))
+        schema = schemas()[KINDS[type(each)]]
+        check(plain, schema, schema)
+        assert plain.pop("schema") == f"crystalperf.{KINDS[type(each)]}/1"
+        msgspec.convert(plain, type(each))  # and a program of ours can read it back
+
+
+def test_what_json_had_is_still_there() -> None:
+    """Fields by their new names; waves, skew and the others that are computed among them."""
+    facts = GroupFacts(
+        id="stage:1.0", name="work", scope="sql:1", units=6, slots=4, length_ms=1.0, path_ms=1.0, median_ms=3.0,
+        longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, unit_ms=1.23456, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
+        gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
+    )  # fmt: skip
+    finding = Finding("straggler", 5.0, "what", "measured", "advice")
+    told = as_json(replace(debug(cpu=1.0), groups=(facts,), findings=(finding,)))
+    (group,) = told["groups"]
+    assert (group["waves"], group["skew_time"], group["skew_bytes"]) == (1.5, 3.333, 3.0)
+    assert (group["unit_ms"], group["resource_ms"]) == (1.235, {"cpu": 1.235})
+    assert told["findings"] == [
+        {"rule": "straggler", "cost_ms": 5.0, "what": "what", "basis": "measured", "advice": "advice"}
+    ]
+    point = replace(
+        predicted("cores=2x", np.float64(80.12345)),
+        interval_ms=(np.float64(70.0), 90.0),
+        interval_shares={"model": 0.123456},
+        groups=(GroupPrediction("stage:1.0", "work", 1.0, None),),
+    )
+    told = as_json(point)
+    assert told["predicted_ms"] == 80.123
+    assert told["interval_shares"] == {"model": 0.1235}
+    assert told["replay_error_ratio"] == 0.009091
+    assert told["groups"] == [{"id": "stage:1.0", "name": "work", "recorded_ms": 1.0, "predicted_ms": None}]
+    assert type(told["predicted_ms"]) is type(told["interval_ms"][0]) is float
+    told = as_json(Sweep((point, point), (2.0, 4.0)))
+    assert [each["setting"] for each in told["points"]] == ["cores=2x", "cores=2x"]
+    assert told["knee"] == {"point": 0, "worth": True, "least_share": 0.1}
+    assert as_json(HEADER)["resources"][2]["overhead_ms"] == 0.0067  # of the model, not measured: not rounded

@@ -1,0 +1,278 @@
+"""Groups that run at a time, one reading what the other writes; times in ms, single digits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from indexes.errors import NoAnswerError
+from indexes.resources import CPU, NET, resources
+from query.frameworks import Framework
+from query.model.critical import Piece, WallClock, critical_path
+from query.model.dag import Dag, Dependency, Group, Units, build
+from query.model.execution import Execution, Slots
+from query.model.records import Floats
+from query.model.trace import EdgeKind
+from query.model.world import World, changed_world, combinations, parse_settings, settings_of
+from query.whatif.effects import bandwidth, unchanged
+from query.whatif.predict import predict
+from query.whatif.replay import Replayed, replay
+from tests.test_predict import execution
+
+NAMES = resources()
+NO_COORDINATOR = np.zeros(len(NAMES) + 1)
+
+Edges = dict[tuple[str, str], Dependency]
+
+
+def unread(_: object) -> None:
+    """What a reader of logs would do; these runs have none."""
+
+
+TOY = Framework(name="toy", title="Toy", recognise=unread, read=unread)  # type: ignore[arg-type]
+
+
+class Flow:
+    """A run of groups that nobody submits: (name, start, end, time waiting for those it shares a pipeline with)."""
+
+    def __init__(
+        self, *rows: tuple[str, float, float, float], end_ms: float, stated: Edges, ranks: str = "", slots: int = 9
+    ) -> None:
+        self.groups = [
+            Group(name, name, None, ranks.find(name) if ranks else number, None, start, end)
+            for number, (name, start, end, _) in enumerate(rows)
+        ]
+        order = sorted(range(len(rows)), key=lambda each: rows[each][1])
+        chosen = [rows[each] for each in order]
+        launch, finish, upstream = (np.array([row[column] for row in chosen], float) for column in (1, 2, 3))
+        parts = np.zeros((len(rows), len(NAMES) + 1))
+        parts[:, NAMES.index(CPU)], parts[:, -1] = finish - launch - upstream, upstream
+        zero = np.zeros(len(rows), dtype=np.int64)
+        group = np.array(order, dtype=np.int64)
+        self.units = Units(np.arange(len(rows)), group, zero - 1, zero, launch, finish, parts, zero, upstream)
+        self.dag: Dag = build(self.groups, self.units, 0, end_ms, slots, stated)
+        self.dag.check()
+
+    def replayed(self, *, slots: int = 9, **times: float) -> Replayed:
+        """Replayed where the own work of some groups takes so many times as long."""
+        names = [self.groups[group].group_id for group in self.units.group.tolist()]
+        factor = np.array([times.get(name, 1.0) for name in names])
+        own = self.units.duration_ms - self.units.upstream_ms
+        worker = np.zeros(slots, dtype=np.int64)
+        pool = Slots(worker, worker, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
+        return replay(self.dag, self.units, own * factor + self.units.upstream_ms, pool)
+
+    def path(self) -> list[Piece]:
+        def unseen(start: float, end: float) -> Floats:
+            return np.array([0.0, 0.0, 0.0, end - start])
+
+        return critical_path(self.dag, self.units, unseen, NAMES)
+
+
+def edges(kind: EdgeKind, *pairs: str, resource: str | None = None) -> Edges:
+    """`ab` is b after a."""
+    return {(pair[0], pair[1]): Dependency(kind, "rows", resource) for pair in pairs}
+
+
+def stretches(pieces: list[Piece]) -> list[tuple[str, float, float]]:
+    """The path without the coordinator's intervals of no length."""
+    return [(piece.node.node_id, piece.start_ms, piece.end_ms) for piece in pieces]
+
+
+def busy_source(**given: object) -> Flow:
+    """a works from 0 to 4; b, from 1 to 5, waits for it half of the time and has one row left when it ends."""
+    return Flow(("a", 0, 4, 0), ("b", 1, 5, 2), end_ms=6, stated=edges("pipelined", "ab"), **given)  # type: ignore[arg-type]
+
+
+def busy_sink() -> Flow:
+    """a had to wait for b to take its rows: 1 of its own, 3 of waiting; b works all the time from 1 to 5."""
+    return Flow(("a", 0, 4, 3), ("b", 1, 5, 0), end_ms=6, stated=edges("pipelined", "ab"))
+
+
+# The graph ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pipelined_group_waits_for_no_end() -> None:
+    dag = busy_source().dag
+    assert {pair: each.kind for pair, each in dag.edges.items()} == {
+        ("coordinator:0", "a"): "barrier",
+        ("a", "b"): "pipelined",
+        ("b", "coordinator:1"): "barrier",
+    }
+    assert (dag.nodes["b"].start_ms, dag.nodes["b"].end_ms) == (1, 5)
+
+
+def test_order_is_a_wait_for_an_end() -> None:
+    flow = Flow(("a", 0, 3, 0), ("b", 4, 6, 0), end_ms=6, stated=edges("order", "ab"))
+    assert flow.dag.edges["a", "coordinator:1"].kind == "order"
+    assert flow.replayed().node_start_ms["b"] == 4
+    assert flow.replayed(a=2).node_start_ms["b"] == 7
+
+
+def test_a_stated_end_that_came_too_late_is_no_dependency() -> None:
+    """b began before a had ended, so it cannot have waited for that, whatever the trace says."""
+    dag = Flow(("a", 0, 4, 0), ("b", 2, 6, 0), end_ms=6, stated=edges("barrier", "ab")).dag
+    assert [target for source, target in dag.edges if source == "a"] == ["coordinator:2"]  # the end of the run
+
+
+def test_a_transfer_is_a_node_of_its_device() -> None:
+    dag = Flow(("a", 0, 3, 0), ("b", 7, 9, 0), end_ms=9, stated=edges("transfer", "ab", resource=NET)).dag
+    (moved,) = (node for node in dag.nodes.values() if node.kind == "transfer")
+    assert (moved.start_ms, moved.end_ms, moved.resource) == (3, 7, NET)
+    assert dag.edges["a", moved.node_id].kind == "transfer"
+
+
+# Replays --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flow", [busy_source(), busy_sink()])
+def test_unchanged_it_is_the_recorded_run(flow: Flow) -> None:
+    assert flow.replayed().makespan_ms == 6
+    assert (flow.replayed().node_start_ms["b"], flow.replayed().node_end_ms["b"]) == (1, 5)
+
+
+def test_a_faster_source_gains_until_the_sink_holds_it_up() -> None:
+    """b has 2 of its own from 1 on, and one row to go after a's end."""
+    flow = busy_source()
+    assert flow.replayed(a=1 / 2).makespan_ms == 4  # a ends at 2, b at 3 either way
+    assert flow.replayed(a=1 / 4).makespan_ms == 4
+    assert flow.replayed(a=2).makespan_ms == 10  # a ends at 8, b at 9
+
+
+def test_a_faster_sink_gains_its_last_row_only() -> None:
+    flow = busy_source()
+    assert flow.replayed(b=1 / 2).makespan_ms == 5.5
+    assert flow.replayed(b=4).makespan_ms == 10  # 8 of its own from 1 on, and one more to the end
+    assert busy_sink().replayed(b=1 / 2).makespan_ms == 4
+    assert busy_sink().replayed(a=1 / 2).makespan_ms == 6
+
+
+def test_a_sink_of_two_waits_for_the_later_one() -> None:
+    flow = Flow(("a", 0, 2, 0), ("b", 0, 4, 0), ("c", 1, 5, 3), end_ms=5, stated=edges("pipelined", "ac", "bc"))
+    assert flow.replayed().makespan_ms == 5
+    assert flow.replayed(b=1 / 2).makespan_ms == 3
+    assert flow.replayed(a=3).makespan_ms == 7  # a ends at 6 then
+    assert flow.replayed(a=1 / 2).makespan_ms == 5
+
+
+def test_a_chain_is_as_fast_as_its_slowest() -> None:
+    flow = Flow(("a", 0, 6, 0), ("b", 1, 7, 3), ("c", 2, 8, 4), end_ms=8, stated=edges("pipelined", "ab", "bc"))
+    assert flow.replayed().makespan_ms == 8
+    assert flow.replayed(a=1 / 2).makespan_ms == 5  # a ends at 3, b at 4, c at 5
+    assert flow.replayed(a=1 / 6).makespan_ms == 5  # b has 3 of its own from 1 on
+
+
+def test_what_comes_after_a_pipeline_waits_for_its_end() -> None:
+    both = {**edges("pipelined", "ab"), **edges("barrier", "bc")}
+    flow = Flow(("a", 0, 4, 0), ("b", 1, 5, 2), ("c", 6, 9, 0), end_ms=9, stated=both)
+    assert flow.replayed().makespan_ms == 9
+    assert flow.replayed(a=1 / 2).makespan_ms == 7
+
+
+def test_what_runs_at_a_time_needs_slots_at_a_time() -> None:
+    """With one slot b, which goes first, waits for ever for a, which has no slot to run on."""
+    together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
+    assert together.replayed(slots=2).makespan_ms == 5
+    with pytest.raises(NoAnswerError, match="needs more slots at a time than there are"):
+        together.replayed(slots=1)
+    # Where the source goes first, it ends before the sink has a slot: 2 of its own.
+    first = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ab")
+    assert first.replayed(slots=1).makespan_ms == 6
+
+
+# The critical path ----------------------------------------------------------------------------------------------------
+
+
+def test_the_path_goes_through_the_busier_source() -> None:
+    flow = busy_source()
+    assert stretches(flow.path()) == [("a", 0, 4), ("b", 4, 5), ("coordinator:1", 5, 6)]
+
+
+def test_the_path_goes_through_the_busier_sink() -> None:
+    flow = busy_sink()
+    assert stretches(flow.path()) == [("a", 0, 1), ("b", 1, 5), ("coordinator:1", 5, 6)]
+    assert sum(piece.parts_ms[NAMES.index(CPU)] for piece in flow.path()) == pytest.approx(0.25 + 4)
+
+
+def test_how_busy_a_group_is_counts_its_own_work() -> None:
+    flow = busy_source()
+    clock = WallClock(flow.dag, flow.units, lambda _start, _end: NO_COORDINATOR, NAMES)
+    assert [clock.busy(flow.dag.nodes[each]) for each in ("a", "b", "coordinator:0")] == [1.0, 0.5, 1.0]
+
+
+def test_a_transfer_is_on_its_device_all_along() -> None:
+    flow = Flow(("a", 0, 3, 0), ("b", 7, 9, 0), end_ms=9, stated=edges("transfer", "ab", resource=NET))
+    moved = next(piece for piece in flow.path() if piece.node.kind == "transfer")
+    assert (moved.start_ms, moved.end_ms) == (3, 7)
+    assert moved.parts_ms.tolist() == [4.0 if name == NET else 0.0 for name in (*NAMES, "other")]
+
+
+# Questions ------------------------------------------------------------------------------------------------------------
+
+
+def asked(flow: Flow, setting: str) -> float:
+    run = as_execution(flow)
+    answer = predict(run, changed(run, setting))
+    assert answer.predicted_ms is not None, answer.refused
+    return answer.predicted_ms
+
+
+def as_execution(flow: Flow) -> Execution:
+    """The run of the toy framework on a worker with nine slots."""
+    made = execution([(0, flow.dag.end_ms)] * len(flow.units), (1, 0, 0, 0), cores=9)
+    return replace(made, framework=TOY, dag=flow.dag, units=flow.units)
+
+
+def changed(run: Execution, *settings: str) -> World:
+    (changes,) = combinations(parse_settings(settings, settings_of(run.resources), {}, lists=False))
+    return changed_world(changes, run.recorded)
+
+
+def test_a_prediction_halves_the_work_and_not_the_waiting() -> None:
+    assert asked(busy_source(), "cpu_speed=1x") == pytest.approx(6)
+    # a ends at 2, b's last row takes half a millisecond, the coordinator one.
+    assert asked(busy_source(), "cpu_speed=2x") == pytest.approx(3.5)
+
+
+def test_a_transfer_takes_the_time_that_its_device_gives() -> None:
+    flow = Flow(("a", 0, 3, 0), ("b", 7, 9, 0), end_ms=9, stated=edges("transfer", "ab", resource=NET))
+    assert asked(flow, "network=2x") == pytest.approx(7)
+    assert asked(flow, "network=0.5x") == pytest.approx(13)
+    assert asked(flow, "disk=2x") == pytest.approx(9)
+    run = as_execution(flow)
+    state = bandwidth.apply(unchanged(run), changed(run, "network=4x"))
+    (moved,) = (node for node in state.dag.nodes.values() if node.kind == "transfer")
+    assert moved.end_ms - moved.start_ms == 1
+
+
+def test_too_few_slots_for_a_pipeline_are_refused() -> None:
+    together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
+    run = replace(execution([(0, 5)] * 2, (1, 0, 0, 0), cores=2), framework=TOY, dag=together.dag, units=together.units)
+    answer = predict(run, changed(run, "cores=1"))
+    assert answer.predicted_ms is None
+    assert "needs more slots at a time" in answer.refused[0]
+
+
+def test_a_source_that_waits_for_its_sink_ends_as_long_before_it() -> None:
+    """a 0..4 waits 3 for b, which works from 2 to 8; c starts 2 after a ends."""
+    flow = Flow(
+        ("a", 0, 4, 3), ("b", 2, 8, 0), ("c", 6, 9, 0), end_ms=9,
+        stated={**edges("pipelined", "ab"), **edges("barrier", "ac")},
+    )  # fmt: skip
+    found = flow.replayed()
+    assert (found.node_end_ms["a"], found.node_start_ms["c"], found.makespan_ms) == (4, 6, 9)
+    # b has 3 left to do and takes the last row 2 before it is done: a ends at 3, c begins at 5.
+    faster = flow.replayed(b=0.5)
+    assert (faster.node_end_ms["a"], faster.node_start_ms["c"], faster.makespan_ms) == (3, 5, 8)
+
+
+def test_what_else_a_group_waits_for_says_when_it_starts() -> None:
+    """j reads b as it comes, but begins 1 after a has ended: with a twice as fast, at 2."""
+    flow = Flow(
+        ("a", 0, 2, 0), ("b", 0, 6, 0), ("j", 3, 7, 2), end_ms=7,
+        stated={**edges("barrier", "aj"), **edges("pipelined", "bj")},
+    )  # fmt: skip
+    assert flow.replayed().makespan_ms == 7
+    assert flow.replayed(a=0.5).node_start_ms["j"] == 2

@@ -1,0 +1,109 @@
+"""Entry points of other packages: annotators, schedulers, predictors, and what happens where one is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from indexes.errors import SettingError
+from query import plugins
+from query.code.decide import StackTable
+from query.discover import discover
+from query.frameworks.spark import SPARK
+from query.model.execution import Execution
+from query.model.policy import Policy, Waiting
+from query.model.world import World
+from query.run import Run
+
+
+class FakeEntry(NamedTuple):
+    """An entry point that loads what it is given, or fails as a stranger's module does."""
+
+    name: str
+    value: str
+    what: Any
+
+    def load(self) -> Any:
+        if isinstance(self.what, Exception):
+            raise self.what
+        return self.what
+
+
+Brought = Callable[..., None]
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> Iterator[Brought]:
+    """Bring in entry points for one test: brought("predictors", half=function)."""
+    there: dict[str, list[FakeEntry]] = {}
+    monkeypatch.setattr(plugins, "entry_points", lambda group: there.get(group, []))
+
+    def bring(group: str, **entries: Any) -> None:
+        there[f"crystalperf.{group}"] = [FakeEntry(name, f"stranger:{name}", what) for name, what in entries.items()]
+        plugins._loaded.cache_clear()
+
+    bring("frameworks")
+    yield bring
+    plugins._loaded.cache_clear()
+
+
+def test_an_annotator_is_asked_after_the_framework(brought: Brought) -> None:
+    brought("annotators", acme=lambda class_name, _: "scaffolding" if class_name.startswith(("acme", "java")) else None)
+    table = StackTable(SPARK)
+    for key in (("acme.Pool", "run", 1), ("other.Pool", "run", 1), ("java.util.ArrayList", "add", 1)):
+        table._frame(key)
+    assert table.roles == ["scaffolding", None, "collection"]
+
+
+def test_a_predictor_is_asked_by_name(brought: Brought, demo_run: Run) -> None:
+    asked: list[tuple[Execution, World]] = []
+
+    def half(execution: Execution, world: World) -> float:
+        asked.append((execution, world))
+        return execution.runtime_ms / 2
+
+    brought("predictors", half=half)
+    answer = demo_run.predict(["cores=2x"], predictor="half")
+    assert answer.predicted_ms == pytest.approx(answer.runtime_ms / 2)
+    assert answer.interval_ms is None
+    assert asked[0][1].ratio("cores") == 2
+    assert [each.predicted_ms for each in demo_run.sweep(["cores=2x,4x"], predictor="half").points] == [
+        answer.predicted_ms
+    ] * 2
+
+
+def test_a_predictor_that_is_not_there_is_named(brought: Brought, demo_run: Run) -> None:
+    with pytest.raises(SettingError, match="'ernest' is no predictor; no package brings one in"):
+        demo_run.predict(["cores=2x"], predictor="ernest")
+    brought("predictors", half=lambda execution, _: execution.runtime_ms)
+    with pytest.raises(SettingError, match="known are half"):
+        demo_run.predict(["cores=2x"], predictor="ernest")
+
+
+def test_a_scheduler_of_the_runs_name_gives_out_slots(brought: Brought, demo_run: Run) -> None:
+    def last_first(ready: list[Waiting]) -> int:
+        return int(np.argmax([each.group.rank for each in ready]))
+
+    seen: list[dict[str, str]] = []
+
+    def schedule(properties: dict[str, str]) -> Policy:
+        seen.append(properties)
+        return Policy(last_first)
+
+    brought("schedulers", FIFO=schedule)
+    again = Run(demo_run.path)
+    assert again.unchanged().predicted_ms is not None
+    assert "spark.app.name" not in seen[0]
+    assert len(seen) == 1
+
+
+def test_a_broken_package_is_named_and_takes_no_answer_away(brought: Brought, demo: Path) -> None:
+    brought("frameworks", bad=ImportError("no module named\nnothing"))
+    assert plugins.entries("frameworks") == {}
+    (problem,) = (each for each in discover([demo]).problems if each.name == "broken_plugin")
+    assert (problem.severity, problem.origin) == ("error", "stranger:bad")
+    assert problem.meaning == "the package of stranger:bad could not be loaded: no module named nothing"

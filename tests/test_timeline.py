@@ -1,0 +1,136 @@
+"""Intervals over time, against counting them one millisecond at a time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from query.model.dag import Units
+from query.model.records import Floats
+from query.model.timeline import Level, Timeline, covered, left_open, merged
+
+LAST_MS = 12
+
+moments = st.integers(0, LAST_MS)
+intervals = st.lists(st.tuples(moments, moments).map(sorted).map(tuple), max_size=8)
+stretches = st.tuples(moments, moments).map(sorted).map(tuple)
+
+Interval = tuple[int, int]
+
+
+def columns(given_intervals: list[Interval]) -> tuple[Floats, Floats]:
+    table = np.array(given_intervals, dtype=np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def open_at(given_intervals: list[Interval], ms: int) -> list[int]:
+    """Which of the intervals hold in the millisecond that begins at a moment."""
+    return [position for position, (start, end) in enumerate(given_intervals) if start <= ms < end]
+
+
+# By hand --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_integral_of_two_rates() -> None:
+    """1 from 0 to 4 and 2 from 2 to 6: of the time from 1 to 5 the first has 3, the second twice 3."""
+    level = Level(np.array([0.0, 2.0]), np.array([4.0, 6.0]), np.array([[1.0, 0.0], [0.0, 2.0]]))
+    assert level.between(1, 5).tolist() == [3, 6]
+    assert level.between(5, 1).tolist() == [0, 0]
+    assert level.between(10, 20).tolist() == [0, 0]
+
+
+def test_the_mean_of_a_stretch_without_length_is_what_is_asked_for() -> None:
+    level = Level(np.array([0.0, 0.0]), np.array([4.0, 2.0]))
+    means = level.means(np.array([0.0, 3.0]), np.array([4.0, 3.0]), np.array([7.0, 7.0]))
+    assert means.tolist() == [1.5, 7.0]
+
+
+def test_what_ends_makes_room_for_what_starts() -> None:
+    level = Level(np.array([0.0, 2.0, 2.0]), np.array([2.0, 4.0, 5.0]))
+    assert level.highest(0, 2) == 1
+    assert level.highest(0, 3) == 2
+    assert level.highest(4, 9) == 1
+    assert level.highest(5, 9) == 0
+
+
+def units_of(*rows: tuple[float, float, list[float]]) -> Units:
+    """(launch, finish, parts) rows of one group."""
+    number, zero = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    launch, finish = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], float)
+    parts = np.array([row[2] for row in rows], float).reshape(len(rows), -1 if rows else 4)
+    return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+
+
+def test_every_running_unit_has_the_same_voice() -> None:
+    """From 0 to 4 one on the CPU beside one on the disk, then the second alone."""
+    both = Timeline(units_of((0, 4, [4, 0, 0, 0]), (0, 6, [0, 6, 0, 0])))
+    assert both.between(0, 6).tolist() == [2, 4, 0, 0]
+
+
+@pytest.mark.parametrize("units", [units_of(), units_of((3, 3, [0, 0, 0, 0]))])
+def test_no_unit_that_takes_time_is_no_time_on_anything(units: Units) -> None:
+    assert Timeline(units).between(0, 9).tolist() == [0, 0, 0, 0]
+
+
+def test_nothing_at_all() -> None:
+    level = Level(np.empty(0), np.empty(0))
+    assert level.highest(0, 9) == 0
+    assert level.between(0, 9).tolist() == [0]
+    assert merged(np.empty(0), np.empty(0)).tolist() == []
+    assert left_open(np.empty((0, 2)), 1, 3) == [(1, 3)]
+    assert left_open(np.empty((0, 2)), 3, 3) == []
+
+
+# By counting ----------------------------------------------------------------------------------------------------------
+
+
+@given(intervals, stretches)
+def test_between_sums_what_is_open(found: list[Interval], stretch: Interval) -> None:
+    start, end = stretch
+    rate = np.arange(1.0, len(found) + 1)
+    expected = sum(rate[each] for ms in range(start, end) for each in open_at(found, ms))
+    level = Level(*columns(found), rate)
+    assert level.between(start, end).tolist() == pytest.approx([expected])
+
+
+@given(intervals, stretches)
+def test_highest_is_the_most_open_at_a_time(found: list[Interval], stretch: Interval) -> None:
+    start, end = stretch
+    lasting = [(first, last) for first, last in found if first < last]
+    expected = max((len(open_at(lasting, ms)) for ms in range(start, end)), default=0)
+    assert start == end or Level(*columns(lasting)).highest(start, end) == expected
+
+
+@given(intervals.filter(bool), st.lists(stretches, min_size=1, max_size=4))
+def test_means_are_integrals_over_their_lengths(found: list[Interval], asked: list[Interval]) -> None:
+    level = Level(*columns(found))
+    start, end = columns(asked)
+    expected = [
+        9.0 if first == last else sum(len(open_at(found, ms)) for ms in range(first, last)) / (last - first)
+        for first, last in asked
+    ]
+    assert level.means(start, end, np.full(len(asked), 9.0)).tolist() == pytest.approx(expected)
+
+
+@given(intervals)
+def test_merged_covers_the_same_and_overlaps_nowhere(found: list[Interval]) -> None:
+    union = [(int(start), int(end)) for start, end in merged(*columns(found)).tolist()]
+    for ms in range(LAST_MS):
+        assert len(open_at(union, ms)) == min(len(open_at(found, ms)), 1)
+    assert all(before[1] < after[0] for before, after in pairwise(union))
+
+
+@given(intervals, stretches)
+def test_what_is_covered_and_what_is_left_open_are_the_stretch(found: list[Interval], stretch: Interval) -> None:
+    start, end = stretch
+    union = merged(*columns(found))
+    inside = [ms for ms in range(start, end) if open_at(found, ms)]
+    assert covered(union, start, end) == len(inside)
+    gaps = [(int(low), int(high)) for low, high in left_open(union, start, end)]
+    assert [ms for low, high in gaps for ms in range(low, high)] == [ms for ms in range(start, end) if ms not in inside]
+    assert all(low < high for low, high in gaps)
+    assert all(before[1] <= after[0] for before, after in pairwise(gaps))

@@ -1,0 +1,335 @@
+"""The contract of readers: a trace of values, and what Spark's own tables become."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from indexes.resources import CPU, DISK, NET, Resource, known, resources
+from indexes.schema import Table, table, tables
+from query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
+from query.model.records import Columns, Problem
+from query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from tests.spark_tables import DURATION_MS, START, spark_tables
+
+RUN = {"app_id": "run-1", "framework": "toy", "started_at_ms": 5, "duration_ms": 9.0}
+
+
+def listed(columns: Columns, *names: str) -> list[tuple[object, ...]]:
+    """Rows of a table; what is unknown is None."""
+    return list(zip(*(columns[name].tolist() for name in names), strict=True))
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def of_values() -> Trace:
+    return of_rows(
+        RUN,
+        [Worker("w0", 2, host="a", memory_bytes=1 << 30), Worker("boss", None, kind="coordinator")],
+        [Group("op:0", 2, 0, 4, name="read"), Group("op:1", 1, 1, 5, scope_id="step:0", rank=1)],
+        [
+            Unit(0, "op:0", "w0", 0, 4, host="a", measured_ms={"net": 3}),
+            Unit(1, "op:0", "w0", 0, 3, measured_ms={"cpu": 1, "gpu": 2}),
+            Unit(2, "op:1", "w0", 1, 5, upstream_ms=2, remote_bytes=7, status="failed", reason="no luck"),
+        ],
+        [Edge("op:0", "op:1", "pipelined", "rows"), Edge("op:0", "op:1", "transfer", "all-reduce", "net")],
+        [Scope("step:0", "step", 0, None, name="first")],
+        more_resources=[Resource("gpu", "GPU", "gpu_speed", "speed")],
+        problems=[Problem("odd", "info", "log", 1, None, "odd things were left out")],
+    )
+
+
+def test_values_become_columns() -> None:
+    made = of_values()
+    assert listed(made.workers, "worker_id", "kind", "lanes", "host", "memory_bytes", "added_ms", "removed_ms") == [
+        ("w0", "worker", 2, "a", 1 << 30, 0.0, None),
+        ("boss", "coordinator", None, None, None, 0.0, None),
+    ]
+    assert listed(made.groups, "group_id", "name", "scope_id", "rank", "submit_ms", "first_launch_ms", "status") == [
+        ("op:0", "read", None, 0, None, 0, "succeeded"),
+        ("op:1", None, "step:0", 1, None, 1, "succeeded"),
+    ]
+    assert listed(made.units, "unit_id", "group_id", "upstream_ms", "remote_bytes", "status", "reason") == [
+        (0, "op:0", None, None, "succeeded", None),
+        (1, "op:0", None, None, "succeeded", None),
+        (2, "op:1", 2, 7, "failed", "no luck"),
+    ]
+    assert listed(made.dependencies, "source", "target", "kind", "why", "resource") == [
+        ("op:0", "op:1", "pipelined", "rows", None),
+        ("op:0", "op:1", "transfer", "all-reduce", "net"),
+    ]
+    assert listed(made.scopes, "scope_id", "kind", "end_ms", "status") == [("step:0", "step", None, "succeeded")]
+
+
+def test_what_was_measured_is_a_floor_and_waiting_upstream_is_other() -> None:
+    made = of_values()
+    assert made.names == ("cpu", "disk", "net", "gpu")
+    assert made.bounds.held_ms.tolist() == [4, 3, 4]
+    assert made.bounds.floor_ms.tolist() == [[0, 0, 3, 0, 0], [1, 0, 0, 2, 0], [0, 0, 0, 0, 2]]
+    assert not made.bounds.likely_ms.any()
+    assert not made.bounds.outside_ms.any()
+
+
+def test_a_run_says_what_it_is_made_shorter_for() -> None:
+    assert of_values().run == {**RUN, "measure": "makespan", "complete": True, "properties": {}, "libraries": []}
+    assert of_rows({**RUN, "measure": "latency", "complete": False}, [], [], []).run["measure"] == "latency"
+
+
+def test_a_time_on_a_resource_that_the_run_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="unit 0: measured on gpu"):
+        of_rows(RUN, [], [], [Unit(0, "op:0", "w0", 0, 4, measured_ms={"gpu": 3})])
+
+
+def test_an_empty_run_is_a_trace() -> None:
+    made = of_rows(RUN, [], [], [])
+    assert (made.workers, made.groups, made.units) == ({}, {}, {})
+    assert made.bounds.floor_ms.shape == (0, 4)
+
+
+@pytest.mark.parametrize("made", [of_values(), trace(spark_tables())], ids=["values", "spark"])
+def test_a_trace_has_columns_of_the_contract_only(made: Trace) -> None:
+    contract = {each.name: each for each in (*tables("run", made.names), *raw_tables())}
+    handed = {**made.tables(), "groups": made.groups, "units": made.units}
+    handed["runs"] = {name: np.array([None]) for name in made.run}
+    for name, columns in handed.items():
+        assert set(columns) <= {column.name for column in contract[name].columns}, name
+        assert len({len(values) for values in columns.values()}) <= 1, name
+
+
+# Spark ----------------------------------------------------------------------------------------------------------------
+
+
+def stages() -> list[dict[str, object]]:
+    """Stages 1 and 2 read nothing of each other, 3 reads both and ran twice; 4 was never needed."""
+    ran = {"job_id": 0, "sql_id": 7, "kind": "scan", "name": "count at /home/me/job.py:3", "pool": "etl"}
+    return [
+        {**ran, "stage_id": 1, "attempt": 0, "parents": [], "task_count": 1, "submit_ms": 1, "status": "succeeded"},
+        {**ran, "stage_id": 2, "attempt": 0, "parents": [], "task_count": 1, "job_id": 1, "status": "succeeded"},
+        {**ran, "stage_id": 3, "attempt": 0, "parents": [1, 2], "task_count": 2, "status": "failed", "failure": "lost"},
+        {**ran, "stage_id": 3, "attempt": 1, "parents": [1, 2], "task_count": 1, "status": "succeeded"},
+        {"stage_id": 4, "attempt": 0, "parents": [], "task_count": 9, "status": "skipped"},
+    ]
+
+
+def test_ids_are_texts() -> None:
+    assert (group_id(3, 1), scope_id(7), scope_id(None)) == ("stage:3.1", "sql:7", None)
+
+
+def test_stages_are_groups() -> None:
+    made = trace(spark_tables(stages=stages()))
+    assert listed(made.groups, "group_id", "scope_id", "name", "place", "what", "pool", "unit_count", "status") == [
+        *(
+            (
+                f"stage:{name}",
+                "sql:7",
+                "scan: count at job.py:3",
+                "count at /home/me/job.py:3",
+                "scan",
+                "etl",
+                n,
+                status,
+            )
+            for name, n, status in (("1.0", 1, "succeeded"), ("2.0", 1, "succeeded"), ("3.0", 2, "failed"))
+        ),
+        ("stage:3.1", "sql:7", "scan: count at job.py:3", "count at /home/me/job.py:3", "scan", "etl", 1, "succeeded"),
+        ("stage:4.0", None, "stage 4", None, None, None, 9, "skipped"),
+    ]
+    assert made.groups["failure"].tolist() == [None, None, "lost", None, None]
+    # The earliest job first, within it the earliest stage; what no job needs is last.
+    assert made.groups["rank"].tolist() == [0, 2, 1, 1, 3]
+    assert made.groups["submit_ms"].tolist() == [1.0, None, None, None, None]
+
+
+def test_shuffles_are_barriers_and_attempts_follow_each_other() -> None:
+    found = listed(trace(spark_tables(stages=stages())).dependencies, "source", "target", "kind", "why")
+    assert sorted(found) == sorted(
+        [
+            *((f"stage:{parent}.0", f"stage:3.{n}", "barrier", "shuffle") for parent in (1, 2) for n in (0, 1)),
+            ("stage:3.0", "stage:3.1", "order", "earlier attempt"),
+            ("stage:3.1", "stage:3.0", "order", "earlier attempt"),  # which of them was first, times tell
+        ]
+    )
+
+
+def test_queries_and_jobs_are_scopes() -> None:
+    made = trace(
+        spark_tables(
+            sql_executions=[
+                {"sql_id": 7, "root_sql_id": 7, "name": "count", "call_site": "job.py:3", "start_ms": 2, "end_ms": 8},
+                {"sql_id": 8, "root_sql_id": 7, "start_ms": 3, "end_ms": None},
+                {"sql_id": 9, "name": "write", "start_ms": 4, "end_ms": 5, "error": "no space"},
+            ],
+            jobs=[
+                {"job_id": 0, "name": "count", "sql_id": 7, "submit_ms": 3, "end_ms": 4, "status": "succeeded"},
+                {"job_id": 1, "submit_ms": 5, "status": "unfinished"},
+            ],
+        )
+    )
+    names = ("scope_id", "kind", "parent_id", "name", "place", "start_ms", "end_ms", "status", "error")
+    assert listed(made.scopes, *names) == [
+        ("sql:7", "sql", None, "count", "job.py:3", 2, 8, "succeeded", None),
+        ("sql:8", "sql", "sql:7", "query 8", None, 3, None, "unfinished", None),
+        ("sql:9", "sql", None, "write", None, 4, 5, "failed", "no space"),
+        ("job:0", "job", "sql:7", "count", None, 3, 4, "succeeded", None),
+        ("job:1", "job", None, None, None, 5, None, "unfinished", None),
+    ]
+
+
+def test_executors_are_workers_and_the_driver_coordinates() -> None:
+    executors = [
+        {"executor_id": "driver", "host": "a", "slots": 0, "added_ms": 0},
+        {"executor_id": "1", "host": "b", "slots": 2, "cores": 4, "memory_bytes": 9, "added_ms": 3, "removed_ms": 8},
+    ]
+    made = trace(spark_tables(executors=executors)).workers
+    assert listed(made, "worker_id", "kind", "host", "lanes", "cores", "memory_bytes", "added_ms", "removed_ms") == [
+        ("driver", "coordinator", "a", 0, None, None, 0, None),
+        ("1", "worker", "b", 2, 4, 9, 3, 8),
+    ]
+
+
+def test_tasks_are_units() -> None:
+    task = {
+        "task_id": 5, "stage_id": 3, "stage_attempt": 1, "partition": 2, "attempt": 0, "executor_id": "1",
+        "launch_ms": 0, "finish_ms": 100, "status": "succeeded", "speculative": False,
+        "scheduler_delay_ms": 10, "deserialize_ms": 5, "deserialize_cpu_ms": 4, "run_ms": 80, "run_cpu_ms": 30,
+        "result_serialize_ms": 2, "getting_result_ms": 3, "gc_ms": 6, "fetch_wait_ms": 20,
+        "shuffle_remote_bytes": 11, "shuffle_local_bytes": 12, "shuffle_write_bytes": 13, "result_bytes": 14,
+    }  # fmt: skip
+    localities = [*DATA_AT, "NO_PREF", None]
+    bare = [{**task, "task_id": number, "locality": each} for number, each in enumerate(localities, 10)]
+    nothing = {"task_id": 6, "stage_id": 3, "stage_attempt": 0, "launch_ms": 1, "finish_ms": 2, "status": "killed"}
+    made = trace(spark_tables(tasks=[task, nothing, *bare]))
+    times = ("held_ms", "own_ms", "own_cpu_ms", "on_cpu_ms", "gc_ms", "peers_ms", "queued_ms", "starting_ms")
+    assert listed(made.units, "unit_id", "group_id", "worker_id", "part", *times, "overhead_ms")[:2] == [
+        (5, "stage:3.1", "1", 2, 87, 80, 36, 40, 6, 20, 10, 15, 20),
+        (6, "stage:3.0", None, None, *[None] * 9),
+    ]
+    assert listed(made.units, "remote_bytes", "local_bytes", "handed_bytes", "input_bytes")[0] == (
+        11, 12, 13, None,
+    )  # fmt: skip
+    assert made.units["data_at"].tolist()[2:] == ["worker", "host", "rack", "any", None, None]
+    raw = made.raw["spark_tasks"]
+    assert listed(raw, "unit_id", "shuffle_write_ms", "result_bytes", "run_cpu_ms", "speculative")[:2] == [
+        (5, None, 14, 30, False),
+        (6, None, None, None, False),
+    ]
+
+
+TIMES = (
+    *("scheduler_delay_ms", "deserialize_ms", "deserialize_cpu_ms", "run_ms", "run_cpu_ms", "result_serialize_ms"),
+    *("getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms"),
+)
+
+
+def bounds_of(**given: float) -> Bounds:
+    """Of one task of which Spark measured so much, ms, and of the rest that it took no time."""
+    return bounds({name: np.array([given.get(name, 0.0)]) for name in TIMES})
+
+
+@pytest.mark.parametrize(
+    ("measured", "held", "cpu", "net"),
+    [
+        # What the split of tasks made of these before there were traces: held, on the CPU, waiting for blocks.
+        ({"run_ms": 90, "run_cpu_ms": 30, "fetch_wait_ms": 20, "gc_ms": 5, "scheduler_delay_ms": 10}, 90, 35, 20),
+        ({"run_ms": 80, "run_cpu_ms": 70, "gc_ms": 20, "fetch_wait_ms": 9}, 80, 80, 0),  # no more than it ran
+        ({"run_ms": 50, "run_cpu_ms": 30, "fetch_wait_ms": 40}, 50, 30, 20),  # of what it was off the CPU
+        ({"run_ms": 10, "deserialize_ms": 5, "deserialize_cpu_ms": 9, "result_serialize_ms": 2}, 17, 7, 0),
+        ({"deserialize_ms": 4, "deserialize_cpu_ms": 3}, 4, 3, 0),
+    ],
+)
+def test_what_spark_measured_is_a_floor(measured: dict[str, float], held: float, cpu: float, net: float) -> None:
+    found = bounds_of(**measured)
+    assert found.held_ms.tolist() == [held]
+    floor = dict(zip((*resources(), "other"), found.floor_ms[0].tolist(), strict=True))
+    assert floor == {CPU: cpu, DISK: 0, NET: net, "other": 0}
+
+
+def test_blocked_writes_are_likely_and_what_is_around_a_task_is_outside() -> None:
+    found = bounds_of(run_ms=90, shuffle_write_ms=25, getting_result_ms=7, scheduler_delay_ms=3)
+    assert found.likely_ms.tolist() == [[0, 25, 0, 0]]
+    assert found.outside_ms.tolist() == [[0, 0, 7, 3]]
+
+
+def test_a_task_without_metrics_was_not_measured() -> None:
+    found = bounds({name: np.array([np.nan]) for name in TIMES})
+    assert np.isnan(found.held_ms).all()
+    assert not found.floor_ms.any()
+    assert not found.outside_ms.any()
+
+
+def test_operators_know_the_stages_that_updated_their_metrics() -> None:
+    made = trace(
+        spark_tables(
+            stages=[
+                {**each, "accumulators": metrics}
+                for each, metrics in zip(stages(), ([1, 2], [3], None, [4], [9]), strict=True)
+            ],
+            operators=[
+                {"sql_id": 7, "node_id": 0, "name": "Sort", "accumulators": [2, 3]},
+                {
+                    "sql_id": 7,
+                    "node_id": 1,
+                    "parent_id": 0,
+                    "name": "Scan",
+                    "accumulators": [1],
+                    "location": "[s3://b/t]",
+                },
+                {"sql_id": 8, "node_id": 0, "name": "Sort", "accumulators": [4]},  # of another query
+            ],
+            operator_metrics=[
+                {
+                    "sql_id": 7,
+                    "node_id": 0,
+                    "stage_id": 2,
+                    "stage_attempt": 0,
+                    "name": "sort time",
+                    "unit": "ms",
+                    "value": 6,
+                },
+            ],
+        )
+    )
+    assert listed(made.operators, "scope_id", "node_id", "parent_id", "name") == [
+        ("sql:7", 0, None, "Sort"),
+        ("sql:7", 1, 0, "Scan"),
+        ("sql:8", 0, None, "Sort"),
+    ]
+    assert sorted(listed(made.operator_groups, "scope_id", "node_id", "group_id")) == [
+        ("sql:7", 0, "stage:1.0"),
+        ("sql:7", 0, "stage:2.0"),
+        ("sql:7", 1, "stage:1.0"),
+    ]
+    assert listed(made.operator_metrics, "scope_id", "node_id", "group_id", "name", "unit", "value") == [
+        ("sql:7", 0, "stage:2.0", "sort time", "ms", 6)
+    ]
+    # Whose metrics are of no scan may have read what its query reads.
+    roots = listed(made.group_inputs, "group_id", "root")
+    assert roots == [(f"stage:{each}", "s3://b") for each in ("1.0", "2.0", "3.0", "3.1")]
+
+
+def test_the_run_is_told_as_its_log_tells_it() -> None:
+    run = trace(spark_tables()).run
+    assert (run["app_id"], run["framework"], run["framework_version"]) == ("app-1", "spark", "4.0.1")
+    assert (run["started_at_ms"], run["duration_ms"], run["measure"]) == (START, DURATION_MS, "makespan")
+    assert run["complete"] is True
+    assert isinstance(run["properties"], dict)
+
+
+@pytest.mark.parametrize("of_spark", raw_tables(), ids=lambda each: each.name)
+def test_sparks_own_tables_are_as_its_schema_says(of_spark: Table) -> None:
+    made = trace(spark_tables(stages=stages()))
+    assert set(made.raw) == {each.name for each in raw_tables()}
+    assert list(made.raw[of_spark.name]) == [column.name for column in of_spark.columns]
+    assert of_spark.name.startswith("spark_")
+
+
+@pytest.mark.parametrize(("mine", "every", "key"), [("tasks", "units", "unit_id"), ("stages", "groups", "group_id")])
+def test_what_every_run_has_is_not_kept_a_second_time(mine: str, every: str, key: str) -> None:
+    (own,) = (each for each in raw_tables() if each.name == f"spark_{mine}")
+    shared = {column.name for column in own.columns} & {column.name for column in table("run", every).columns}
+    assert shared == {key}
+
+
+def test_every_run_has_the_known_resources() -> None:
+    assert trace(spark_tables()).resources == known()
