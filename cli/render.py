@@ -32,7 +32,7 @@ from cli.text import (
     time_unit,
 )
 from query.answers.verdict import bottleneck_of, knee_of
-from query.answers.words import bottleneck_sentence, capitalised, cause_words, help_sentence, plural
+from query.answers.words import bottleneck_sentence, capitalised, cause_words, help_sentence
 
 if TYPE_CHECKING:
     from query.answers.values import (
@@ -262,7 +262,7 @@ def _trust(page: _Page, verdict: Verdict, unit: TimeUnit) -> None:
 
 def _placed(debug: Debug) -> str:
     """`97 % of 4 000 samples on units placed in code`, in the framework's word for units."""
-    samples, units = debug.samples, plural(debug.vocabulary.unit)
+    samples, units = debug.samples, debug.vocabulary.units
     share = percent(samples.resolved, samples.on_units)
     return f"{share} of {grouped(samples.on_units)} samples on {units} placed in code"
 
@@ -364,14 +364,14 @@ def _groups(page: _Page, debug: Debug, unit: TimeUnit, most: int) -> None:
         for each in debug.groups
         if each.id in shown
     ]
-    heads = [capitalised(words.group), plural(words.unit), "waves", f"median [{unit.name}]"]
+    heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
     heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
     if len(debug.groups) > len(rows):
         page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
     page.paragraph(
         f"longest and bytes: the longest {words.unit}'s time and what the {words.unit} that read most read, in medians;"
-        f" idle: of the {plural(words.lane)}' time; start, GC: of the {plural(words.unit)}' time"
+        f" idle: of the {words.lanes}' time; start, GC: of the {words.units}' time"
     )
 
 
@@ -397,7 +397,7 @@ def _operators(page: _Page, header: Header, debug: Debug, unit: TimeUnit, most: 
             ]
         )
     words = debug.vocabulary
-    heads = ["node", "Per operator", plural(words.group), f"{words.unit} [{unit.name}]", *resources]
+    heads = ["node", "Per operator", words.groups, f"{words.unit} [{unit.name}]", *resources]
     page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
@@ -454,7 +454,7 @@ def _passed_over(page: _Page, debug: Debug) -> None:
         return
     page.line()
     counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
-    units = plural(debug.vocabulary.unit)
+    units = debug.vocabulary.units
     page.paragraph(f"Frames passed over before one decided, in samples on {units}: {counts}")
 
 

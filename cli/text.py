@@ -105,7 +105,7 @@ def grouped(number: int) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 function`, `2 functions`."""
-    from query.answers.words import plural  # not needed for a help text, which must be quick
+    from query.frameworks import plural  # not needed for a help text, which must be quick
 
     return f"{grouped(number)} {noun if number == 1 else plural(noun)}"
 

@@ -344,6 +344,6 @@ def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     found = unknown_code((above(stack, depth), time_ms) for stack, depth, time_ms in times)
     if found is not None:
         prefix, share = found
-        word = run.framework.vocabulary.unit
-        meaning = f"{share:.0%} of the time sampled in {word}s is in {prefix}.*, which no index knows"
+        units = run.framework.vocabulary.units
+        meaning = f"{share:.0%} of the time sampled in {units} is in {prefix}.*, which no index knows"
         run.problems.add("unindexed code", "info", prefix, None, meaning)

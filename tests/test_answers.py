@@ -38,8 +38,8 @@ from query.answers.values import (
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, completed, knee_of, next_step, not_seen, questions
-from query.answers.words import bottleneck_sentence, cause_words, help_sentence, plural
-from query.frameworks import Framework, Vocabulary
+from query.answers.words import bottleneck_sentence, cause_words, help_sentence
+from query.frameworks import Framework, Vocabulary, plural
 from query.frameworks.known import get
 from query.model import trace
 from query.model.records import Problems

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.resources import CPU, DISK, NET, OTHER, Resource
 from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
-from query.answers.words import plural
 from query.frameworks import Framework, Vocabulary
 from query.frameworks.known import get
 
@@ -50,8 +49,8 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary) -> tuple[Qu
     """The usual questions, in the words of the run's framework."""
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = [
-        Question(f"twice the {plural(vocabulary.lane)} per {vocabulary.worker}", f"{cores}=2x"),
-        Question(f"twice the {plural(vocabulary.worker)}", f"{workers}=2x"),
+        Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"),
+        Question(f"twice the {vocabulary.workers}", f"{workers}=2x"),
     ]
     usual = list(_ASKED)
     for each in sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual)):
@@ -74,7 +73,6 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         except CrystalPerfError as error:  # a question that makes no sense for this run is part of the answer
             answers.append(WhatIf(question.text, question.setting, None, refused=(str(error),), remedy=error.remedy))
             continue
-        assert isinstance(prediction, Prediction)
         replayed_ms = prediction.replayed_ms
         answers.append(what_if(question.text, prediction))
     bottleneck = bottleneck_of(debug)

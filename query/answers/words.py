@@ -33,22 +33,15 @@ class Figures(Protocol):
         """The signed change in percent."""
 
 
-def plural(noun: str) -> str:
-    """`workers`, `queries`, `processes`."""
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
-
-
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     """What time on no resource was."""
     told: dict[Cause, str] = {
-        "no worker": f"waiting for {plural(vocabulary.worker)}",
+        "no worker": f"waiting for {vocabulary.workers}",
         "no scope": f"no {vocabulary.scope} running (the program itself)",
         "coordinator": f"{vocabulary.coordinator} (planning, submitting, collecting)",
         "no unit": f"no {vocabulary.unit} running",
-        "starting": f"starting and ending {plural(vocabulary.unit)}",
-        "upstream": f"waiting for {plural(vocabulary.unit)} of other {plural(vocabulary.group)}",
+        "starting": f"starting and ending {vocabulary.units}",
+        "upstream": f"waiting for {vocabulary.units} of other {vocabulary.groups}",
         "unknown": "unknown",
     }
     return told[cause]
@@ -80,7 +73,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     if found.kind == "coordinator":
         return (
             f"The {words.coordinator} holds this run up: {of} ({share}) pass before, between and after the"
-            f" {plural(words.group)}, when no {words.unit} runs."
+            f" {words.groups}, when no {words.unit} runs."
         )
     rest = ""
     if found.second is not None and not figures.is_nothing(found.second_ms):

@@ -111,7 +111,7 @@ def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
 ) -> list[str]:
     """One sentence per file system that the given groups read from elsewhere."""
-    wanted, units = set(groups), f"{framework.vocabulary.unit}s"
+    wanted, units = set(groups), f"{framework.vocabulary.units}"
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}

@@ -24,12 +24,12 @@ from query.answers.values import (
     SampleCounts,
     ScopeItem,
 )
-from query.answers.words import plural
 from query.attribute import storage
 from query.explain import findings
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
 from query.explain.waiting import waiting
 from query.explain.wording import terms_of
+from query.frameworks import plural
 from query.model.critical import bottleneck, critical_path
 from query.model.execution import Execution
 
@@ -218,7 +218,7 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
         unseen.append(
             Note(
                 f"the {words.coordinator}'s own time: it left no recording, so what it did between the"
-                f" {plural(words.group)} is `other`"
+                f" {words.groups} is `other`"
             )
         )
     ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
@@ -226,19 +226,16 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
     if missing and len(missing) == len(ran):
         unseen.append(
             Note(
-                f"code of {plural(words.unit)}: no {words.worker} left a recording, so what {framework.title} does not"
+                f"code of {words.units}: no {words.worker} left a recording, so what {framework.title} does not"
                 " measure itself is `other`"
             )
         )
     elif missing:
         shown = ", ".join(missing[:_WORKERS_SHOWN]) + (" …" if len(missing) > _WORKERS_SHOWN else "")
         unseen.append(
-            Note(
-                f"{len(missing)} of {len(ran)} {plural(words.worker)} left no recording ({shown}); the others speak for"
-                " them"
-            )
+            Note(f"{len(missing)} of {len(ran)} {words.workers} left no recording ({shown}); the others speak for them")
         )
-    unseen += _unseen_operators(connection, execution, f"too few samples fell into these {plural(words.group)}")
+    unseen += _unseen_operators(connection, execution, f"too few samples fell into these {words.groups}")
     kinds = _ids(connection, "SELECT DISTINCT kind FROM samples")
     if not kinds & {"wall", "park"}:
         unseen.append(Note("blocked threads: the recordings have neither wall-clock samples nor park events"))

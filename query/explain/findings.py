@@ -14,9 +14,9 @@ import numpy as np
 
 from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Cause, Finding
-from query.answers.words import plural
 from query.explain.facts import Detail, HostTime, Longest, Neighbours
 from query.explain.wording import Terms, counted
+from query.frameworks import plural
 from query.model.capacity import STARVED
 
 SKEW = 2.0
@@ -50,7 +50,7 @@ def coordinator(
 ) -> list[Finding]:
     """What held the run up while no unit ran."""
     words = terms.words
-    workers = plural(words.worker)
+    workers = words.workers
     since = "" if not first_worker_ms else f"; the first was ready after {first_worker_ms / 1000:.1f} s"
     unknown = other_ms.get("coordinator", 0.0)
     unseen = f" ({unknown / 1000:.1f} s of it waiting or unknown)" if unknown > 0.1 * alone_ms["coordinator"] else ""
@@ -104,7 +104,7 @@ def _why(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> tuple[str, 
     if longest.read_bytes > LITTLE_BYTES and longest.read_bytes > max(MORE, slower / 2) * facts.median_bytes:
         more = longest.read_bytes / facts.median_bytes if facts.median_bytes > 0 else np.inf
         times = f"{more:.1f} times the median" if np.isfinite(more) else "most read nothing"
-        advice = f"spread what is read more evenly over the {plural(words.unit)}"
+        advice = f"spread what is read more evenly over the {words.units}"
         if terms.rules.skew is not None:
             advice = terms.rules.skew(detail)
         return f"it read {longest.read_bytes / _MIB:.0f} MiB, {times}", advice
@@ -117,14 +117,14 @@ def _why(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> tuple[str, 
         if host.group == facts.id and host.host == longest.host and _is_slow(host):
             device = terms.device(host.resource)
             return (
-                f"{plural(words.unit)} on {host.host} spend {host.median_ms / max(host.others_ms, 1e-9):.1f} times as"
+                f"{words.units} on {host.host} spend {host.median_ms / max(host.others_ms, 1e-9):.1f} times as"
                 f" long on {device} as on other nodes",
                 f"look at {host.host}: its {device} is slower than its peers'",
             )
     if longest.nth == 1:
         return (
             f"it was the first on {words.worker} {longest.worker_id}, which had yet to load and compile code",
-            f"keep {plural(words.worker)} alive between runs; it is not the data",
+            f"keep {words.workers} alive between runs; it is not the data",
         )
     more_of = _most_excess(longest, detail.median_resource_ms)
     if more_of is not None:
@@ -177,7 +177,7 @@ def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail
             Finding(
                 "slow hosts",
                 cost,
-                f"{plural(terms.words.unit)} on {host} spend {times:.1f} times as long on {device} as on its peers, in"
+                f"{terms.words.units} on {host} spend {times:.1f} times as long on {device} as on its peers, in"
                 f" {counted(len(slow), terms.words.group)}",
                 "label",
                 f"check {host}: a slow or crowded {device}, other jobs, a throttled instance",
@@ -191,7 +191,7 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Finding]:
     facts, words = detail.facts, terms.words
     if facts.slots < 2 or facts.length_ms <= 0 or facts.path_ms <= 0:
         return []
-    units, lanes = counted(facts.units, words.unit), f"{facts.slots} {plural(words.lane)}"
+    units, lanes = counted(facts.units, words.unit), f"{facts.slots} {words.lanes}"
     if facts.units < facts.slots:
         cost = facts.path_ms * (1 - facts.units / facts.slots)
         what = f"{facts.id} {facts.name}: {units} for {lanes}"
@@ -202,7 +202,7 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Finding]:
         cost = facts.path_ms * idle
         what = (
             f"{facts.id} {facts.name}: {units} on {lanes} ({facts.waves:.1f} waves) leave {idle:.0%} of the"
-            f" {plural(words.lane)}' time idle"
+            f" {words.lanes}' time idle"
         )
         if is_uneven(detail):
             what += f"; the {words.unit} that read most read {facts.skew_bytes:.1f} times the median"
@@ -212,9 +212,9 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Finding]:
 
 def _idle_advice(terms: Terms, detail: Detail) -> str:
     """What holds of any framework."""
-    units = plural(terms.words.unit)
+    units = terms.words.units
     if detail.facts.units < detail.facts.slots:
-        return f"more, smaller {units} would use the idle {plural(terms.words.lane)}"
+        return f"more, smaller {units} would use the idle {terms.words.lanes}"
     if is_uneven(detail):
         return f"spread what is read more evenly over the {units}"
     return f"smaller {units} even out the last wave"
@@ -233,10 +233,10 @@ def starting_units(terms: Terms, detail: Detail) -> list[Finding]:
     if share < STARTING or facts.units <= facts.slots:
         return []
     what = (
-        f"{facts.id} {facts.name}: {share:.0%} of its {plural(words.unit)}' time went to scheduling and unpacking them"
-        f" ({facts.queued_ms / 1000:.1f} s of scheduler delay over {facts.units} {plural(words.unit)})"
+        f"{facts.id} {facts.name}: {share:.0%} of its {words.units}' time went to scheduling and unpacking them"
+        f" ({facts.queued_ms / 1000:.1f} s of scheduler delay over {facts.units} {words.units})"
     )
-    advice = terms.advice("starting units", f"fewer, larger {plural(words.unit)}")
+    advice = terms.advice("starting units", f"fewer, larger {words.units}")
     return [Finding("starting units", facts.path_ms * share, what, "measured", advice)]
 
 
@@ -251,7 +251,7 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
     by = f", mostly by {spilled_by[0]}" if spilled_by else ""
     what = f"{spilled / _MIB:.0f} MiB were spilled to disk for want of memory, most in {worst.id} {worst.name}{by}"
     words = terms.words
-    neutral = f"more memory per {words.worker}, fewer {plural(words.lane)}, or smaller {plural(words.unit)}"
+    neutral = f"more memory per {words.worker}, fewer {words.lanes}, or smaller {words.units}"
     return [Finding("spilling", cost, what, "modelled", terms.advice("spilling", neutral))]
 
 
@@ -267,7 +267,7 @@ def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]
     what = f"garbage collection took {share:.0%} of {words.unit} time in {worst.id} {worst.name}"
     if len(found) > 1:
         what += f", and a tenth or more in {len(found) - 1} other" + ("s" if len(found) > 2 else "")
-    advice = f"more memory per {words.worker}, or fewer {plural(words.lane)}"
+    advice = f"more memory per {words.worker}, or fewer {words.lanes}"
     return [Finding("garbage", cost, what, "measured", advice)]
 
 
@@ -287,11 +287,11 @@ def short_of_cpus(
     words = terms.words
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
     waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {ready_ms / cpu_ms:.0%} of their CPU time"
-    what = f"{plural(words.unit)} could have run but had no CPU for {waited}"
+    what = f"{words.units} could have run but had no CPU for {waited}"
     advice = []
     if np.isfinite(cores_per_slot):
-        what += f"; {plural(words.worker)} never got more than {cores_per_slot:.2f} cores a {words.lane}"
-        advice.append(f"a larger CPU limit for each {words.worker}, or fewer {plural(words.lane)} on it")
+        what += f"; {words.workers} never got more than {cores_per_slot:.2f} cores a {words.lane}"
+        advice.append(f"a larger CPU limit for each {words.worker}, or fewer {words.lanes} on it")
     crowds = {each.group: each for each in neighbours}
     crowded = [(each.ready_ms * crowd.crowded, crowd) for each in mine if (crowd := crowds.get(each.facts.id))]
     crowded_ms = sum(ms for ms, _ in crowded)
@@ -300,7 +300,7 @@ def short_of_cpus(
         processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
         what += f"; their machines were full, and other programs used {others:.1f} of {processors:.0f} cores"
         advice.append("run it without its neighbours: all answers here take them for granted")
-    what_to_do = "; or ".join(advice) or f"fewer {plural(words.lane)} than cores"
+    what_to_do = "; or ".join(advice) or f"fewer {words.lanes} than cores"
     return [Finding("short of CPUs", cost, what, "measured", what_to_do)]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from indexes.resources import Resource
-from query.answers.words import plural
-from query.frameworks import Rules, Vocabulary
+from query.frameworks import Rules, Vocabulary, plural
 from query.model.execution import Execution
 
 

@@ -42,6 +42,13 @@ process      has another process of the same machine do the work; a thread that 
 """
 
 
+def plural(noun: str) -> str:
+    """`workers`, `queries`, `processes`."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
@@ -63,6 +70,22 @@ class Vocabulary:
     log: str = "a log"
     log_hint: str = ""
     queue: str = "pool"
+
+    @property
+    def workers(self) -> str:
+        return plural(self.worker)
+
+    @property
+    def lanes(self) -> str:
+        return plural(self.lane)
+
+    @property
+    def groups(self) -> str:
+        return plural(self.group)
+
+    @property
+    def units(self) -> str:
+        return plural(self.unit)
 
     def word_of(self, setting: str) -> str:
         """What the user calls a setting."""

@@ -15,14 +15,13 @@ from query import sql
 from query.frameworks.known import get
 from query.model import dag
 from query.model.capacity import Loads, cpu_limits
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dependency, Group, Units
+from query.model.dag import Dependency, Group, Units
 from query.model.evidence import gathered, sampled_sums
 from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
 from query.model.records import Floats, Ints
 from query.model.world import settings_of
 
 _IDS_SHOWN = 20
-_WISHES = {"none": ANYWHERE, "home": AT_HOME, "elsewhere": ELSEWHERE}
 
 
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
@@ -206,7 +205,7 @@ def _groups_and_units(
         launch_ms=launch,
         finish_ms=finish,
         parts_ms=table * kept[:, None],
-        placement=np.array([_WISHES[each] for each in columns["wish"].tolist()], dtype=np.int64),
+        placement=columns["placement"].astype(np.int64),
         upstream_ms=np.asarray(columns["upstream_ms"]).astype(np.float64) * kept,
     )
 

@@ -39,8 +39,8 @@ def settings_of(resources: Sequence[Resource], words: Vocabulary | None = None) 
     """
     words = words or Vocabulary()
     return {
-        "workers": Setting("count", f"{words.worker}s of the application"),
-        "cores": Setting("count", f"{words.unit} {words.lane}s of each {words.worker}"),
+        "workers": Setting("count", f"{words.workers} of the application"),
+        "cores": Setting("count", f"{words.unit} {words.lanes} of each {words.worker}"),
         **{each.setting: Setting(each.unit, _meaning(each, words)) for each in resources},
         "memory": Setting("bytes", f"memory of each {words.worker}"),
     }

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from indexes.resources import CPU
 from query.attribute.split import Recorded
 from query.code.decide import StackTable
-from query.frameworks import Framework
+from query.frameworks import Framework, Vocabulary
 from query.model.kinds import RUNNING
 from query.model.records import Columns, Floats, Ints, Problems, objects
 from query.model.trace import Bounds, Trace
@@ -59,11 +59,11 @@ def mixed_rows(
         if app_id is not None and app_id != trace.run["app_id"]:
             problems.add("other application", "info", name, None, f"a profile of application {app_id}; left out")
             continue
-        mixture, meaning = _mixture(each, table, words.unit)
+        mixture, meaning = _mixture(each, table, words)
         wanted = [one for one in ran if (worker is None or one == worker) and one not in timed]
         if mixture is not None:
             told = "" if worker is None else f"{words.worker} {worker} and "
-            of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.worker}s"
+            of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.workers}"
             if not wanted:
                 meaning = (
                     f"stacks that tell neither thread nor time, of {told}no {words.unit} that has no timed recording"
@@ -86,17 +86,17 @@ def mixed_rows(
     ]
 
 
-def _mixture(file: Collapsed, table: StackTable, word: str) -> tuple[Mixture | None, str]:
-    """The stacks of units (in the framework's word) in a file; None, and why, where none could stand for their time."""
+def _mixture(file: Collapsed, table: StackTable, words: Vocabulary) -> tuple[Mixture | None, str]:
+    """The stacks of units in a file; None, and why, where none could stand for their time."""
     numbers = table.add(file.recording)
     idle = table.has_role("idle")[numbers]
     in_unit = table.has_role("unit")[numbers] & ~idle
     if not in_unit.any():
-        return None, f"stacks of a process that ran no {word}, and they do not tell when they were seen; left out"
+        return None, f"stacks of a process that ran no {words.unit}, and they do not tell when they were seen; left out"
     if file.weight[idle].sum() < LEAST_IDLE * file.weight.sum():
         return None, (
             "these stacks tell neither thread nor time and are of threads on the CPU only, so they cannot say what"
-            f" {word}s waited for; left out: sample the wall clock (event=wall), best into a JFR recording"
+            f" {words.units} waited for; left out: sample the wall clock (event=wall), best into a JFR recording"
         )
     return (numbers[in_unit], file.weight[in_unit]), ""
 

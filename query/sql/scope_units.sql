@@ -5,16 +5,17 @@
 --             {parts}, the columns of the units' time by resource
 --
 -- one row per unit that ran within the scope, by launch:
---   wish   what it wanted of its place: home (on the host of its data), elsewhere (it gave up waiting for that) or none
+--   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
+--               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
 SELECT
     unit_id, group_id, worker_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
     CASE
-        WHEN data_at = 'host' THEN 'home'
+        WHEN data_at = 'host' THEN 1
         -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
         -- data a worker holds.
-        WHEN data_at IN ('rack', 'any') AND bool_or(data_at = 'host') OVER (PARTITION BY group_id) THEN 'elsewhere'
-        ELSE 'none'
-    END AS wish,
+        WHEN data_at IN ('rack', 'any') AND bool_or(data_at = 'host') OVER (PARTITION BY group_id) THEN 2
+        ELSE 0
+    END AS placement,
     coalesce(upstream_ms, 0) AS upstream_ms,
     coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
     coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,

@@ -28,19 +28,19 @@ def beyond(execution: Execution, world: World) -> str | None:
     slots = world.ratio("cores") * world.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return (
-            f"{_times(slots)} the {words.unit} {words.lane}s: so far from what was recorded ({MOST_SLOTS_RATIO} times"
+            f"{_times(slots)} the {words.unit} {words.lanes}: so far from what was recorded ({MOST_SLOTS_RATIO} times"
             f" either way), nothing tells how scheduling and the {words.coordinator} would do"
         )
     workers, remote = world.ratio("workers"), bool(execution.volumes.remote.any())
     exchanges = remote or bool(execution.volumes.local.any())
     if workers > 1 and exchanges and not remote:
         return (
-            f"on its recorded {words.worker}s all {words.exchanged} were local; with more of them most would cross the"
+            f"on its recorded {words.workers} all {words.exchanged} were local; with more of them most would cross the"
             " network, and nothing in the run tells how long that takes"
         )
     if workers > MOST_WORKERS_RATIO and exchanges:
         return (
-            f"{_times(workers)} the {words.worker}s: {words.unit}s would fetch {words.exchanged} from more than"
+            f"{_times(workers)} the {words.workers}: {words.units} would fetch {words.exchanged} from more than"
             f" {MOST_WORKERS_RATIO} times as many senders as in any {words.group} of the run"
         )
     return None

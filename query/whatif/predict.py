@@ -201,12 +201,12 @@ def _assumed(state: State, world: World) -> list[str]:
         said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
         said.append(f"every {words.unit} {words.lane} brings its own core, every added {words.worker} its own node")
-        said.append(f"{words.unit}s that run on a node at a time share its disk and its network equally")
+        said.append(f"{words.units} that run on a node at a time share its disk and its network equally")
         widest = max(np.bincount(execution.units.group), default=0)
         if len(state.slots) > widest:
             said.append(
-                f"{len(state.slots)} {words.lane}s for at most {widest} {words.unit}s of a {words.group}: some"
-                f" {words.lane}s stay idle"
+                f"{len(state.slots)} {words.lanes} for at most {widest} {words.units} of a {words.group}: some"
+                f" {words.lanes} stay idle"
             )
     limit = state.slots.cpu_limit()
     if np.isfinite(limit):
@@ -224,7 +224,7 @@ def _assumed(state: State, world: World) -> list[str]:
         said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
         if each.name == NET and ratio < 1 and world.recorded.get(each.setting) is None:
             said.append(
-                f"the run does not tell its {each.device} bandwidth, so what arrived while {words.unit}s were computing"
+                f"the run does not tell its {each.device} bandwidth, so what arrived while {words.units} were computing"
                 " may come to light: the true runtime may be longer"
             )
     return said

@@ -31,7 +31,7 @@ def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
     if framework.replan is not None:
         return framework.replan(execution, world, wanted)
     words = framework.vocabulary
-    return Planned(execution, (f"{words.group}s keep their recorded {words.unit}s",))
+    return Planned(execution, (f"{words.groups} keep their recorded {words.units}",))
 
 
 def changed_slots(execution: Execution, world: World) -> Slots:
@@ -45,7 +45,7 @@ def changed_slots(execution: Execution, world: World) -> Slots:
     old = execution.slots
     if not len(old):
         words = execution.framework.vocabulary
-        raise NoAnswerError(f"the log names no {words.worker}s, so the number of {words.unit} {words.lane}s is unknown")
+        raise NoAnswerError(f"the log names no {words.workers}, so the number of {words.unit} {words.lanes} is unknown")
     recorded, first, width = np.unique(old.worker, return_index=True, return_counts=True)
     count = max(round(len(recorded) * world.ratio("workers")), 1)
     if count >= len(recorded):
