@@ -242,7 +242,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
                 problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
                 pending = []
                 break
-            if not pending and piece.isspace():  # a bomb of blank lines would be a list of millions
+            if not pending_size and piece.isspace():  # a bomb of blank lines would be a list of millions
                 number += piece.count(b"\n")
                 continue
             first = piece.find(b"\n")
