@@ -23,6 +23,7 @@ from indexes.exports import (
     locate,
     may_have,
     name_of_export,
+    split_name,
 )
 from indexes.exports import verify as verify_file
 
@@ -151,6 +152,7 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
 
 def export(name: str, folder: str) -> int:
     """Write FOLDER/NAME-VERSION, replacing an earlier export of that name and nothing else."""
+    split_name(name)  # refuses what no index is called, before a folder is looked for under it
     target = Path(folder) / name
     if target.exists() and not (target / "metadata.json").is_file():
         raise IndexFileError(f"{target}: is there already and is no export, so it stays; choose another folder")

@@ -243,7 +243,7 @@ def sql(
     limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="rows of the table, 0 for all")] = 40,
     timeout: Annotated[
         float, typer.Option("--timeout", min=0, metavar="SECONDS", help="give up after that time, 0 for never")
-    ] = 0.0,
+    ] = 600.0,
 ) -> int:
     """ask a run file and indexes in SQL, read-only
 

@@ -1,44 +1,46 @@
 """`crystalperf sql`: any SELECT over a run file and indexes, and nothing else.
 
 The files are attached read-only, then DuckDB is locked: no files, no network, no extensions, no settings.  A
-statement may come from anywhere; what it can cost is memory and time up to a limit, and the attempt ends in a sentence.
+statement may come from anywhere; what it can cost is memory and time up to a limit, in a process of its own, and the
+attempt ends in a sentence.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import re
+import select
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
-import duckdb
+import msgspec
 
 from cli.output import progress, write
 from cli.rows import rows_text
+from cli.sqlworker import WANTS_MEMORY, Request, json_value
 from cli.text import printable
-from indexes import Table, attach, tables
+from indexes import Table, store, tables
+from indexes.children import own_module
 from indexes.errors import NoAnswerError, SettingError
 
 LONGEST_STATEMENT = 100_000
 """Characters of a statement."""
 
-TRUSTED_LENGTH = 1_000
-"""Characters up to which DuckDB's parser surely ends soon.  Its time grows with the square of open brackets (20 000
-take minutes, in which it hears no interrupt) and some MB of them end the process; so longer statements are parsed in
-another process first."""
-
 PARSE_S = 10.0
-"""Longest parse of a long statement."""
+"""Longest parse.  DuckDB's parser hears no interrupt; its time grows with the square of open brackets (20 000 take
+minutes), and some MB of them end the process."""
+
+OPEN_S = 60.0
+"""Longest start of the process that answers."""
 
 HELD_BACK = 64 << 20
 """Characters of an answer that are held back until it is complete, so that stdout stays empty on failure."""
@@ -46,21 +48,12 @@ HELD_BACK = 64 << 20
 MEMORY_LIMIT = 4 << 30
 """Bytes DuckDB may use, or half of the machine's memory where that is less."""
 
-BATCH = 10_000
-"""Rows fetched at a time."""
+OTHER_ADDRESSES = 6 << 30
+"""Beside them: programs, stacks of threads, what allocators reserve and never touch."""
 
-_LOCKS = (
-    "SET enable_progress_bar = false",  # DuckDB would draw it on stdout
-    "SET temp_directory = ''",  # or a large sort would write beside the user's files
-    "SET python_enable_replacements = false",  # or a name in FROM could be a variable of this program
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET allow_community_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",  # the last one
-)
+MOST_MESSAGE_BYTES = 1 << 30
 
-Rows = Iterator[list[Any]]
+Batches = Iterator[list[list[Any]]]
 
 
 def ask(
@@ -79,69 +72,116 @@ def ask(
     _check_text(statement)
     if not run and not indexes:
         raise SettingError("nothing to ask: add --run RUN, --index NAME or both")
-    connection = duckdb.connect()
-    try:
-        _attach(connection, statement, run, indexes)
-        for lock in _LOCKS:
-            connection.execute(lock)
-        with _explained(timeout_s, connection):
-            _check(connection, statement)
-
-            def answer() -> None:
-                connection.execute(statement)
-                columns = [each[0] for each in connection.description or ()]
-                if as_json:
-                    _write_all(_json_parts(columns, _rows(connection)))
-                elif as_csv:
-                    _write_all(_csv_parts(columns, _rows(connection)))
-                else:
-                    _write_table(connection, columns, limit)
-
-            _interruptibly(connection, answer)
-    finally:
-        connection.close()
+    run_file, files = _files(statement, run, indexes)
+    memory = min(MEMORY_LIMIT, _memory_bytes() // 2)
+    request = Request(
+        statement=statement,
+        run=None if run_file is None else str(run_file.absolute()),
+        indexes=[(name, str(path)) for name, path in files],
+        memory_bytes=memory,
+        address_bytes=memory + OTHER_ADDRESSES,
+    )
+    with _answering(request, timeout_s) as (columns, batches):
+        if as_json:
+            _write_all(_json_parts(columns, batches))
+        elif as_csv:
+            _write_all(_csv_parts(columns, batches))
+        else:
+            _write_table(columns, batches, limit)
     return 0
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, statement: str, run: str, indexes: Sequence[str]) -> None:
-    """Attach the run as `run` and the indexes as `index_0` …, and put their tables in reach as views."""
+@contextmanager
+def _answering(request: Request, timeout_s: float) -> Iterator[tuple[list[str], Batches]]:
+    """The columns and the rows of the answer, from a process that is gone after the block, however it ends."""
+    with tempfile.TemporaryFile() as asked:
+        asked.write(msgspec.json.encode(request))
+        asked.seek(0)
+        process = subprocess.Popen(
+            own_module("cli.sqlworker"),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is heard here, at once, and ends the other
+        )
+    try:
+        assert process.stdout is not None
+        late = f"the statement was stopped after {timeout_s:g} s (--timeout)"
+        nested = "the statement is too deeply nested to be parsed; write it flatter"
+        ended = f"{WANTS_MEMORY} (the process that answered it ended)"
+        _expected(process.stdout, time.monotonic() + OPEN_S, "its files could not be opened in time", ended)
+        _expected(process.stdout, time.monotonic() + PARSE_S, nested, nested)
+        deadline = time.monotonic() + timeout_s if timeout_s > 0 else None
+        _, columns = _expected(process.stdout, deadline, late, ended)
+
+        def batches() -> Batches:
+            while (message := _expected(process.stdout, deadline, late, ended))[0] != "D":
+                yield message[1]
+
+        yield columns, batches()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _expected(stream: IO[bytes] | None, deadline: float | None, late: str, ended: str) -> tuple[str, Any]:
+    """The next message.  Raises what the other process says, or these sentences where it is late or has ended."""
+    assert stream is not None
+    try:
+        head = _read(stream, 9, deadline)
+        size = int.from_bytes(head[1:], "little")
+        if size > MOST_MESSAGE_BYTES:
+            raise NoAnswerError("SQL: a value is too large to be shown; ask for a part of it")
+        content = json.loads(_read(stream, size, deadline))
+    except TimeoutError:
+        raise (SettingError if "nested" in late else NoAnswerError)(late) from None
+    except EOFError:
+        raise (SettingError if "nested" in ended else NoAnswerError)(ended) from None
+    kind = head[:1].decode()
+    if kind == "E":
+        raise {"SettingError": SettingError}.get(content[0], NoAnswerError)(content[1])
+    return kind, content
+
+
+def _read(stream: IO[bytes], count: int, deadline: float | None) -> bytes:
+    parts = []
+    while count > 0:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not select.select([stream], [], [], left)[0]:
+            raise TimeoutError
+        part = os.read(stream.fileno(), min(count, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _files(statement: str, run: str, indexes: Sequence[str]) -> tuple[Path | None, list[tuple[str, Path]]]:
+    """The files of the run and of the indexes, which are those of the run where a statement needs one and none is
+    named."""
     from cli.runs import find_run_file
     from indexes.exports import locate
 
-    connection.execute(f"SET memory_limit = '{min(MEMORY_LIMIT, _memory_bytes() // 2)}B'")
     names = list(dict.fromkeys(indexes))
-    files = []
-    if run:
-        facts = attach(connection, find_run_file(run), "run", "run")
-        files.append(("run", "run"))
-        if not names and _mentions(statement, sorted(_names(tables("index")))):
-            names = json.loads(facts.get("indexes", "[]"))
-    for number, name in enumerate(names):
+    run_file = find_run_file(run) if run else None
+    if run_file is not None and not names and _mentions(statement, sorted(_names(tables("index")))):
+        names = _used_indexes(store.checked(run_file, "run"))
+    found = []
+    for name in names:
         with progress() as step:
             step(f"opening index {name}")
-            attach(connection, locate(name), "index", f"index_{number}")
-        files.append((f"index_{number}", name))
-    if run:
-        held = (
-            "SELECT table_name, comment FROM duckdb_tables() WHERE database_name = 'run' AND table_name <> 'metadata'"
-        )
-        for name, comment in connection.execute(held).fetchall():  # a framework's own tables among them
-            _view(connection, name, f"SELECT * FROM run.{name}", comment or "")
-    if names:
-        for table in tables("index"):
-            if table.name != "metadata":
-                parts = [
-                    f"SELECT {_quoted(name)} AS index_name, * FROM index_{number}.{table.name}"
-                    for number, name in enumerate(names)
-                ]
-                _view(connection, table.name, " UNION ALL ".join(parts), table.comment)
-    parts = [f"SELECT {_quoted(name)} AS file, * FROM {alias}.metadata" for alias, name in files]
-    _view(connection, "metadata", " UNION ALL ".join(parts), "one row per fact on how a file was made")
+            found.append((name, locate(name)))
+    return run_file, found
 
 
-def _view(connection: duckdb.DuckDBPyConnection, name: str, query: str, comment: str) -> None:
-    connection.execute(f"CREATE VIEW {name} AS {query}")
-    connection.execute(f"COMMENT ON VIEW {name} IS {_quoted(comment)}")
+def _used_indexes(facts: Mapping[str, str]) -> list[str]:
+    """The indexes that a run was profiled with; none where its file does not say so in its own format."""
+    try:
+        found = json.loads(facts.get("indexes", "[]"))
+    except ValueError:
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _check_text(statement: str) -> None:
@@ -149,102 +189,16 @@ def _check_text(statement: str) -> None:
     if len(statement) > LONGEST_STATEMENT:
         raise SettingError(f"the statement has {len(statement)} characters, at most {LONGEST_STATEMENT} are taken")
     try:
-        text = statement.encode()
+        statement.encode()
     except UnicodeEncodeError as error:
         raise SettingError("the statement is not valid UTF-8") from error
-    if len(statement) <= TRUSTED_LENGTH:
-        return
-    program = "import duckdb, sys\ntry: duckdb.extract_statements(sys.stdin.read())\nexcept duckdb.Error: pass"
-    try:
-        done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, timeout=PARSE_S)
-    except subprocess.TimeoutExpired:
-        done = None
-    if done is None or done.returncode != 0:
-        raise SettingError("the statement is too deeply nested to be parsed; write it flatter")
-
-
-def _check(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """Refuse what is not one SELECT.  The locks would hold without this; the sentence is better."""
-    statements = connection.extract_statements(statement)
-    if len(statements) != 1:
-        raise SettingError(f"one SELECT is expected, found {len(statements) or 'no'} statements")
-    kind = statements[0].type
-    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-        raise SettingError(f"one SELECT is expected, found {kind.name.replace('_', ' ')}; everything here is read-only")
-
-
-def _interruptibly(connection: duckdb.DuckDBPyConnection, work: Callable[[], None]) -> None:
-    """Do the work in another thread, so that an interrupt is heard at once rather than when DuckDB looks up."""
-    with ThreadPoolExecutor(1) as worker:
-        done = worker.submit(work)
-        try:
-            done.result()
-        except KeyboardInterrupt:
-            connection.interrupt()
-            raise
-
-
-@contextmanager
-def _explained(timeout_s: float, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Turn DuckDB's errors into a sentence, and end the statement when its time is up."""
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        connection.interrupt()
-
-    timer = threading.Timer(timeout_s, stop) if timeout_s > 0 else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    try:
-        yield
-    except duckdb.OutOfMemoryException as error:
-        raise NoAnswerError("the statement needs more memory than it may take; ask for less, or for LIMIT") from error
-    except duckdb.InterruptException as error:
-        if not late.is_set():
-            raise KeyboardInterrupt from error
-        raise NoAnswerError(f"the statement was stopped after {timeout_s:g} s (--timeout)") from error
-    except duckdb.Error as error:
-        raise SettingError(f"SQL: {_sentence(str(error))}") from error
-    finally:
-        if timer is not None:
-            timer.cancel()
-            timer.join()
-
-
-def _sentence(message: str) -> str:
-    """The first line of DuckDB's message, without its class, with a hint where a table is missing."""
-    first = message.strip().split("\n")[0]
-    first = re.sub(r"^[A-Z][A-Za-z -]* Error: ", "", first).rstrip(".!")
-    missing = re.match(r"Table with name (\w+) does not exist", first)
-    if missing:
-        for option, names in (("--run RUN", _run_tables()), ("--index NAME", _names(tables("index")))):
-            if missing[1].lower() in names:
-                return f"{first}; it comes with {option}"
-        return f"{first}; SHOW TABLES lists what is there"
-    if "disabled by configuration" in first or "external access" in first.lower():
-        return f"{first}; statements here read the attached run and indexes alone"
-    return first
-
-
-def _run_tables() -> set[str]:
-    """Names of the tables that a run file may have, of whatever framework."""
-    from query.frameworks.known import frameworks
-
-    return _names(tables("run")).union(*(_names(each.raw()) for each in frameworks().values()))
 
 
 def _names(found: Iterable[Table]) -> set[str]:
     return {each.name for each in found}
 
 
-def _rows(connection: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[Any, ...]]]:
-    while batch := connection.fetchmany(BATCH):
-        yield batch
-
-
-def _json_parts(columns: Sequence[str], batches: Iterator[list[tuple[Any, ...]]]) -> Iterator[str]:
+def _json_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
     """A list of objects, one a line; a column name that occurs twice is numbered."""
     names = _distinct(columns)
     separator = "[\n"
@@ -255,7 +209,7 @@ def _json_parts(columns: Sequence[str], batches: Iterator[list[tuple[Any, ...]]]
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def _csv_parts(columns: Sequence[str], batches: Iterator[list[tuple[Any, ...]]]) -> Iterator[str]:
+def _csv_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
     """CSV with a header; a NULL is an empty cell.  A terminal gets no control characters, a file gets the data."""
     shown = printable if sys.stdout.isatty() else str
     text = StringIO()
@@ -278,8 +232,12 @@ def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
     return shown(json.dumps(plain))
 
 
-def _write_table(connection: duckdb.DuckDBPyConnection, columns: Sequence[str], limit: int) -> None:
-    rows = connection.fetchmany(limit + 1) if limit else connection.fetchall()
+def _write_table(columns: Sequence[str], batches: Batches, limit: int) -> None:
+    rows: list[list[Any]] = []
+    for batch in batches:
+        rows += batch
+        if limit and len(rows) > limit:
+            break
     shown = rows[:limit] if limit else rows
     plain = [[_table_value(each) for each in row] for row in shown]
     write(rows_text(columns, plain, more=len(rows) > len(shown)))
@@ -303,24 +261,6 @@ def _write_all(parts: Iterator[str]) -> None:
     write("".join(held))
 
 
-def json_value(value: Any) -> Any:
-    """A value of DuckDB as JSON has it: numbers that are none become null, moments and intervals text."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return float(value) if value.is_finite() else None
-    if isinstance(value, dict):
-        return {str(key): json_value(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(each) for each in value]
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
-    isoformat = getattr(value, "isoformat", None)
-    return isoformat() if isoformat is not None else str(value)
-
-
 def _distinct(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
@@ -338,7 +278,3 @@ def _mentions(statement: str, names: Sequence[str]) -> bool:
 
 def _memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

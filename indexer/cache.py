@@ -26,7 +26,7 @@ import zstandard
 from indexer.records import ParsedFile
 from indexer.vectors import Compute, Floats, FunctionText
 from indexes.exports import cache_folder, closest
-from indexes.store import remove_stale_temporaries
+from indexes.temporary import building_folder
 
 MOST_BYTES = 256 << 20
 """Of all builds' together; the oldest go first.  Spark's takes 12 MB."""
@@ -124,16 +124,12 @@ class Kept:
         if len(contents) > MOST_BYTES // 2:
             return
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            remove_stale_temporaries(self._path.parent)
-            temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.building")
-            try:
+            with building_folder(self._path) as folder:
+                temporary = folder / self._path.name
                 with temporary.open("wb") as target:
                     target.write(_MAGIC + hashlib.blake2b(contents).digest())
                     target.write(contents)
                 os.replace(temporary, self._path)
-            finally:
-                temporary.unlink(missing_ok=True)
             _make_room(self._path.parent)
 
 

@@ -21,6 +21,7 @@ from typing import Literal
 from xml.sax.saxutils import escape
 
 from indexer.sources import Source, filtered, open_source
+from indexes.children import installed_module
 from indexes.errors import BuildError
 from indexes.exports import cache_folder, split_name
 
@@ -180,7 +181,7 @@ def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path)
     with tempfile.TemporaryDirectory() as folder:
         pom = Path(folder, "pom.xml")
         pom.write_text(project, encoding="utf-8")
-        done = _run([maven, "-B", "-f", str(pom), "dependency:copy"])
+        done = _run([maven, "-B", "-f", str(pom), "dependency:copy"], folder)
     return None if done.returncode == 0 else done.stdout
 
 
@@ -236,10 +237,10 @@ def _pypi(name: str, version: str) -> str | Path:
     pattern = f"{name.replace('-', '_')}-{version}*"
     if not list(target.glob(pattern)):
         done = _run(
-            [
-                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+            installed_module(
+                *("pip", "download", "--quiet", "--no-deps"),
                 *("--only-binary", ":all:", "--dest", str(target), f"{name}=={version}"),
-            ]
+            )
         )
         if done.returncode != 0:
             lines = [line for line in done.stdout.split("\n") if line.startswith("ERROR")] or ["no reason given"]
@@ -247,13 +248,14 @@ def _pypi(name: str, version: str) -> str | Path:
     return next(iter(sorted(target.glob(pattern))))
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], folder: str | None = None) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
+            cwd=folder,
             text=True,
             errors="replace",
             timeout=SECONDS_FOR_A_FETCH,

@@ -278,18 +278,23 @@ def _read_git(repository: Path, commit: str, problems: list[tuple[str, str]]) ->
         if kind != "blob" or mode == "120000":
             problems.append((file, "a link, not a file; left out"))
             continue
+        if not size.isdigit():
+            problems.append((file, "git lacks its text; left out"))
+            continue
         language = _accept(file, int(size), problems)
         if language is not None:
             chosen.append((file, language, identity))
-    with subprocess.Popen(
-        ["git", "-C", str(repository), "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    command = [*_GIT, "-C", str(repository), "cat-file", "--batch"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_without_fetching()) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for file, language, identity in chosen:
             process.stdin.write(identity.encode() + b"\n")
             process.stdin.flush()
             header = process.stdout.readline().split()
+            if len(header) != 3:
+                problems.append((file, "git lacks its text; left out"))
+                continue
             text = process.stdout.read(int(header[2]))
             process.stdout.read(1)
             yield SourceFile(file, language, text)
@@ -314,10 +319,22 @@ def _git_revision(path: Path, revision: str) -> str | None:
     return found.decode().strip()
 
 
+_GIT = ("git", "-c", "protocol.allow=never", "-c", "core.fsmonitor=false")
+"""A repository's own settings may name programs: to fetch an object that it lacks, to watch its files."""
+
+
+def _without_fetching() -> dict[str, str]:
+    return {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+
+
 def _git(repository: Path, *arguments: str) -> bytes:
     try:
         return subprocess.run(
-            ["git", "-C", str(repository), *arguments], check=True, capture_output=True, timeout=300
+            [*_GIT, "-C", str(repository), *arguments],
+            check=True,
+            capture_output=True,
+            timeout=300,
+            env=_without_fetching(),
         ).stdout
     except FileNotFoundError as error:
         raise BuildError("git is not installed; a path@revision needs it") from error

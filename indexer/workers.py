@@ -28,6 +28,7 @@ import msgspec
 
 from indexer.records import Language, ParsedFile
 from indexer.sources import Source
+from indexes.children import own_module
 
 SECONDS_PER_FILE = 10.0
 MEMORY_BYTES = 2 << 30
@@ -120,13 +121,10 @@ class _Worker:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # The child sees the parent's import path, and not the folder that the user happens to be in (-P).
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "indexer.workers"],
+        own_module("indexer.workers"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=environment,
         start_new_session=True,  # Ctrl-C is the parent's to handle
     )
 

@@ -11,6 +11,7 @@ import hashlib
 import duckdb
 import numpy as np
 
+from indexes.errors import IndexFileError
 from indexes.schema import tables
 
 _ORDER = {
@@ -30,6 +31,8 @@ def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
     digest = hashlib.sha256()
     facts = connection.execute(f"SELECT key, value FROM {alias}.metadata ORDER BY key").fetchall()
     for key, value in facts:
+        if "\0" in key + value:
+            raise IndexFileError(f"its metadata '{key[:40]!r}' has a NUL in it, which separates texts in the hash")
         if key not in _NOT_CONTENT:
             digest.update(f"{key}\0{value}\0".encode())
     for table in tables("index"):
@@ -48,6 +51,8 @@ def _add_column(digest: hashlib._Hash, values: np.ndarray | np.ma.MaskedArray) -
     missing = np.ma.getmaskarray(values)
     data = np.ma.getdata(values)
     if data.dtype == object:
+        if any("\0" in text for text in data if isinstance(text, str)):
+            raise IndexFileError("a text in it has a NUL, which separates texts in the hash; damaged, or made up")
         texts = ["" if absent or text is None else text for text, absent in zip(data, missing, strict=True)]
         missing = missing | np.fromiter((text is None for text in data), dtype=bool, count=len(data))
         digest.update(np.packbits(missing).tobytes())

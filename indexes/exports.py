@@ -15,9 +15,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
+import stat
+import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -25,11 +28,17 @@ from typing import Literal
 import duckdb
 
 from indexes.errors import IndexFileError
+from indexes.guard import is_full
 from indexes.resources import resources
 from indexes.schema import SCHEMA_VERSIONS, tables
-from indexes.store import attach, create
+from indexes.store import attach, checked, create
+from indexes.temporary import building_folder
 
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>\d[A-Za-z0-9_.+-]*)")
+_NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
+_LONGEST_NAME = 200  # a file is named after it
+_MAX_TEXT_BYTES = 1 << 30
+"""Of all tables of an export, written out; the JDK's have 0.1 GB."""
+
 _MAX_ROWS = 20_000_000
 """Of one table of an export; Spark's largest has 0.3 million."""
 
@@ -112,10 +121,37 @@ class Available:
 
 def cache_folder() -> Path:
     """Where CrystalPerf keeps what it can make again; not created here."""
-    if home := os.environ.get("CRYSTALPERF_HOME"):
-        return Path(home).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "crystalperf"
+    try:
+        if home := os.environ.get("CRYSTALPERF_HOME"):
+            return Path(home).expanduser()
+        base = os.environ.get("XDG_CACHE_HOME")
+        return (Path(base) if base else Path.home() / ".cache") / "crystalperf"
+    except RuntimeError:  # a user without a home, as containers have them
+        return spare_folder()
+
+
+@cache
+def spare_folder() -> Path:
+    """Where to keep what can be made again when the cache cannot be written: this user's own among temporary files."""
+    folder = Path(tempfile.gettempdir()) / f"crystalperf-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700)
+    try:
+        status = folder.lstat()
+        own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    except OSError:
+        own = False
+    # Anybody may have put something else there, to read what is kept or to have it written elsewhere.
+    return folder if own else Path(tempfile.mkdtemp(prefix="crystalperf-"))
+
+
+def writable(place: Path) -> Path:
+    """A place within the cache, or the same one within spare_folder() where the cache cannot be written."""
+    try:
+        with building_folder(place):
+            return place
+    except OSError:
+        return spare_folder() / place.relative_to(cache_folder())
 
 
 def prebuilt_folder() -> Path:
@@ -123,11 +159,18 @@ def prebuilt_folder() -> Path:
     return Path(str(files("indexes")))
 
 
+def is_name(text: str) -> bool:
+    """Whether an index may be called so."""
+    return len(text) <= _LONGEST_NAME and not text.startswith(".") and _NAME.fullmatch(text) is not None
+
+
 def split_name(index_name: str) -> tuple[str, str]:
     """`scala-library-2.13.16` → ('scala-library', '2.13.16')."""
     match = _NAME.fullmatch(index_name)
-    if match is None:
-        raise IndexFileError(f"'{index_name}' is not the name of an index; names are NAME-VERSION, like spark-4.0.1")
+    if match is None or not is_name(index_name):
+        raise IndexFileError(
+            f"'{index_name[:_LONGEST_NAME]}' is not the name of an index; names are NAME-VERSION, like spark-4.0.1"
+        )
     return match["name"], match["version"]
 
 
@@ -193,13 +236,26 @@ def locate(index_name: str) -> Path:
     if found.origin == "built":
         return found.path
     unpacked = unpacked_path(found)
-    if not unpacked.is_file():
+    if not _is_whole(unpacked):
+        unpacked = writable(unpacked)
+    if not _is_whole(unpacked):
         import_index(found.path, unpacked)
         for old in unpacked.parent.glob(f"{index_name}-*.duckdb"):
             # The prebuilt index before an update of CrystalPerf.
             if old != unpacked and re.fullmatch(rf"{re.escape(index_name)}-[0-9a-f]{{16}}", old.stem):
                 old.unlink(missing_ok=True)
     return unpacked
+
+
+def _is_whole(unpacked: Path) -> bool:
+    """Whether an unpacked index is there and can be opened; a damaged one is unpacked again."""
+    if not unpacked.is_file():
+        return False
+    try:
+        checked(unpacked, "index")
+    except IndexFileError:
+        return False
+    return True
 
 
 def facts_of(index: Available) -> dict[str, str]:
@@ -277,6 +333,12 @@ def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str
             connection.execute(f"CREATE TABLE {schema}.{name} AS SELECT {columns} FROM ({rows(name, chosen)})")
     except duckdb.Error as error:
         connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        if found is not None and found.origin == "prebuilt" and not in_place:
+            # The unpacked copy is damaged, what it was unpacked from is not.
+            connection.execute(f"DETACH {whole}")
+            in_place = True
+            unpacked_path(found).unlink(missing_ok=True)
+            return load_part(connection, index_name, alias, names)
         raise IndexFileError(
             f"{index_name}: damaged ({_first_line(error)}); see `crystalperf index verify {index_name}`"
         ) from error
@@ -297,10 +359,9 @@ def export_index(path: Path, folder: Path) -> Path:
     connection = duckdb.connect()
     try:
         facts = attach(connection, path, "index", "source")
-        beside = folder.with_name(f".{folder.name}.{os.getpid()}.exporting")
-        shutil.rmtree(beside, ignore_errors=True)
-        try:
-            beside.mkdir(parents=True)
+        with building_folder(folder.absolute()) as room:
+            beside = room / "export"
+            beside.mkdir(mode=0o755)
             for name, packed in _PACKED.items():
                 target = str(beside / f"{name}.parquet").replace("'", "''")
                 connection.execute(
@@ -309,12 +370,11 @@ def export_index(path: Path, folder: Path) -> Path:
                 )
             text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
             (beside / "metadata.json").write_text(text + "\n", encoding="utf-8")
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                os.rename(folder, room / "before")
             beside.rename(folder)
-        except OSError as error:
-            raise IndexFileError(f"{folder}: cannot be written ({error.strerror}); choose another place") from error
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise IndexFileError(f"{folder}: cannot be written ({error.strerror}); choose another place") from error
     finally:
         connection.close()
     return folder
@@ -334,6 +394,7 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
 
     metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
     with create(path, "index", metadata) as connection:
+        _refuse_oversized(connection, folder)
         for table in tables("index"):
             if table.name == "metadata":
                 continue
@@ -346,10 +407,37 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
                 rows = _unpacking(table.name, source, "functions")
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
+                if is_full(error):
+                    raise
                 raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
         if content_hash(connection, "built") != claimed:
             raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")
     return path
+
+
+def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Refuse an export whose texts are larger than those of any index, before any of it is loaded.
+
+    A column of a few kB may say one long text a million times.  They are counted as they pass, not kept.
+    """
+    size = 0
+    for name in _PACKED:
+        source = folder / f"{name}.parquet"
+        if not source.is_file():
+            raise IndexFileError(f"{source}: no such file; the export is not complete")
+        try:
+            held = connection.execute("SELECT * FROM read_parquet(?) LIMIT 0", [str(source)]).description or ()
+            texts = [f"coalesce(sum(strlen({_identifier(each[0])}::VARCHAR)), 0)" for each in held]
+            row = connection.execute(f"SELECT {' + '.join(texts)} FROM read_parquet(?)", [str(source)]).fetchone()
+        except duckdb.Error as error:
+            raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
+        size += int(row[0]) if row is not None else 0
+        if size > _MAX_TEXT_BYTES:
+            raise IndexFileError(f"{folder}: more than {_MAX_TEXT_BYTES >> 20} MiB of text, which no index has")
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _refuse_unpinned(folder: Path, claimed: str) -> None:
@@ -417,10 +505,12 @@ def pin(index_name: str, folder: Path) -> None:
 def _read_metadata(folder: Path) -> dict[str, str]:
     path = folder / "metadata.json"
     try:
-        facts = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size < 1_000_000 else None
-    except (OSError, ValueError) as error:
+        status = path.stat()
+        readable = stat.S_ISREG(status.st_mode) and status.st_size < 1_000_000
+        facts = json.loads(path.read_text(encoding="utf-8")) if readable else None
+    except (OSError, ValueError, RecursionError) as error:
         raise IndexFileError(f"{folder}: not an exported index (no readable metadata.json)") from error
-    if not isinstance(facts, dict) or not all(isinstance(each, str) for each in facts.values()):
+    if not isinstance(facts, dict) or not all(_is_text(each) for pair in facts.items() for each in pair):
         raise IndexFileError(f"{path}: not the metadata of an exported index")
     if facts.get("kind") != "index" or not re.fullmatch(r"[0-9a-f]{64}", facts.get("content_hash", "")):
         raise IndexFileError(f"{path}: not the metadata of an exported index")
@@ -430,6 +520,18 @@ def _read_metadata(folder: Path) -> dict[str, str]:
             f" {SCHEMA_VERSIONS['index']}; export it again with a CrystalPerf of this version"
         )
     return facts
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a text that a database takes: no half of a character, and no NUL, which ends a text in the
+    content hash."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -7,19 +7,20 @@ sees the old one or the new one, never a part.
 from __future__ import annotations
 
 import os
-import re
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
 
+from indexes import guard
 from indexes.errors import IndexFileError
 from indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
-
-_TEMPORARY = re.compile(r"^\.(?P<name>.+)\.(?P<pid>\d+)\.building(\.wal)?$")
+from indexes.temporary import building_folder
 
 _STORAGE = {
     "run": "STORAGE_VERSION 'v1.0.0'",
@@ -53,11 +54,12 @@ def create(
     where the place cannot be written.
     """
     path = path.absolute()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.building")
-    _write_or_say(path, lambda: path.parent.mkdir(parents=True, exist_ok=True))
-    remove_stale_temporaries(path.parent)
-    connection = duckdb.connect()
-    try:
+    with ExitStack() as stack:
+        folders: list[Path] = []
+        _write_or_say(path, lambda: folders.append(stack.enter_context(building_folder(path))))
+        temporary = folders[0] / "built.duckdb"
+        connection = stack.enter_context(duckdb.connect())
+        connection.execute(f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'")  # else beside the user's files
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 1")
         _write_or_say(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
@@ -75,47 +77,107 @@ def create(
         }
         connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
         connection.execute("COMMIT")
-        yield connection
-        connection.execute("USE memory; DETACH built")
+        with guard.want_told(path):
+            yield connection
+            connection.execute("USE memory; DETACH built")
+        if kind == "run":
+            temporary.chmod(0o600)  # names of tables and hosts, locations, texts of queries
         _sync(temporary)
         _write_or_say(path, lambda: os.replace(temporary, path))
-    finally:
-        connection.close()
-        for leftover in (temporary, temporary.with_name(temporary.name + ".wal")):
-            with suppress(OSError):
-                leftover.unlink()
-
-
-def remove_stale_temporaries(folder: Path) -> None:
-    """Remove what builds that were killed left in a folder; those of living processes stay."""
-    for each in folder.iterdir():
-        match = _TEMPORARY.match(each.name)
-        if match and not _alive(int(match["pid"])):
-            with suppress(OSError):
-                each.unlink()
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias: str) -> dict[str, str]:
-    """Attach a file read-only under an alias and return its metadata; refuse what is not a current `kind` file."""
+    """Attach a file read-only under an alias and return its metadata; refuse what is not a current `kind` file.
+
+    The connection stays as open as it is; who lets a stranger's words near it calls guard.lock() afterwards.
+    """
+    facts = checked(path, kind)
+    with guard.damage_told(path, kind):
+        guard.attach_unread(connection, path, alias)
+    return facts
+
+
+def open_read_only(path: Path, kind: Kind) -> duckdb.DuckDBPyConnection:
+    """A locked connection whose current database is the file, read-only."""
+    checked(path, kind)
+    connection = guard.connect()
+    try:
+        with guard.damage_told(path, kind):
+            guard.attach_unread(connection, path, "opened")
+            connection.execute("USE opened")
+            guard.lock(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def kind_of(path: Path) -> str | None:
+    """What a file says that it is, of whatever schema version; None for one that is no file of CrystalPerf."""
+    connection = guard.connect()
+    try:
+        guard.attach_unread(connection, path, "looked_at")
+        guard.lock(connection)
+        guard.check_nothing_runs(connection, path, "looked_at")
+        row = connection.execute("SELECT value FROM looked_at.metadata WHERE key = 'kind'").fetchone()
+    except (duckdb.Error, IndexFileError):
+        return None
+    finally:
+        connection.close()
+    return None if row is None else row[0]
+
+
+def checked(path: Path, kind: Kind) -> dict[str, str]:
+    """The metadata of a file that holds what a `kind` file should, and nothing that could run; refuses any other.
+
+    Looked at on a connection of its own, which is locked before anything is read.  Done once for a file that does
+    not change.
+    """
     what = "a resource index" if kind == "index" else "a run file"
-    if not path.is_file():
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        status = None
+    if status is None or not stat.S_ISREG(status.st_mode):
         raise IndexFileError(f"{path}: no such file; expected {what}")
+    return dict(_checked(path.absolute(), kind, (status.st_ino, status.st_size, status.st_mtime_ns)))
+
+
+@lru_cache(maxsize=256)
+def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, str]:
+    what = "a resource index" if kind == "index" else "a run file"
+    if path.with_name(path.name + ".wal").exists():
+        raise IndexFileError(f"{path}: another program changed it and did not finish (its .wal lies beside it)")
+    connection = guard.connect()
     try:
-        connection.execute(f"ATTACH '{_sql(path)}' AS {alias} (READ_ONLY)")
-    except duckdb.Error as error:
-        reason = str(error).split("\n")[0]
-        raise IndexFileError(f"{path}: not {what} of CrystalPerf, or damaged ({reason})") from error
+        try:
+            guard.attach_unread(connection, path, "checked")
+        except duckdb.Error as error:
+            reason = str(error).split("\n")[0]
+            raise IndexFileError(f"{path}: not {what} of CrystalPerf, or damaged ({reason})") from error
+        with guard.damage_told(path, kind):
+            guard.lock(connection)
+            found = guard.check_nothing_runs(connection, path, "checked")
+            facts = _metadata(connection, path, kind, what)
+            guard.check_tables(path, found, kind)
+            if kind == "run":
+                _check_resources(connection, path, found)
+    finally:
+        connection.close()
+    return facts
+
+
+def _metadata(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, what: str) -> dict[str, str]:
+    """The metadata of a file of this kind and schema version; refuses any other."""
     try:
-        rows = connection.execute(f"SELECT key, value FROM {alias}.metadata").fetchall()
-    except duckdb.Error as error:
-        connection.execute(f"DETACH {alias}")
+        facts = dict(connection.execute("SELECT key, value FROM checked.metadata").fetchall())
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
         raise IndexFileError(f"{path}: a DuckDB file, but not {what} of CrystalPerf") from error
-    facts = dict(rows)
+    if not all(isinstance(each, str) for pair in facts.items() for each in pair):
+        raise IndexFileError(f"{path}: a DuckDB file, but not {what} of CrystalPerf")
     if facts.get("kind") != kind:
-        connection.execute(f"DETACH {alias}")
         raise IndexFileError(f"{path}: expected {what}, found one of kind '{facts.get('kind')}'")
     if facts.get("schema_version") != str(SCHEMA_VERSIONS[kind]):
-        connection.execute(f"DETACH {alias}")
         again = "crystalperf index build" if kind == "index" else "crystalperf profile"
         raise IndexFileError(
             f"{path}: schema version {facts.get('schema_version')}, this CrystalPerf reads version"
@@ -124,12 +186,13 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias:
     return facts
 
 
-def open_read_only(path: Path, kind: Kind) -> duckdb.DuckDBPyConnection:
-    """A connection whose current database is the file, read-only."""
-    connection = duckdb.connect()
-    attach(connection, path, kind, "opened")
-    connection.execute("USE opened")
-    return connection
+def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse a run whose resources are not those that its columns are named after: queries are made of these names."""
+    for name, moves in connection.execute("SELECT name, moves FROM checked.resources").fetchall():
+        words = [name, *(moves or ())]
+        known = name in found["stacks"] and found["units"].keys() >= set(moves or ())
+        if not known or not all(guard.PLAIN_NAME.fullmatch(each) for each in words):
+            raise IndexFileError(f"{path}: its resources are not those of its tables; damaged, or from elsewhere")
 
 
 def _write_or_say(path: Path, action: Callable[[], object]) -> None:
@@ -146,16 +209,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _sql(path: Path) -> str:

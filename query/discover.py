@@ -15,7 +15,7 @@ from typing import Literal
 from indexes.errors import InputError, Remedy
 from query.frameworks import Framework
 from query.frameworks.known import frameworks
-from query.inputs.containers import ZIP_MAGIC, LogFile, Part, filesystem, head, is_url, members, opened
+from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
 from query.model.records import Problems
 from query.plugins import broken
@@ -200,7 +200,7 @@ def _sniff(part: Part, path: str) -> list[_Found]:
     if not start:
         return [_Found(part, "empty")]
     if start.startswith(ZIP_MAGIC) and part.member is None:
-        found = [each for member in members(path)[:_MOST_FILES] for each in _sniff_member(path, member)]
+        found = _sniff_members(path)
         return found or [_Found(part, "zip")]
     if is_jfr(start):
         return [_Found(part, "jfr")]
@@ -214,9 +214,17 @@ def _sniff(part: Part, path: str) -> list[_Found]:
     return [_Found(part, "unknown", what=_described(start, text))]
 
 
-def _sniff_member(path: str, member: str) -> list[_Found]:
-    found = _sniff(Part(path, member), f"{path}!/{member}")
-    return [each for each in found if each.kind == "log"]
+def _sniff_members(path: str) -> list[_Found]:
+    """The logs within a zip archive; a member that cannot be read is none."""
+    found: list[_Found] = []
+    members(path)  # refuses what cannot be opened
+    with archive(path):
+        names = members(path)
+        if len(names) > _MOST_FILES:
+            raise InputError(f"{path}: holds more than {_MOST_FILES} files; unpack it, and name one application's")
+        for name in names:
+            found += (each for each in _sniff(Part(path, name), f"{path}!/{name}") if each.kind == "log")
+    return found
 
 
 def _size(part: Part) -> int:

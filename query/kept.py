@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import indexes as contract
+from indexes import guard, store
 from indexes.errors import CrystalPerfError, InputError, Remedy
-from indexes.exports import cache_folder, facts_by_name
+from indexes.exports import cache_folder, facts_by_name, writable
 from query.code.libraries import Fit, Ran, fitting
 from query.frameworks import Framework
 from query.inputs.files import Application, Inputs
@@ -24,6 +22,8 @@ from query.model.records import shortened
 
 Signature = list[list[object]]
 """What tells whether inputs changed: path, size and time of change of every file."""
+
+_LONGEST_NAME = 120
 
 # Paths of Python files among the frames of a run file.
 _PYTHON_PATHS = r"""
@@ -64,13 +64,7 @@ def check_replaceable(output: Path) -> None:
         raise InputError(f"{where}: cannot be written ({reason})", Remedy("choose another place")) from error
     if stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
         return  # a folder is refused where the file is made, an empty file is a temporary one waiting for its content
-    kind = None
-    if stat.S_ISREG(status.st_mode):
-        with suppress(duckdb.Error), duckdb.connect() as connection:
-            quoted = str(output).replace("'", "''")
-            connection.execute(f"ATTACH '{quoted}' AS there (READ_ONLY)")
-            kind = connection.execute("SELECT value FROM there.metadata WHERE key = 'kind'").fetchone()
-    if kind != ("run",):
+    if not stat.S_ISREG(status.st_mode) or store.kind_of(output) != "run":
         raise InputError(f"{output}: is there already and is no run file, so it stays", Remedy("choose another place"))
 
 
@@ -81,7 +75,7 @@ def kept_place(application: Application, of_inputs: Signature) -> Path:
     replace the profile with samples); then a hash of the paths tells the two apart.
     """
     name = application.app_id if application.attempt is None else f"{application.app_id}_{application.attempt}"
-    place = cache_folder() / "runs" / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.duckdb"
+    place = cache_folder() / "runs" / f"{_file_name(name)}.duckdb"
     paths = sorted(str(path) for path, *_ in of_inputs)
     kept = _kept_inputs(place)
     if kept is None or sorted(path for path, *_ in kept) == paths:
@@ -89,33 +83,51 @@ def kept_place(application: Application, of_inputs: Signature) -> Path:
     return place.with_stem(f"{place.stem}-{sha256(json.dumps(paths).encode()).hexdigest()[:6]}")
 
 
+def kept_places(application: Application, of_inputs: Signature) -> Iterator[Path]:
+    """Where a run is looked for; the last is where it can be written, which the cache's own place may not be."""
+    place = kept_place(application, of_inputs)
+    yield place
+    if (other := writable(place)) != place:
+        yield other
+
+
+def _file_name(name: str) -> str:
+    """A name as a file may have it: not hidden, and no longer than file systems take."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]|^\.", "_", name)
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}-{sha256(name.encode()).hexdigest()[:6]}"
+
+
 def _kept_inputs(place: Path) -> list[list[Any]] | None:
     """The signature a run file was made from; None where there is none that this version can read."""
     try:
-        connection = contract.open_read_only(place, "run")
-    except CrystalPerfError:
+        found = json.loads(store.checked(place, "run").get("inputs", "[]"))
+    except (CrystalPerfError, ValueError):
         return None
-    row = connection.execute("SELECT value FROM metadata WHERE key = 'inputs'").fetchone()
-    connection.close()
-    return json.loads(row[0]) if row else []
+    return found if isinstance(found, list) and all(isinstance(each, list) and each for each in found) else None
 
 
 def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: Framework) -> bool:
     """Whether a run file of this version was made from the same inputs, with the indexes that fit it today."""
     try:
+        kept = store.checked(place, "run")
         connection = contract.open_read_only(place, "run")
     except CrystalPerfError:
         return False
-    kept = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
     try:
-        known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()[0]
-        paths = connection.execute(_PYTHON_PATHS).fetchall()
-    except duckdb.Error:
-        return False  # of an earlier CrystalPerf
+        with guard.damage_told(place, "run"):
+            known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()
+            paths = connection.execute(_PYTHON_PATHS).fetchall()
+            for table in contract.tables("run", ()):
+                # Every block has a checksum, which is looked at when it is read: what is damaged is made again.
+                connection.execute(f"SELECT bit_xor(hash(each)) FROM {table.name} AS each").fetchall()
+    except CrystalPerfError:
+        return False  # damaged
     finally:
         connection.close()
-    ran = Ran(known[1], known[2] or [], known[0])
-    fits = fitting(framework, ran, [path for (path,) in paths], wanted)
+    if len(known) != 1:
+        return False
+    version_, java, libraries = known[0]
+    fits = fitting(framework, Ran(java, libraries or [], version_), [path for (path,) in paths], wanted)
     return (
         kept["tool_version"] == version("crystalperf")
         and all(kept.get(key) == value for key, value in facts.items())

@@ -27,7 +27,7 @@ from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
 from query.model.inserting import insert, readable
 from query.model.load import load
-from query.model.records import Columns, Floats, Ints, Problems, import_stats, objects
+from query.model.records import Columns, Floats, Ints, Problems, import_stats, objects, shortened
 from query.model.trace import Trace
 from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
@@ -47,10 +47,12 @@ def profile_inputs(
     application = choose(inputs, app)
     framework = get(application.framework)
     signature = kept.signature(inputs, application)
-    output = output or kept.kept_place(application, signature)
     facts = {"inputs": json.dumps(signature), "tables": kept.layout(framework)}
-    if signature and kept.still_good(output, facts, indexes, framework):
-        return output
+    for each in (output,) if output is not None else kept.kept_places(application, signature):
+        output = each
+        if signature and kept.still_good(output, facts, indexes, framework):
+            return output
+    assert output is not None
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     trace = framework.read(application.log)
     problems = Problems((*inputs.problems, *trace.problems))
@@ -68,11 +70,16 @@ def _recordings(
             continue
         progress(f"reading {Path(each.path).name}")
         try:
-            yield each.path, jfr.read(each.path)
-        except jfr.JfrError as error:
-            problems.add(
-                "unreadable recording", "data loss", each.path, None, f"a recording could not be read: {error}"
-            )
+            recording = jfr.read(each.path)
+        except Exception as error:  # whatever is wrong with one recording, the log and the others have their answer
+            _add_unreadable(problems, each.path, error)
+        else:
+            yield each.path, recording
+
+
+def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
+    why = str(error) if isinstance(error, jfr.JfrError) else f"it is damaged ({type(error).__name__})"
+    problems.add("unreadable recording", "data loss", path, None, f"a recording could not be read: {shortened(why)}")
 
 
 def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
@@ -129,7 +136,11 @@ def assemble(
     run = Assembly(trace, framework, indexes, problems, StackTable(framework))
     for name, recording in recordings:
         progress(f"placing the samples of {Path(name).name}")
-        one = place(name, recording, trace, run.stacks, framework, problems)
+        try:
+            one = place(name, recording, trace, run.stacks, framework, problems)
+        except Exception as error:
+            _add_unreadable(problems, name, error)
+            continue
         if one is not None:
             run.placed.append(one)
     timed = {one.worker_id for one in run.placed}

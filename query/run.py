@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 
 import indexes as contract
-from indexes.errors import NoAnswerError, SettingError
+from indexes import guard
+from indexes.errors import IndexFileError, NoAnswerError, Remedy, SettingError
 from query.answers import verdict
 from query.answers.values import Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from query.explain.diagnose import diagnose
@@ -36,8 +37,8 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._opened():
-            pass  # refuses a file that is no run file now rather than at the first question
+        with self._opened() as connection:  # refuses what is no run file now rather than at the first question
+            _check_content(connection, path)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
 
@@ -179,7 +180,8 @@ class Run:
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
         connection = contract.open_read_only(self.path, "run")
         try:
-            yield connection
+            with guard.damage_told(self.path, "run"):
+                yield connection
         finally:
             connection.close()
 
@@ -189,6 +191,18 @@ def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:
     if not texts:
         raise SettingError("nothing is changed: name a resource and what it would be, for example cores=2x")
     return texts
+
+
+def _check_content(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a run file with the tables of one, but not with what every run has."""
+    count = connection.execute("SELECT count(*) FROM runs").fetchall()[0][0]
+    facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+    try:
+        names = json.loads(facts.get("indexes", "[]"))
+    except (ValueError, RecursionError):
+        names = None
+    if count != 1 or not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise IndexFileError(f"{path}: damaged, or from elsewhere", Remedy("profile again"))
 
 
 def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import escape
 
 from indexer.labels.libraries import Library, libraries
+from indexes.children import installed_module
 from indexes.errors import BuildError, SettingError, told
 
 _MARK = ".version"
@@ -91,7 +92,7 @@ def _fetch_maven(wanted: list[Library], folder: Path, work: Path) -> None:
 def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
     target, downloads = work / library.name, work / f"{library.name}-downloads"
     for package in library.pypi:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        pip = installed_module("pip", "download", "--quiet", "--no-deps", "--only-binary=:all:")
         # The tested interpreter's wheel, whatever interpreter runs this: a wheel may leave files out for others.
         pip += ["--python-version=3.11", f"--dest={downloads}", f"{package}=={library.version}"]
         if library.platform:

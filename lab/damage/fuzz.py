@@ -1,18 +1,20 @@
 """`make fuzz`: damaged event logs and recordings through the readers, thousands of them.
 
-    python -m lab.damage.fuzz                          10 000 logs and 10 000 recordings
+    python -m lab.damage.fuzz                          10 000 logs, 10 000 recordings, 1 000 times the commands
     python -m lab.damage.fuzz --count 500 --seed 7     fewer, and others
     python -m lab.damage.fuzz --only log --case 4711   one of them again, with its traceback
 
 Each case is a real input with damage that its number and the seed decide (mutations.py).  It must end as tables or as
 one sentence.  A traceback, contradicting tables, more than 20 s of CPU time or 1.5 GB of memory is a failure, printed
-with what repeats it.  One log in twenty goes the whole way: profile, debug and a prediction.
+with what repeats it.  One log in twenty goes the whole way: profile, debug and a prediction.  A tenth as many cases
+are commands: analyze, debug and predict as they are typed, on a damaged log with a damaged recording beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import multiprocessing
 import os
 import resource
@@ -22,7 +24,9 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
@@ -30,6 +34,7 @@ from random import Random
 import numpy as np
 
 import crystalperf as cp
+from cli.main import run as type_command
 from indexes.errors import CrystalPerfError
 from lab.damage.mutations import damaged_log, damaged_recording
 from query.code.decide import StackTable
@@ -43,12 +48,14 @@ from query.samples.threadtime import thread_time
 ROOT = Path(__file__).parents[2]
 PUBLIC = ROOT.parent / "shared" / "real-inputs"
 COUNT = 10_000
+KINDS = ("log", "jfr", "command")
 LONGEST_CPU_S = 20.0
 LONGEST_S = 120.0
 """Wall-clock for a case on a machine that does other things too; CPU time is what is judged."""
 MOST_MEMORY_BYTES = 1500 << 20
 _HARD_LIMIT_BYTES = 8 << 30  # of addresses: what keeps a runaway from taking the machine along
 _WHOLE_EVERY = 20
+_COMMANDS_EVERY = 10
 _CASES_PER_WORKER = 400  # a fresh process once in a while, so that its peak memory is of few cases
 _LOG_BYTES = 3 << 20
 _RECORDING_BYTES = 1 << 20
@@ -127,17 +134,25 @@ def load_sources() -> Sources:
 def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
     """Make one damaged input below `folder`, read it, and tell how that went.  Never raises."""
     random = Random(f"{case.kind} {seed} {case.number}")
-    given = sources.logs if case.kind == "log" else sources.recordings
+    given = sources.recordings if case.kind == "jfr" else sources.logs
     source = random.choice(list(given))
     damage = ""
     try:
-        if case.kind == "log":
+        if case.kind != "jfr":
             files, damage = damaged_log(random, sources.logs[source])
             paths = [folder / name for name in files]
             for path, text in zip(paths, files.values(), strict=True):
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(text)
-            what, said = _read_log(folder, case.number % _WHOLE_EVERY == 0)
+            if case.kind == "log":
+                what, said = _read_log(folder, case.number % _WHOLE_EVERY == 0)
+            else:
+                if sources.recordings and random.random() < 0.7:
+                    one, other = (sources.recordings[random.choice(list(sources.recordings))] for _ in range(2))
+                    data, more = damaged_recording(random, one, other)
+                    (folder / "executor-0.jfr").write_bytes(data)
+                    damage = f"{damage}; recording: {more}"
+                what, said = _type_commands(folder)
         else:
             other = sources.recordings[random.choice(list(given))]
             data, damage = damaged_recording(random, sources.recordings[source], other)
@@ -166,6 +181,35 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
     except CrystalPerfError as error:
         return "refused", _one_sentence(str(error))
     return "read", ""
+
+
+def _type_commands(folder: Path) -> tuple[str, str]:
+    """What a user types, as the command line takes it; an answer that breaks its contract is raised."""
+    run = folder / "run.duckdb"
+    commands = (
+        ("analyze", folder, "-o", run),
+        ("debug", run, "--json"),
+        ("predict", run, "--set", "cores=2x,4x", "--json"),
+    )
+    said = "", ""
+    for command in commands if folder.exists() else ():
+        arguments = [str(each) for each in command]
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = type_command(arguments)
+        answer, message = out.getvalue(), err.getvalue()
+        if code not in (0, 1) or "bug of CrystalPerf" in message or "Traceback" in message:
+            raise ContradictionError(f"{' '.join(arguments)} ended with {code}: {message}")
+        if code == 1:
+            _one_sentence(message)
+            if answer and arguments[0] != "predict":
+                raise ContradictionError(f"{' '.join(arguments)} failed, and yet answered: {answer[:200]}")
+            said = "refused", message
+        if arguments[-1] == "--json" and answer:
+            json.loads(answer)
+        if not run.exists():
+            break
+    return said if said[0] else ("read", "")
 
 
 def _first(application: object) -> str:
@@ -315,16 +359,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"of each kind (default {COUNT})")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: CPUs)")
-    parser.add_argument("--only", choices=("log", "jfr"), help="one kind of input")
+    parser.add_argument("--only", choices=KINDS, help="one kind of input")
     parser.add_argument("--case", type=int, metavar="N", help="only this case, here, with its traceback")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="number of the first case")
     given = parser.parse_args(arguments)
     sources = load_sources()
-    kinds = [kind for kind in ("log", "jfr") if given.only in (None, kind)]
+    kinds = [kind for kind in KINDS if given.only in (None, kind)]
     if given.case is not None:
         cases = [Case(kind, given.case) for kind in kinds]
     else:
-        cases = [Case(kind, given.first + number) for number in range(given.count) for kind in kinds]
+        cases = [
+            Case(kind, given.first + number)
+            for number in range(given.count)
+            for kind in kinds
+            if kind != "command" or given.only == kind or number % _COMMANDS_EVERY == 0
+        ]
     print(f"{len(cases)} cases of {len(sources.logs)} logs and {len(sources.recordings)} recordings", flush=True)
     begin = time.monotonic()
     counts: Counter[tuple[str, str]] = Counter()
@@ -340,7 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if done % 1000 == 0:
             print(f"{done} done after {time.monotonic() - begin:.0f} s", flush=True)
     for (kind, what), count in sorted(counts.items()):
-        print(f"{kind:4s} {what:8s} {count:6d}")
+        print(f"{kind:7s} {what:8s} {count:6d}")
     print(f"{time.monotonic() - begin:.0f} s, at most {memory >> 20} MiB in a process")
     return 1 if any(what == "failed" for _, what in counts) else 0
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from indexes.resources import CPU
 from query import sql
-from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS
+from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
 from query.code.resolve import resolve
 from query.frameworks import Framework, OperatorFrame, Role
 from query.model.records import Ints, objects
@@ -33,7 +33,8 @@ class StackTable:
     def add(self, recording: jfr.Recording) -> Ints:
         """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
         names = recording.frames
-        keys = zip(names.owners(), names.methods(), np.maximum(names.line, 0).tolist(), strict=True)
+        owners, methods = map(bounded, names.owners()), map(bounded, names.methods())
+        keys = zip(owners, methods, np.maximum(names.line, 0).tolist(), strict=True)
         own = np.array([self._frame(key) for key in keys], dtype=np.int32)
         numbers = np.empty(len(recording.stacks), dtype=np.int64)
         for stack in range(len(recording.stacks)):

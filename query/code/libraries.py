@@ -22,14 +22,15 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from indexes.errors import CrystalPerfError
-from indexes.exports import Available, available, facts_of, nearest, split_name
+from indexes.exports import Available, available, facts_of, is_name, nearest, split_name
 from indexes.names import split_archive
 from query.code.names import is_python
 from query.frameworks import Framework
 
 Kind = Literal["framework", "user", "library"]
 
-_PYTHON_FOLDER = re.compile(r"[/\\]python(\d+\.\d+)[/\\]")
+_PYTHON_FOLDER = re.compile(r"[/\\]python(\d{1,9}\.\d{1,9})[/\\]", re.ASCII)
+_VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
 
 
 MUCH = 0.05
@@ -71,7 +72,8 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
     names = {each.name for each in available()}
     if asked:
         return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
-    framework_names = framework.sources(ran.framework_version)
+    framework_names = [each for each in framework.sources(ran.framework_version) if is_name(each)]
+    stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
@@ -81,15 +83,23 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
         if package in taken:
             continue
         facts = _facts(index)
-        artifacts = json.loads(facts.get("source_artifacts", "[]"))
+        artifacts = _listed(facts.get("source_artifacts", "[]"))
         version = next((versions[each] for each in artifacts if each in versions), None)
         if facts.get("source_origin") == "user":
             own.append(_fit(f"{package}-{version}" if version else index.name, names, "user"))
         elif version is not None:
             libraries.append(_fit(f"{package}-{version}", names, "library"))
-    languages = [*_java(ran.java_version), *_python(classes, ran.framework_version, framework.names.python)]
+    languages = [*_java(ran.java_version), *_python(classes, stated[1] if stated else None, framework.names.python)]
     spoken = [_fit(name, names, "library", version) for name, version in languages]
     return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
+
+
+def _listed(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _kind(name: str, framework: str) -> Kind:
@@ -115,7 +125,7 @@ def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> 
 
 
 def _java(version: str | None) -> list[tuple[str, str]]:
-    match = re.match(r"(?:1\.)?(\d+)[\w.+-]*", version or "", re.ASCII)
+    match = re.match(r"(?:1\.)?(\d{1,9})[\w.+-]*", version or "", re.ASCII)
     return [(f"jdk-{match[1]}", match[0])] if match else []
 
 

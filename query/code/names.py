@@ -90,6 +90,16 @@ _EXPANDED = re.compile(r"^(?:\w+\$)+\w+\$\$(?=.)")
 _LOCAL_NUMBER = re.compile(r"(?<=[^$])\$\d+$")
 
 
+LONGEST_NAME = 1_000
+"""Characters of a class or a method that are looked at: no compiler makes as many, but a made-up recording may have a
+name of 80 000 parts, and what is asked of names takes longer than they are long."""
+
+
+def bounded(name: str) -> str:
+    """A name as it is, or the beginning of one that no program has."""
+    return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One frame of a stack.  `class_name` is a Python frame's path; `line` is None where it is not known."""
@@ -116,6 +126,8 @@ def parse_frame(text: str) -> Frame | None:
     `File "path.py", line 12, in f`, packages separated by '.' or '/'.
     """
     text = text.strip()
+    if len(text) > 4 * LONGEST_NAME:
+        return None
     for pattern in (_FRAME_PYTHON, _FRAME_PYTHON_AFTER, _FRAME_TRACEBACK):
         if match := pattern.fullmatch(text):
             return Frame(match["file"].strip(), match["method"] or "", int(match["line"]))
@@ -127,7 +139,7 @@ def parse_frame(text: str) -> Frame | None:
         return None
     digits = match["paren_line"] or match["line"]
     line = int(digits) if digits and int(digits) > 0 else None
-    return Frame(match["owner"], match["method"], line)
+    return Frame(bounded(match["owner"]), bounded(match["method"]), line)
 
 
 def nature(class_name: str) -> Nature:
@@ -218,7 +230,7 @@ def demangle(method: str) -> Method:
     """
     if method == "<lambda>":
         return Method("", True)
-    if "$" not in method:
+    if "$" not in method or len(method) > LONGEST_NAME:
         return Method(method, False)
     if match := _JAVA_LAMBDA.fullmatch(method):
         return Method(_special(match["of"]), True)

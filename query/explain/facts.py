@@ -210,8 +210,12 @@ def _moved(resource: Resource) -> str:
 
 def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
     """Every resource of every group by host, where a group ran on several."""
-    columns = ", ".join(f"{name}_ms" for name in with_other(execution.names))
-    query = sql.text("host_times").format(resources=columns, most_hosts=MOST_HOSTS)
+    columns = [f"{name}_ms" for name in with_other(execution.names)]
+    query = sql.text("host_times").format(
+        resources=", ".join(columns),
+        medians=", ".join(f"median({each}) AS {each}" for each in columns),
+        most_hosts=MOST_HOSTS,
+    )
     rows = connection.execute(query, [execution.scope.start_ms, execution.scope.end_ms]).fetchall()
     return [HostTime(*row) for row in rows]
 

@@ -16,7 +16,8 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any
@@ -36,8 +37,9 @@ _CUT_HEAD, _CUT_TAIL = 1 << 20, 64 << 10
 _PIECE = 1 << 20  # bytes asked of a plain file or an inflating decompressor at a time
 _ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor cannot be told how much to give out, at most ×32 768
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
-_BOMB_BYTES, _BOMB_RATIO, _BOMB_BYTES_PER_LINE = 64 << 20, 2000, 1 << 20
+_BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs as well: every event has numbers of its own
 _MOST_BYTES = 64 << 30
+_MOST_BYTES_LOOKED_AT = 1 << 30  # of all members of a zip together, before it is known what they are
 
 ZIP_MAGIC = b"PK\x03\x04"
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -91,9 +93,14 @@ def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     Damage ends a part, not the log: it is added to `problems`, and the part's good lines come out.
     Raises InputError where a part cannot be opened at all.
     """
-    for part in log.parts:
-        with opened(part) as source:
-            yield from _part_batches(part, source, problems)
+    archives: dict[str, Archive] = {}
+    with ExitStack() as stack:
+        for part in log.parts:
+            if part.member is not None and part.path not in archives:
+                with _told(part.name):
+                    archives[part.path] = stack.enter_context(archive(part.path, shared=False))
+            with opened(part, archives.get(part.path)) as source:
+                yield from _part_batches(part, source, problems)
 
 
 def lines(log: LogFile, problems: Problems | None = None) -> Iterator[bytes]:
@@ -118,32 +125,77 @@ def head(part: Part, size: int) -> bytes:
         except DamagedStream:
             pass
     text = b"".join(pieces)
+    held = (_ARCHIVES.get() or {}).get(part.path)
+    if held is not None:
+        held.looked_at += len(text)
+        if held.looked_at > _MOST_BYTES_LOOKED_AT:
+            raise InputError(f"{part.path}: its members unpack to too much to look at them all; unpack it first")
     return text[:size] if size < 0 else text
 
 
 @contextmanager
-def opened(part: Part) -> Iterator[IO[bytes]]:
-    """The bytes of a part as they are stored.  Raises InputError, one sentence."""
+def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
+    """The bytes of a part as they are stored; `within` is its archive where that is open.  Raises InputError."""
+    with _told(part.name), ExitStack() as stack:
+        if part.member is None:
+            yield stack.enter_context(_opened_path(part.path))
+        else:
+            held = within or stack.enter_context(archive(part.path))
+            yield stack.enter_context(held.file.open(part.member))
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What goes wrong in opening and reading a file, as one sentence."""
     try:
-        with _opened_path(part.path) as stored:
-            if part.member is None:
-                yield stored
-            else:
-                with zipfile.ZipFile(stored) as archive, archive.open(part.member) as member:
-                    yield member
+        yield
     except OSError as error:
-        raise InputError(f"{part.name}: cannot be read ({error.strerror or error})") from error
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"{part.name}: the zip archive cannot be read ({error})") from error
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, KeyError, EOFError) as error:
+        raise InputError(f"{name}: the zip archive cannot be read ({error})") from error
+
+
+@dataclass
+class Archive:
+    """A zip archive that is open, and how much of it was unpacked to see what it holds."""
+
+    file: zipfile.ZipFile
+    looked_at: int = 0
+
+
+_ARCHIVES: ContextVar[dict[str, Archive] | None] = ContextVar("_ARCHIVES", default=None)
+
+
+@contextmanager
+def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
+    """A zip archive, opened once for all that is done with its members inside the block: its list may be long.
+
+    What is not `shared` is for those alone who are handed it: for generators, which end in anybody's context.
+    """
+    already = (_ARCHIVES.get() or {}).get(path) if shared else None
+    if already is not None:
+        yield already
+        return
+    with _opened_path(path) as stored, zipfile.ZipFile(stored) as file:
+        held = Archive(file)
+        if not shared:
+            yield held
+            return
+        token = _ARCHIVES.set({**(_ARCHIVES.get() or {}), path: held})
+        try:
+            yield held
+        finally:
+            _ARCHIVES.reset(token)
 
 
 def members(path: str) -> list[str]:
-    """Names of the files in a zip archive."""
-    with opened(Part(path)) as stored:
+    """Names of the files in a zip archive, each once."""
+    with _told(path), archive(path) as held:
         try:
-            return [each.filename for each in zipfile.ZipFile(stored).infolist() if not each.is_dir()]
-        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            names = [each.filename for each in held.file.infolist() if not each.is_dir()]
+        except ValueError as error:
             raise InputError(f"{path}: the zip archive cannot be read ({error})") from error
+    return list(dict.fromkeys(names))
 
 
 def is_url(path: str) -> bool:
@@ -185,11 +237,14 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
     try:
         for piece in _decompressed(counted):
             given_out += len(piece)
-            if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size, number):
+            if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
                 meaning = "it unpacks to far more than any event log would; reading stopped there"
                 problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
                 pending = []
                 break
+            if not pending_size and piece.isspace():  # a bomb of blank lines would be a list of millions
+                number += piece.count(b"\n")
+                continue
             first = piece.find(b"\n")
             if first < 0:
                 pending.append(piece)
@@ -224,10 +279,8 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
             problems.add("truncated_line", "data loss", part.name, f"line {number}", meaning)
 
 
-def _suspicious(given_out: int, taken_in: int, lines: int) -> bool:
-    if given_out > _MOST_BYTES:
-        return True
-    return given_out > _BOMB_RATIO * taken_in and lines * _BOMB_BYTES_PER_LINE < given_out
+def _suspicious(given_out: int, taken_in: int) -> bool:
+    return given_out > _MOST_BYTES or given_out > _BOMB_RATIO * taken_in
 
 
 def _cut_to_ends(pieces: list[bytes], dropped: int) -> tuple[list[bytes], int]:
@@ -341,8 +394,8 @@ def _zstd(source: _Counted) -> Iterator[bytes]:
             piece = b""
             if frame.eof:
                 piece, frame = frame.unused_data, factory.decompressobj()
-            if text:
-                yield text
+            # A few kB may unpack to more than 100 MB, whose lines would all be there at once.
+            yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
     if not between:
         raise DamagedStream("ends within a frame")
 

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from query.model.redaction import redacted
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -93,9 +95,9 @@ def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
 
 
 def shortened(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
-    """A text of an input on one line, without control characters, cut to a length; None for none or a blank one."""
+    """A text of an input on one line, without control characters and secrets, cut to a length; None for a blank one."""
     if text is None:
         return None
     line = " ".join(text[: 4 * longest].split())
-    line = "".join(character for character in line if character.isprintable())
+    line = redacted("".join(character for character in line if character.isprintable()))
     return (line if len(line) <= longest else line[: longest - 1] + "…") or None

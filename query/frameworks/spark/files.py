@@ -16,7 +16,8 @@ from query.inputs.containers import LogFile
 from query.inputs.files import Application, Head, LogPart
 from query.model.records import Problems, shortened
 
-_EVENT = re.compile(rb'^\s*\{\s*"Event"\s*:\s*"([\w.$]{1,200})"', re.MULTILINE)
+# Blanks are few, or a file of nothing but newlines would be gone through once for each of them.
+_EVENT = re.compile(rb'^[ \t\r]{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE)
 _START = b"SparkListenerApplicationStart"
 _APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
 

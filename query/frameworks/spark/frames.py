@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from query.frameworks import Names, Role
+from query.frameworks.spark.settings import version_number
 
 # What frames of a Spark process are besides functions: patterns of 'class.method' from its start, first role first.
 _PATTERNS: dict[Role, tuple[str, ...]] = {
@@ -88,7 +89,8 @@ def _word_after(words: list[str], option: str) -> str | None:
 
 def sources(version: str | None) -> tuple[str, ...]:
     """The indexes whose functions a Spark process may be in, Spark's own first."""
-    return (f"spark-{version}",) if version else ()
+    number = version_number(version)
+    return (f"spark-{number}",) if number else ()
 
 
 NAMES = Names(

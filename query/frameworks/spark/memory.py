@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from query.frameworks import MemoryRule
+from query.frameworks.spark.settings import share
 
 HEAP_RESERVED_BYTES = 300 * 2**20
 """Spark keeps this much of the heap for itself (UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES)."""
@@ -15,7 +16,7 @@ DEFAULT_FRACTION = 0.6
 
 def usable_bytes(heap_bytes: float, properties: Mapping[str, str]) -> float:
     """What the tasks of an executor may hold together: a fraction of the heap, less what Spark keeps for itself."""
-    fraction = float(properties.get("spark.memory.fraction", DEFAULT_FRACTION))
+    fraction = share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION
     return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * fraction
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from query.frameworks import Planned
+from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.dag import AT_HOME, Units
 from query.model.execution import Execution, Volumes
 from query.model.records import Floats, Ints
@@ -29,6 +30,9 @@ DEFAULTS = {
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": 64 * MIB,
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": MIB,
 }
+DEFAULT_PARTITIONS = 200
+"""Spark's default of spark.sql.shuffle.partitions; a vendor's `auto` is cut by size, which the rules do as well."""
+
 FEW_MORE = 1.3
 """Tasks per slot up to which a scan counts as cut by the number of slots: files end where they end."""
 
@@ -45,10 +49,10 @@ class Parallelism:
     properties: Mapping[str, str]
 
     def size(self, key: str) -> float:
-        return _size_bytes(self.properties.get(key, "")) or DEFAULTS[key]
+        return size_bytes(self.properties.get(key)) or DEFAULTS[key]
 
     def is_on(self, key: str) -> bool:
-        return self.properties.get(key, "true").strip().lower() != "false"
+        return flag(self.properties.get(key)) is not False
 
 
 def replan(execution: Execution, world: World, wanted: bool) -> Planned:
@@ -107,7 +111,7 @@ def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: 
             return max(round(count * ratio), round(read / plan.size("spark.sql.files.maxPartitionBytes")), 1)
         return max(count, plan.after) if count > plan.before else count
     if shuffled > 0 and read == 0:
-        initial = int(plan.properties.get("spark.sql.shuffle.partitions", "200"))
+        initial = whole(plan.properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS
         adaptive = all(
             plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
         )
@@ -185,11 +189,3 @@ def _between(edges: Floats, values: Floats | Ints) -> Floats:
     sums = np.concatenate([[0.0], np.cumsum(values)])
     found: Floats = np.diff(np.interp(edges, np.arange(len(sums)), sums))
     return found
-
-
-def _size_bytes(text: str) -> float | None:
-    """Bytes of a Spark setting such as 64m, 134217728b or 128MB."""
-    number = text.strip().lower().removesuffix("b")
-    factor = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}.get(number[-1:], 1)
-    digits = number.rstrip("kmgt")
-    return float(digits) * factor if digits.isdigit() else None

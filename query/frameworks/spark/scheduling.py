@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Mapping
 
+from query.frameworks.spark.settings import duration_ms
 from query.model.dag import Group
 from query.model.policy import Policy, by_rank, fair_share
 
 LOCALITY_WAIT_MS = 3000.0
 """Spark's default of spark.locality.wait."""
 
-_TIME_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
-
-
-def duration_ms(text: str) -> float | None:
-    """A time as Spark's settings have it (`3s`, `500ms`, or plain milliseconds); None if it is none."""
-    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    unit = _TIME_MS.get(match[2] or "ms") if match else None
-    return None if match is None or unit is None else float(match[1]) * unit
-
 
 def schedule(scheduler: str | None, properties: Mapping[str, str]) -> Policy:
     """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the host of their data
     (spark.locality.wait, 3 s)."""
-    wait = properties.get("spark.locality.wait.node") or properties.get("spark.locality.wait", "")
-    patience_ms = duration_ms(wait)
+    patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get("spark.locality.wait"))
     order = fair_share if scheduler == "FAIR" else by_rank
     return Policy(order, LOCALITY_WAIT_MS if patience_ms is None else patience_ms)
 

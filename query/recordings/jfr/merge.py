@@ -147,7 +147,7 @@ class ThreadTable:
             if pool is None:
                 continue
             columns = [pool.column(name) for name in THREAD_LEAVES]
-            group_ref = pool.layout[columns[4]].ref
+            group_ref = pool.layout[columns[4]].ref if columns[4] >= 0 else 0
             for key, row in zip(pool.keys, pool.values, strict=True):
                 java, os_name, java_tid, os_tid, group = (row[c] if c >= 0 else None for c in columns)
                 java_tid = java_tid if isinstance(java_tid, int) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import tempfile
 import zlib
 from pathlib import Path
@@ -18,6 +19,11 @@ MAX_WRAPPERS = 4
 MAX_UNWRAPPED_BYTES = 8 << 30
 MAX_LZ4_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 20
+MOST_READ_BYTES = 512 << 20
+"""Of a file that is read into memory; of a larger one a copy is mapped, since a file that is cut while it is mapped
+ends the process."""
+FREE_BYTES, MAX_RATIO = 64 << 20, 300
+"""What a wrapped file may always unpack to, and times its own size beyond that; recordings pack to a tenth."""
 
 
 def is_jfr(head: bytes) -> bool:
@@ -33,24 +39,25 @@ def is_jfr(head: bytes) -> bool:
 
 
 def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memoryview, str]:
-    """The recording's bytes, unwrapped, and a name for messages. Files are mapped, not read."""
+    """The recording's bytes, unwrapped, and a name for messages."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view, name = memoryview(source).cast("B"), "the recording"
     elif isinstance(source, (str, Path)):
         name = os.fspath(source)
         try:
             with open(name, "rb") as file:
-                view = _map(file)
+                view = _read(file)
         except OSError as error:
             raise JfrError(f"{name}: cannot be read ({error.strerror or error}).") from None
     else:
         name = str(getattr(source, "name", "the recording"))
         view = memoryview(source.read())
+    most = min(max(FREE_BYTES, MAX_RATIO * len(view)), MAX_UNWRAPPED_BYTES)
     for _ in range(MAX_WRAPPERS):
         if bytes(view[:2]) == GZIP_MAGIC:
-            view = _gunzip(view, name, log)
+            view = _gunzip(view, name, log, most)
         elif bytes(view[:4]) == LZ4_MAGIC:
-            view = _unlz4(view, name)
+            view = _unlz4(view, name, most)
         else:
             break
     if not len(view):
@@ -58,6 +65,23 @@ def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memory
     if bytes(view[:4]) != MAGIC:
         raise JfrError(f"{name}: not a flight recording (it does not begin with the bytes FLR).")
     return view, name
+
+
+def _read(file: IO[bytes]) -> memoryview:
+    """The bytes of a file, which may grow or shrink meanwhile: what is there is taken."""
+    start = file.read(MOST_READ_BYTES)
+    if len(start) < MOST_READ_BYTES:
+        return memoryview(start)
+    with tempfile.TemporaryFile() as copy:  # has no name, so that nobody else can cut it
+        copy.write(start)
+        del start
+        shutil.copyfileobj(file, copy, BLOCK_BYTES)
+        copy.flush()
+        return _map(copy)
+
+
+def _too_much(name: str, most: int) -> JfrError:
+    return JfrError(f"{name}: unpacks to more than {most >> 20} MiB, which no recording would; unpack it first.")
 
 
 def _map(file: IO[bytes]) -> memoryview:
@@ -68,7 +92,7 @@ def _map(file: IO[bytes]) -> memoryview:
         return memoryview(file.read())
 
 
-def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
+def _gunzip(view: memoryview, name: str, log: ProblemLog, most: int) -> memoryview:
     """Every member of a gzip file, through a temporary file once it is large; what is damaged is cut off."""
     total = 0
     with tempfile.SpooledTemporaryFile(max_size=64 << 20) as spool:
@@ -83,8 +107,8 @@ def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
                 out = inflate.decompress(pending, BLOCK_BYTES)
                 pending = inflate.unconsumed_tail
                 total += len(out)
-                if total > MAX_UNWRAPPED_BYTES:
-                    raise JfrError(f"{name}: unpacks to more than {MAX_UNWRAPPED_BYTES >> 30} GiB; unpack it first.")
+                if total > most:
+                    raise _too_much(name, most)
                 spool.write(out)
                 if inflate.eof:
                     pending = inflate.unused_data
@@ -99,6 +123,8 @@ def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
                 if not out:
                     break
                 total += len(out)
+                if total > most:
+                    raise _too_much(name, most)
                 spool.write(out)
             damaged = not inflate.eof
         except zlib.error:
@@ -116,13 +142,13 @@ def _gunzip(view: memoryview, name: str, log: ProblemLog) -> memoryview:
         return memoryview(spool.read())
 
 
-def _unlz4(view: memoryview, name: str) -> memoryview:
+def _unlz4(view: memoryview, name: str, most: int) -> memoryview:
     try:
         import cramjam
     except ImportError:
         raise JfrError(f"{name}: wrapped in lz4; install the package cramjam or unpack it with lz4 -d.") from None
     # Into memory of a fixed size, touched only as far as it is filled: the ratio may be 255 to 1.
-    size = min(256 * len(view), MAX_LZ4_BYTES)
+    size = min(256 * len(view), MAX_LZ4_BYTES, most)
     memory = mmap.mmap(-1, size)
     try:
         written = cramjam.lz4.decompress_into(bytes(view), memory)

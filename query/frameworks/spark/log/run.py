@@ -20,6 +20,7 @@ from indexes.errors import InputError
 from query.frameworks.spark.log import events as spark
 from query.inputs.containers import LogFile
 from query.model.records import Problems, objects, shortened
+from query.model.redaction import HIDDEN, is_secret
 
 Floats = npt.NDArray[np.float64]
 
@@ -487,7 +488,7 @@ def _on_environment(run: Run, event: spark.EnvironmentUpdate) -> None:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
     for key, value in (event.properties or {}).items():
         if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):
-            run.properties[key] = _USER_IN_URL.sub("//", shortened(value) or "")
+            run.properties[key] = HIDDEN if is_secret(key) else _USER_IN_URL.sub("//", shortened(value) or "")
 
 
 def _on_application_start(run: Run, event: spark.ApplicationStart) -> None:

@@ -27,6 +27,7 @@ from query.frameworks.spark.log.run import (
     Run,
     Stage,
 )
+from query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from query.model.records import Columns, RunTables, import_stats, integers, numbers, objects
 
 _DAY_MS = 86_400_000.0
@@ -36,7 +37,8 @@ _MIB = 1 << 20
 _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
-_LOCAL_MASTER = re.compile(r"local(\[([\d*]+)(,\s*\d+)?\])?")
+_LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
+_MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
 
 
 def tables(run: Run) -> RunTables:
@@ -60,6 +62,12 @@ def tables(run: Run) -> RunTables:
         "tasks": tasks.columns(clock),
     }
     clock.report()
+    for key, value in unread(run.properties):
+        meaning = f"{key}={value} was not understood; Spark's default stands for it"
+        run.add(f"unread_setting {key}", "info", meaning)
+    if run.version and version_number(run.version) is None:
+        meaning = f"'{run.version}' names no version of Spark, so that no index of Spark was taken"
+        run.add("unknown_version", "info", meaning)
     if run.job_ends_without_start:
         meaning = "jobs whose start is not in the log were left out"
         run.add("missing_job_start", "data loss", meaning, run.job_ends_without_start)
@@ -600,6 +608,10 @@ def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
             meaning = "executors whose registration is not in the log are known by their tasks only"
             run.add("missing_executor_added", "data loss", meaning, where=f"executor {name}")
         cores = _cores(run, executor, name in launched)
+        if cores is not None and cores > _MOST_CORES:
+            meaning = "executors that claim more cores than any machine has were taken for ones that do not tell"
+            run.add("senseless_cores", "error", meaning, where=f"executor {name}")
+            cores = None
         removed = clock.after(added, executor.removed)
         if removed is None and executor.reason is not None:
             removed = clock.end_ms - clock.start_ms
@@ -621,8 +633,8 @@ def _cores(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
         local = _LOCAL_MASTER.fullmatch(run.properties.get("spark.master", ""))
         if ran_tasks and local:
             return None if local[2] == "*" else float(local[2] or 1)
-        return _number(run.properties.get("spark.driver.cores"))
-    return _number(run.properties.get("spark.executor.cores"))
+        return number(run.properties.get("spark.driver.cores"))
+    return number(run.properties.get("spark.executor.cores"))
 
 
 def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -> float | None:
@@ -634,7 +646,7 @@ def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -
     profile = run.profiles.get(executor.profile)
     asked = {name: each.amount for name, each in (profile.task or {}).items()} if profile else {}
     given = {name: each.amount for name, each in (profile.executor or {}).items()} if profile else {}
-    per_task = asked.pop("cpus", None) or _number(run.properties.get("spark.task.cpus")) or 1.0
+    per_task = asked.pop("cpus", None) or number(run.properties.get("spark.task.cpus")) or 1.0
     slots = cores // per_task if per_task > 0 else cores
     for name, amount in asked.items():
         has = given.get(name)
@@ -646,27 +658,14 @@ def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -
 
 def _memory_bytes(run: Run, executor: Executor) -> float | None:
     if executor.executor_id == "driver":
-        return _size_bytes(run.properties.get("spark.driver.memory"))
+        return size_bytes(run.properties.get("spark.driver.memory"), "m")
     profile = run.profiles.get(executor.profile)
     asked = (profile.executor or {}).get("memory") if profile else None
     if asked is not None and asked.amount is not None and 0 < asked.amount < 2**40:
         return asked.amount * _MIB
     if not run.properties:
         return None
-    return _size_bytes(run.properties.get("spark.executor.memory")) or float(_DEFAULT_MEMORY_BYTES)
-
-
-def _size_bytes(text: str | None) -> float | None:
-    """Spark's sizes of memory: 4g, 512m, 1024 (MiB)."""
-    match = re.fullmatch(r"\s*(\d{1,12})\s*([kmgtp]?)i?b?\s*", (text or "").lower())
-    if not match:
-        return None
-    size = int(match[1]) << {"k": 10, "m": 20, "": 20, "g": 30, "t": 40, "p": 50}[match[2]]
-    return float(size) if size < 1 << 60 else None
-
-
-def _number(text: str | None) -> float | None:
-    return float(text) if text and re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
+    return size_bytes(run.properties.get("spark.executor.memory"), "m") or float(_DEFAULT_MEMORY_BYTES)
 
 
 def _sql_executions(run: Run, clock: _Clock) -> Columns:

@@ -1,0 +1,193 @@
+"""What a file of DuckDB must be before anything in it is read, and what a connection may do from then on.
+
+A run file may come from a stranger, and a DuckDB file is a program as much as it is data: a view in the place of a
+table reads what its maker wants, a macro named `sum` answers for DuckDB's own, a generated column computes.  So the
+catalogue is looked at first, by DuckDB's own functions and on a locked connection: plain tables with the columns of
+schema.sql, and nothing that could run.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from indexes.errors import CrystalPerfError, IndexFileError, NoAnswerError, Remedy
+from indexes.schema import Kind, Table, tables
+
+PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,100}")
+"""What tables and resources are named: such a word can stand in a query as it is."""
+
+# Before a file is attached: no part of its catalogue may make DuckDB fetch an extension for it.
+_NO_EXTENSIONS = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+)
+
+# DuckDB exempts the paths of attached files from enable_external_access, so that COPY … TO would overwrite them:
+# the file system goes too.  What is attached is open by then, for reading only, and stays readable.
+_LOCKS = (
+    "SET temp_directory = ''",  # a large sort would write beside the user's files
+    "SET enable_external_access = false",
+    "SET disabled_filesystems = 'LocalFileSystem'",
+    "SET lock_configuration = true",  # the last one
+)
+
+_OTHER_THINGS = """
+    SELECT 'a view' AS what, view_name AS name FROM duckdb_views() WHERE database_name = $1 AND NOT internal
+    UNION ALL
+    SELECT 'a function', function_name FROM duckdb_functions() WHERE database_name = $1 AND NOT internal
+    UNION ALL
+    SELECT 'a type', type_name FROM duckdb_types() WHERE database_name = $1 AND NOT internal
+    UNION ALL
+    SELECT 'a sequence', sequence_name FROM duckdb_sequences() WHERE database_name = $1
+    UNION ALL
+    SELECT 'a schema', schema_name FROM duckdb_schemas() WHERE database_name = $1 AND NOT internal
+        AND schema_name <> 'main'
+    UNION ALL
+    SELECT 'an index', index_name FROM duckdb_indexes() WHERE database_name = $1
+    LIMIT 1
+"""
+
+_COLUMNS = """
+    SELECT table_name, column_name, data_type, column_default
+    FROM duckdb_columns()
+    WHERE database_name = ? AND NOT internal
+    ORDER BY table_name, column_index
+"""
+
+_SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"}
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A connection in memory that fetches and loads no extension, to attach files to."""
+    connection = duckdb.connect()
+    for each in _NO_EXTENSIONS:
+        connection.execute(each)
+    return connection
+
+
+def lock(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave a connection what is attached to it, to read, and nothing else: no files, no network, no settings."""
+    for each in (*_NO_EXTENSIONS, *_LOCKS):
+        connection.execute(each)
+
+
+def attach_unread(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> None:
+    """Attach a file read-only, as DuckDB's own whatever it may look like; nothing in it is read yet."""
+    connection.execute(f"ATTACH {quoted(str(path.absolute()))} AS {alias} (READ_ONLY, TYPE duckdb)")
+
+
+def check_nothing_runs(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> dict[str, dict[str, str]]:
+    """The tables of an attached file, with the types of their columns; refuses one with anything but plain tables.
+
+    To be called on a locked connection, since telling what a view has may read what it names.
+    """
+    other = connection.execute(_OTHER_THINGS, [alias]).fetchone()
+    if other is not None:
+        raise IndexFileError(
+            f"{path}: holds {other[0]}, '{_shown(other[1])}', where only tables are expected; not read"
+        )
+    return _columns(connection, path, alias)
+
+
+def check_tables(path: Path, found: Mapping[str, Mapping[str, str]], kind: Kind) -> None:
+    """Refuse a file that lacks a table of its kind, or whose columns are others."""
+    for each in expected(found, kind):
+        _check_table(path, each, found.get(each.name))
+
+
+def expected(found: Mapping[str, Mapping[str, str]], kind: Kind) -> Sequence[Table]:
+    """The tables of such a file: for the resources that its own columns name."""
+    source, prefix = ("stacks", "") if kind == "run" else ("functions", "code_")
+    fixed = {each.name for table in tables(kind, ()) if table.name == source for each in table.columns}
+    own = [each for each in found.get(source, {}) if each not in fixed and each.startswith(prefix)]
+    names = tuple(each.removeprefix(prefix) for each in own)
+    return tables(kind, tuple(each for each in names if PLAIN_NAME.fullmatch(each)))
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> dict[str, dict[str, str]]:
+    """The types of the columns of each table, by name."""
+    found: dict[str, dict[str, str]] = {}
+    for table, column, type_, default in connection.execute(_COLUMNS, [alias]).fetchall():
+        if not PLAIN_NAME.fullmatch(table):
+            raise IndexFileError(f"{path}: holds a table with an odd name, '{_shown(table)}'; not read")
+        if default is not None:
+            raise IndexFileError(f"{path}: its column {table}.{_shown(column)} computes a value; not read")
+        found.setdefault(table, {})[column] = type_
+    return found
+
+
+def _check_table(path: Path, table: Table, found: Mapping[str, str] | None) -> None:
+    if found is None:
+        raise IndexFileError(f"{path}: has no table '{table.name}'; it is damaged or from elsewhere")
+    wanted = {each.name: _plain(each.type) for each in table.columns}
+    if dict(found) != wanted:
+        odd = sorted({name for name, _ in wanted.items() ^ found.items()})
+        raise IndexFileError(
+            f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; damaged, or from elsewhere"
+        )
+
+
+def _plain(type_: str) -> str:
+    bare = type_.removesuffix(" NOT NULL").removesuffix(" PRIMARY KEY")
+    return _SAME.get(bare, bare)
+
+
+@contextmanager
+def damage_told(path: Path, kind: Kind) -> Iterator[None]:
+    """Turn what DuckDB finds wrong in a file into a sentence, in one place for all readers."""
+    try:
+        yield
+    except CrystalPerfError:
+        raise
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, UnicodeDecodeError) as error:
+        reason = str(error).split("\n")[0]
+        if _is_memory(error):
+            raise NoAnswerError(f"{path}: more memory is needed than there is; ask of a part of the run") from error
+        if "Query interrupted" in reason:
+            raise
+        remedy = Remedy("profile again") if kind == "run" else None
+        raise IndexFileError(f"{path}: damaged, or from elsewhere ({reason[:300]})", remedy) from error
+
+
+@contextmanager
+def want_told(path: Path) -> Iterator[None]:
+    """Turn a want of memory or of room on a disk, in building a file, into a sentence."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if _is_memory(error):
+            raise NoAnswerError(
+                f"{path}: to make it takes more memory than there is; give less of the input"
+            ) from error
+        if is_full(error):
+            raise IndexFileError(f"{path}: the disk is full", Remedy("choose another place")) from error
+        raise
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a disk had no room; DuckDB has no error of its own for it."""
+    return os.strerror(errno.ENOSPC) in str(error)
+
+
+def _is_memory(error: Exception) -> bool:
+    text = str(error)
+    return isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text or "bad_alloc" in text
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _shown(name: str) -> str:
+    """A stranger's word within a sentence."""
+    return name[:60].encode("unicode_escape").decode("ascii")

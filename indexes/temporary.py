@@ -1,0 +1,91 @@
+"""Folders in which files are made before they get their name, and how those of killed processes are told apart.
+
+Processes of several containers may share a cache, and there all have the same number; so a folder's name is random,
+and whoever builds in it holds a lock on a file in it.  The lock goes with the process, however it ends.  Where locks
+do not work (some network file systems), a folder is given up after a day.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+GIVEN_UP_S = 24 * 3600
+"""Age after which what nobody can be seen to build is taken for left behind."""
+
+# With .wal and .exporting: what earlier versions left.
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
+_LOCK = "lock"
+_LONGEST_NAME = 100
+
+
+@contextmanager
+def building_folder(path: Path) -> Iterator[Path]:
+    """A private folder beside a path, on the same file system, to build in; it is gone after the block.
+
+    Raises OSError where none can be made.
+    """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    make_private(path.parent)
+    remove_stale(path.parent)
+    folder = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.building")
+    folder.mkdir(mode=0o700)
+    try:
+        with (folder / _LOCK).open("wb") as held:
+            with suppress(OSError):  # no locks here: age tells
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held.write(b"1")  # from now on whoever can lock it knows that nobody builds here any more
+                held.flush()
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder, and those above it that are missing, for this user alone."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        with suppress(FileExistsError):  # another process was quicker
+            each.mkdir(mode=0o700)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what killed processes left in a folder; what is being built stays."""
+    with suppress(OSError):
+        for each in folder.iterdir():
+            if _TEMPORARY.fullmatch(each.name) and _given_up(each):
+                if each.is_dir() and not each.is_symlink():
+                    shutil.rmtree(each, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        each.unlink()
+
+
+def _given_up(temporary: Path) -> bool:
+    try:
+        with (temporary / _LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock.seek(0, os.SEEK_END) > 0 or _age_s(temporary) > GIVEN_UP_S  # else it is about to be locked
+    except BlockingIOError:
+        return False
+    except OSError:
+        return _age_s(temporary) > GIVEN_UP_S
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0

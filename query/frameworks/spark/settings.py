@@ -1,0 +1,92 @@
+"""Values of Spark's settings, as users, vendors and newer versions write them.
+
+What cannot be read is no reason to refuse a run: Spark's default stands for it, and the run says so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)i?b?")
+_SHIFT = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_TIME = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([a-z]*)")
+_TIME_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
+_VERSION = re.compile(r"v?([0-9]{1,9}(?:[.+-][A-Za-z0-9_]{1,40}){0,10})", re.ASCII)
+
+
+def size_bytes(text: str | None, unit: str = "") -> float | None:
+    """Bytes of a size such as 64m, 134217728b, 4g or 128MB; a number alone is of the unit: '' for bytes, m for MiB."""
+    match = _SIZE.fullmatch((text or "").strip().lower().replace(" ", ""))
+    if match is None:
+        return None
+    plain = match[0] == match[1]
+    size = int(match[1]) << _SHIFT.get(unit if plain else match[2], 0)
+    return float(size) if size < 1 << 60 else None
+
+
+def duration_ms(text: str | None) -> float | None:
+    """A time such as 3s, 500ms, or plain milliseconds."""
+    match = _TIME.fullmatch((text or "").strip().lower())
+    unit = _TIME_MS.get(match[2] or "ms") if match else None
+    return None if match is None or unit is None else float(match[1]) * unit
+
+
+def whole(text: str | None) -> int | None:
+    """A number of things, from 1."""
+    found = re.fullmatch(r"[0-9]{1,9}", (text or "").strip())
+    return int(found[0]) or None if found else None
+
+
+def number(text: str | None) -> float | None:
+    """A number, not negative."""
+    return float(text) if text and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
+
+
+def share(text: str | None) -> float | None:
+    """A share of a whole, between 0 and 1."""
+    try:
+        value = float((text or "").strip())
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and 0 < value <= 1 else None
+
+
+def flag(text: str | None) -> bool | None:
+    return {"true": True, "false": False}.get((text or "").strip().lower())
+
+
+def version_number(text: str | None) -> str | None:
+    """The version in what a log says: 3.5.1 of `v3.5.1` and of `3.5.1 (build 7)`; None where it is a word alone."""
+    match = _VERSION.match((text or "").strip())
+    return match[1].rstrip(".+-") if match else None
+
+
+READ: Mapping[str, Callable[[str | None], object]] = {
+    "spark.sql.shuffle.partitions": whole,
+    "spark.memory.fraction": share,
+    "spark.task.cpus": number,
+    "spark.executor.cores": whole,
+    "spark.driver.cores": whole,
+    "spark.executor.memory": size_bytes,
+    "spark.driver.memory": size_bytes,
+    "spark.locality.wait": duration_ms,
+    "spark.locality.wait.node": duration_ms,
+    "spark.sql.files.maxPartitionBytes": size_bytes,
+    "spark.sql.files.openCostInBytes": size_bytes,
+    "spark.sql.adaptive.enabled": flag,
+    "spark.sql.adaptive.coalescePartitions.enabled": flag,
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": flag,
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": size_bytes,
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": size_bytes,
+}
+"""The settings that answers depend on, and what reads each."""
+
+
+def unread(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The settings of a run that answers depend on and whose value is none that is understood."""
+    for key, read in READ.items():
+        value = properties.get(key, "")
+        if value.strip() and read(value) is None:
+            yield key, value

@@ -1,0 +1,118 @@
+"""Processes that share a cache do not destroy each other's work, also where all have the same number."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import crystalperf as cp
+import indexes
+from indexes import temporary
+from indexes.errors import IndexFileError
+from query.run import Run
+
+Answer = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
+LOG = ROOT / "tests" / "data" / "runs" / "speculation"
+
+
+def test_builders_with_one_process_number_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    path = tmp_path / "a.duckdb"
+    with indexes.create(path, "run", {"note": "first"}), indexes.create(path, "run", {"note": "second"}):
+        pass
+    assert indexes.attach(__import__("duckdb").connect(), path, "run", "a")["note"] == "first"  # the last to finish
+    assert os.listdir(tmp_path) == ["a.duckdb"]
+
+
+def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another process, which cannot know it by its number."""
+    with temporary.building_folder(tmp_path / "a") as folder:
+        program = (
+            "import sys, pathlib; from indexes import temporary; temporary.remove_stale(pathlib.Path(sys.argv[1]))"
+        )
+        subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=True)
+        assert folder.is_dir()
+
+
+def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
+    program = """if True:
+        import os, pathlib, sys
+        from indexes import temporary
+        with temporary.building_folder(pathlib.Path(sys.argv[1])) as folder:
+            (folder / "part").write_text("half")
+            os._exit(9)
+    """
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "a")], cwd=ROOT, check=False)
+    (left,) = tmp_path.iterdir()
+    with temporary.building_folder(tmp_path / "b"):
+        assert not left.exists()
+    assert os.listdir(tmp_path) == []
+
+
+def test_where_locks_do_not_work_age_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with temporary.building_folder(tmp_path / "a") as folder:
+        temporary.remove_stale(tmp_path)
+        assert folder.is_dir()
+        old = time.time() - 2 * temporary.GIVEN_UP_S
+        os.utime(folder, (old, old))
+        temporary.remove_stale(tmp_path)
+        assert not folder.exists()
+
+
+def test_files_of_a_user_are_never_taken_for_temporaries(tmp_path: Path) -> None:
+    old = time.time() - 2 * temporary.GIVEN_UP_S
+    for name in (".hidden", "a.1.building", ".notes.building", "run.duckdb"):
+        (tmp_path / name).write_text("mine")
+        os.utime(tmp_path / name, (old, old))
+    (tmp_path / ".run.duckdb.17.building").write_text("of an earlier version")
+    os.utime(tmp_path / ".run.duckdb.17.building", (old, old))
+    temporary.remove_stale(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".hidden", ".notes.building", "a.1.building", "run.duckdb"]
+
+
+def test_threads_that_profile_one_log_all_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(lambda _: cp.profile([LOG]), range(3)))
+    assert len({run.path for run in runs}) == 1
+    assert all(run.header().complete for run in runs)
+    assert os.listdir(tmp_path / "home" / "runs") == [runs[0].path.name]
+
+
+def test_a_run_is_for_its_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    before = os.umask(0)
+    try:
+        run = cp.profile([LOG])
+    finally:
+        os.umask(before)
+    assert run.path.stat().st_mode & 0o777 == 0o600
+    assert run.path.parent.stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_run_being_made_is_in_a_private_folder(tmp_path: Path) -> None:
+    with indexes.create(tmp_path / "a.duckdb", "run", {}):
+        (building,) = tmp_path.iterdir()
+        assert building.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path: Path, run_copy: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IndexFileError), indexes.create(tmp_path / "folder", "run", {}):
+        pass
+    assert os.listdir(tmp_path / "folder") == []
+    assert sorted(os.listdir(tmp_path)) == ["folder", "run"]
+    assert Run(run_copy).header().complete

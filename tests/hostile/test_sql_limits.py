@@ -1,0 +1,124 @@
+"""What a statement costs ends: in memory, in time, and when the user has had enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import sqldoor
+
+Answer = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
+
+ENDLESS = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
+
+
+def test_what_hears_no_interrupt_is_stopped(crystalperf: Answer, run_copy: Path) -> None:
+    code, out, err = crystalperf("sql", "--run", run_copy, "--timeout", "1", ENDLESS)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "--timeout" in err
+
+
+def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
+    command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    begin = time.monotonic()
+    while not children.read_text().split() and time.monotonic() - begin < 60:
+        time.sleep(0.05)
+    (child,) = children.read_text().split()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_the_process_that_answers_ends_with_the_one_that_asked(run_copy: Path) -> None:
+    command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    begin = time.monotonic()
+    while not children.read_text().split() and time.monotonic() - begin < 60:
+        time.sleep(0.05)
+    (child,) = children.read_text().split()
+    time.sleep(2)
+    process.kill()
+    process.wait()
+    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
+        assert time.monotonic() - begin < 60
+        time.sleep(0.1)
+
+
+def test_large_rows_are_sent_in_small_numbers(crystalperf: Answer, run_copy: Path) -> None:
+    statement = "SELECT range AS n, repeat('x', 100000) AS long FROM range(300)"
+    code, out, err = crystalperf("sql", "--run", run_copy, "--json", statement)
+    assert (code, err) == (0, "")
+    assert [(each["n"], len(each["long"])) for each in json.loads(out)] == [(n, 100_000) for n in range(300)]
+
+
+def test_messages_are_small_whatever_the_rows_are(run_copy: Path) -> None:
+    request = sqldoor.Request("SELECT range, repeat('x', 100000) FROM range(500)", str(run_copy), [], 1 << 30, 8 << 30)
+    with sqldoor._answering(request, 60) as (_, batches):
+        sizes = [len(json.dumps(each)) for each in batches]
+    assert max(sizes) < 8 * (1 << 20)
+    assert sum(sizes) > 40_000_000
+
+
+def test_memory_that_duckdb_does_not_count_has_a_limit(
+    crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqldoor, "OTHER_ADDRESSES", 3 << 30)
+    statement = "SELECT list(repeat('x', 1000000)) FROM range(100000)"
+    code, out, err = crystalperf("sql", "--run", run_copy, "--json", statement)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "memory" in err
+
+
+def test_there_is_a_limit_of_time_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    import inspect
+
+    from cli.main import sql
+
+    assert inspect.signature(sql).parameters["timeout"].default > 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT now() AS a",
+        "SELECT TIMESTAMPTZ '2026-11-21 10:00:00+00' AS a, 2 AS b, 3 AS b",
+        "SELECT now() AS a -- and so on",
+        "SELECT now() AS a;",
+        "SELECT current_timestamp, TIMETZ '10:00:00+02' AS t",
+    ],
+)
+def test_moments_with_a_zone_need_no_other_package(statement: str, crystalperf: Answer, run_copy: Path) -> None:
+    for how in ("--json", "--csv"):
+        code, out, err = crystalperf("sql", "--run", run_copy, how, statement)
+        assert (code, err) == (0, "")
+        assert "20" in out or "10:00" in out
+
+
+def test_the_process_that_answers_writes_no_file(run_copy: Path, crystalperf: Answer) -> None:
+    before = sorted(os.listdir(run_copy.parent))
+    crystalperf("sql", "--run", run_copy, "SELECT * FROM range(1000000) ORDER BY hash(range) LIMIT 3")
+    assert sorted(os.listdir(run_copy.parent)) == before
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE EXTENSIONS", "FORCE CHECKPOINT", "SELECT error('x')", "SELECT 'a'::BLOB"]
+)
+def test_other_statements_end_in_an_answer_or_one_sentence(statement: str, crystalperf: Answer, run_copy: Path) -> None:
+    code, out, err = crystalperf("sql", "--run", run_copy, statement)
+    assert code in (0, 1)
+    assert (out == "") == (code == 1)
+    assert "bug" not in err
