@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from cli.index_commands import known_names
 from cli.output import progress, write
 from cli.text import printable
+from indexes import guard
 from indexes.errors import IndexFileError, InputError
 from query.code.names import Frame, parse_frame
 from query.code.resolve import load_indexes, resolve
@@ -72,7 +72,7 @@ def _stdin_lines() -> list[str]:
 
 def _resolve(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
     frames = [parse_frame(text) for text in texts]
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         columns = _columns(frames)
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")

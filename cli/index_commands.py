@@ -12,7 +12,7 @@ import duckdb
 from cli.output import progress, say, write, write_json
 from cli.remedies import error_sentence
 from cli.text import grouped
-from indexes import attach, open_read_only, resources
+from indexes import attach, guard, open_read_only, resources
 from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
 from indexes.exports import (
     Available,
@@ -192,7 +192,7 @@ def _listed(index: Available) -> dict[str, Any]:
 
 
 def _facts(path: Path) -> dict[str, str]:
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         return attach(connection, path, "index", "listed")
     finally:

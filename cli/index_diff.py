@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
-
 from cli.output import progress, write, write_json
 from cli.text import counted, cut_left, grouped
-from indexes import attach, resources
+from indexes import attach, guard, resources
 from indexes.exports import locate
 
 NOTICEABLE = 0.05
@@ -59,7 +57,7 @@ _TITLES = {
 
 def diff(before: str, after: str, *, as_json: bool) -> int:
     """Print what differs between two indexes, what changed most first."""
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         for alias, name in (("a", before), ("b", after)):
             with progress() as step:

@@ -34,8 +34,12 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "state a setting": "; add --recorded {setting}=…",
         "choose an application": ", choose one with --app: {applications}",
         "choose another place": "; choose another place with -o",
+        "choose another folder": "; choose another folder",
         "profile again": "; make it again with `crystalperf profile`",
         "build the index": "; `crystalperf index build {index}` makes one",
+        "build the index again": "; make it again with `crystalperf index build`",
+        "verify the index": "; `crystalperf index verify {index}` tells more",
+        "vouch for the index": ": --trust takes it",
         "change the scope": "; choose another with --scope",
         "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
         "index the code": f": `crystalperf index build {_last(facts)}-1 --source PATH` makes one, and the next analysis"

@@ -27,6 +27,7 @@ from typing import Any
 import duckdb
 import msgspec
 
+from cli.remedies import error_sentence
 from indexes import Table, attach, guard, tables
 from indexes.errors import CrystalPerfError, SettingError
 
@@ -73,7 +74,7 @@ def serve() -> None:
     try:
         _answer(request, send)
     except CrystalPerfError as error:
-        send("E", [type(error).__name__, str(error)])
+        send("E", [type(error).__name__, error_sentence(error)])  # worded here, for the pipe carries texts
     except (MemoryError, duckdb.OutOfMemoryException):
         send("E", ["NoAnswerError", WANTS_MEMORY])
     except duckdb.Error as error:

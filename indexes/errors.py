@@ -29,8 +29,12 @@ class Remedy:
         "state what the run had",  # setting: its name
         "choose an application",  # applications: as a list in words
         "choose another place",
+        "choose another folder",
         "profile again",
         "build the index",  # index: its name
+        "build the index again",
+        "verify the index",  # index: its name
+        "vouch for the index",
         "change the scope",
         "set up the job",  # framework: its name
         "state a setting",  # setting: its name; unlike the first, a ratio to what the run had helps no more

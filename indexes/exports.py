@@ -27,7 +27,8 @@ from typing import Literal
 
 import duckdb
 
-from indexes.errors import IndexFileError
+from indexes import guard
+from indexes.errors import IndexFileError, Remedy
 from indexes.guard import is_full
 from indexes.resources import resources
 from indexes.schema import SCHEMA_VERSIONS, tables
@@ -230,8 +231,7 @@ def locate(index_name: str) -> Path:
         others = ", ".join(each.name for each in available()) or "none yet"
         hint = f"the nearest is {near}" if near else f"there is none of '{name}'"
         raise IndexFileError(
-            f"no index '{index_name}': {hint}; available: {others}; or make it with"
-            f" `crystalperf index build {index_name}`"
+            f"no index '{index_name}': {hint}; available: {others}", Remedy("build the index", {"index": index_name})
         )
     if found.origin == "built":
         return found.path
@@ -262,7 +262,7 @@ def facts_of(index: Available) -> dict[str, str]:
     """The metadata of an index at hand, without unpacking it.  Raises IndexFileError where it cannot be read."""
     if index.origin == "prebuilt":
         return _read_metadata(index.path)
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         return attach(connection, index.path, "index", "described")
     finally:
@@ -284,7 +284,7 @@ def may_have(index: Available, text: str) -> bool:
         return True
     source = index.path / "functions.parquet"
     try:
-        with duckdb.connect() as connection:
+        with guard.fresh() as connection:
             query = "SELECT 1 FROM read_parquet(?) WHERE contains(symbol, ?) LIMIT 1"
             return connection.execute(query, [str(source), text]).fetchone() is not None
     except duckdb.Error as error:
@@ -340,7 +340,7 @@ def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str
             unpacked_path(found).unlink(missing_ok=True)
             return load_part(connection, index_name, alias, names)
         raise IndexFileError(
-            f"{index_name}: damaged ({_first_line(error)}); see `crystalperf index verify {index_name}`"
+            f"{index_name}: damaged ({_first_line(error)})", Remedy("verify the index", {"index": index_name})
         ) from error
     finally:
         if not in_place:
@@ -356,7 +356,7 @@ def unpacked_path(index: Available) -> Path:
 
 def export_index(path: Path, folder: Path) -> Path:
     """Write an index as zstd Parquet files and metadata.json into `folder`, which is replaced; returns it."""
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         facts = attach(connection, path, "index", "source")
         with building_folder(folder.absolute()) as room:
@@ -374,7 +374,9 @@ def export_index(path: Path, folder: Path) -> Path:
                 os.rename(folder, room / "before")
             beside.rename(folder)
     except OSError as error:
-        raise IndexFileError(f"{folder}: cannot be written ({error.strerror}); choose another place") from error
+        raise IndexFileError(
+            f"{folder}: cannot be written ({error.strerror})", Remedy("choose another folder")
+        ) from error
     finally:
         connection.close()
     return folder
@@ -444,7 +446,8 @@ def _refuse_unpinned(folder: Path, claimed: str) -> None:
     if claimed not in pinned_hashes().values():
         raise IndexFileError(
             f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
-            " what your answers say, so use it only if you trust whoever made it: --trust"
+            " what your answers say, so use it only if you trust whoever made it",
+            Remedy("vouch for the index"),
         )
 
 
@@ -474,7 +477,7 @@ def verify(path: Path) -> str:
     """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
     from indexes.content import content_hash
 
-    connection = duckdb.connect()
+    connection = guard.fresh()
     try:
         facts = attach(connection, path, "index", "verified")
         try:

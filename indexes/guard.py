@@ -67,9 +67,16 @@ _SAME = {"BOOL": "BOOLEAN", "TEXT": "VARCHAR", "INT": "INTEGER", "REAL": "FLOAT"
 
 def connect() -> duckdb.DuckDBPyConnection:
     """A connection in memory that fetches and loads no extension, to attach files to."""
-    connection = duckdb.connect()
+    connection = fresh()
     for each in _NO_EXTENSIONS:
         connection.execute(each)
+    return connection
+
+
+def fresh() -> duckdb.DuckDBPyConnection:
+    """A connection in memory; DuckDB would draw its bar of progress on stdout, where answers stand."""
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from indexes import guard
-from indexes.errors import IndexFileError
+from indexes.errors import IndexFileError, Remedy
 from indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 from indexes.temporary import building_folder
 
@@ -58,7 +58,7 @@ def create(
         folders: list[Path] = []
         _write_or_say(path, lambda: folders.append(stack.enter_context(building_folder(path))))
         temporary = folders[0] / "built.duckdb"
-        connection = stack.enter_context(duckdb.connect())
+        connection = stack.enter_context(guard.fresh())
         connection.execute(f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'")  # else beside the user's files
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 1")
@@ -178,10 +178,10 @@ def _metadata(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, wha
     if facts.get("kind") != kind:
         raise IndexFileError(f"{path}: expected {what}, found one of kind '{facts.get('kind')}'")
     if facts.get("schema_version") != str(SCHEMA_VERSIONS[kind]):
-        again = "crystalperf index build" if kind == "index" else "crystalperf profile"
         raise IndexFileError(
             f"{path}: schema version {facts.get('schema_version')}, this CrystalPerf reads version"
-            f" {SCHEMA_VERSIONS[kind]}; make it again with `{again}`"
+            f" {SCHEMA_VERSIONS[kind]}",
+            Remedy("build the index again" if kind == "index" else "profile again"),
         )
     return facts
 
@@ -200,7 +200,7 @@ def _write_or_say(path: Path, action: Callable[[], object]) -> None:
         action()
     except (OSError, duckdb.Error) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-        raise IndexFileError(f"{path}: cannot be written ({reason}); choose another place") from error
+        raise IndexFileError(f"{path}: cannot be written ({reason})", Remedy("choose another place")) from error
 
 
 def _sync(path: Path) -> None:

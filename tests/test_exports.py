@@ -13,7 +13,7 @@ import pytest
 
 from indexes import attach, exports
 from indexes.content import _add_column
-from indexes.errors import IndexFileError
+from indexes.errors import IndexFileError, Remedy
 from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
 from tests.small_indexes import small_index
 
@@ -50,8 +50,9 @@ def test_an_export_comes_back_the_same(built: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_export_needs_trust(built: Path, tmp_path: Path) -> None:
     folder = export_index(built, tmp_path / "small-1.0")
-    with pytest.raises(IndexFileError, match="--trust"):
+    with pytest.raises(IndexFileError, match="only if you trust whoever made it") as refused:
         import_index(folder, tmp_path / "back.duckdb")
+    assert refused.value.remedy == Remedy("vouch for the index")
     assert not (tmp_path / "back.duckdb").exists()
 
 
@@ -131,8 +132,9 @@ def test_a_missing_index_names_the_nearest(built: Path, places: Path) -> None:
     assert nearest("spark-3.4.0") == "spark-3.5.7"
     assert nearest("spark-5.0.0") == "spark-4.1.0"
     assert nearest("flink-1.20.3") is None
-    with pytest.raises(IndexFileError, match=r"nearest is spark-4.0.1; available: jdk-17, spark-3.5.7, .*index build"):
+    with pytest.raises(IndexFileError, match=r"nearest is spark-4.0.1; available: jdk-17, spark-3.5.7, ") as refused:
         locate("spark-4.0.3")
+    assert refused.value.remedy == Remedy("build the index", {"index": "spark-4.0.3"})
     with pytest.raises(IndexFileError, match="there is none of 'flink'"):
         locate("flink-1.20.3")
 

@@ -16,6 +16,7 @@ import pytest
 
 import query
 from cli.remedies import note_sentence
+from indexes.errors import CrystalPerfError, Remedy
 from indexes.exports import built_path, export_index, load_part, pinned_hashes, prebuilt_folder, split_name
 from indexes.names import split_archive
 from query.code.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
@@ -127,21 +128,17 @@ def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pyte
     folder = export_index(built, home / "shipped" / "shop-1")
     built.unlink()
     (home / "shipped" / "prebuilt.json").write_text("{}")
-    with pytest.raises(query_errors(), match="--trust"):
+    with pytest.raises(CrystalPerfError, match="only if you trust whoever made it") as refused:
         part()
+    assert refused.value.remedy == Remedy("vouch for the index")
     monkeypatch.setattr("indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
     assert pinned_hashes() == {}
     assert part() == whole
     assert not (home / "home" / "prebuilt").exists(), "nothing was unpacked"
     (folder / "functions.parquet").write_bytes(b"PAR1 damaged")
-    with pytest.raises(query_errors(), match=r"damaged.*index verify"):
+    with pytest.raises(CrystalPerfError, match="damaged") as refused:
         part()
-
-
-def query_errors() -> type[Exception]:
-    from indexes.errors import IndexFileError
-
-    return IndexFileError
+    assert refused.value.remedy == Remedy("verify the index", {"index": "shop-1"})
 
 
 def hash_of(folder: Path) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from indexes import Kind, attach, create, open_read_only, resources, tables
 from indexes.content import content_hash
-from indexes.errors import IndexFileError
+from indexes.errors import IndexFileError, Remedy
 from indexes.schema import SCHEMA_VERSIONS
 from query.frameworks.known import frameworks
 
@@ -71,8 +71,9 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "old.duckdb"
     with create(path, "index", {"schema_version": str(SCHEMA_VERSIONS["index"] + 1)}):
         pass
-    with pytest.raises(IndexFileError, match="make it again with `crystalperf index build`"):
+    with pytest.raises(IndexFileError, match=f"this CrystalPerf reads version {SCHEMA_VERSIONS['index']}") as refused:
         open_read_only(path, "index")
+    assert refused.value.remedy == Remedy("build the index again")
 
 
 def test_a_run_is_not_an_index(tmp_path: Path) -> None:
