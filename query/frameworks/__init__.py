@@ -69,7 +69,6 @@ class Vocabulary:
     exchanged: str = "data that units read of each other"
     log: str = "a log"
     log_hint: str = ""
-    queue: str = "pool"
 
     @property
     def workers(self) -> str:

@@ -96,14 +96,6 @@ class World:
         """New over recorded; 1 for what is not changed."""
         return self.ratios.get(key, 1.0)
 
-    @property
-    def is_unchanged(self) -> bool:
-        return all(ratio == 1 for ratio in self.ratios.values())
-
-    def changes_only(self, *keys: str) -> bool:
-        """Whether nothing but these settings differs from the recorded run."""
-        return all(ratio == 1 for key, ratio in self.ratios.items() if key not in keys)
-
     def describe(self) -> str:
         return ", ".join(each.describe() for each in self.changes.values()) or "unchanged"
 
