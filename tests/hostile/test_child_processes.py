@@ -73,6 +73,7 @@ def test_every_python_is_started_from_one_place() -> None:
 
 
 def test_a_repository_cannot_name_a_program_to_run(tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
     from indexer.sources import open_source
 
     mark, repository = tmp_path / "ran", tmp_path / "repository"
