@@ -19,6 +19,9 @@ from query.model.timeline import Level
 MOST_HOSTS = 200
 """Hosts of a group are compared up to this many; each is held against all others."""
 
+MOST_PAIRS = 1_000_000
+"""Hosts times units of a group up to which each host is held against all others' units, and not their medians."""
+
 FULL = 0.9
 """A machine that is busy to this share has no CPU to spare …"""
 
@@ -211,13 +214,19 @@ def _moved(resource: Resource) -> str:
 def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
     """Every resource of every group by host, where a group ran on several."""
     columns = [f"{name}_ms" for name in with_other(execution.names)]
-    query = sql.text("host_times").format(
-        resources=", ".join(columns),
-        medians=", ".join(f"median({each}) AS {each}" for each in columns),
-        most_hosts=MOST_HOSTS,
-    )
-    rows = connection.execute(query, [execution.scope.start_ms, execution.scope.end_ms]).fetchall()
-    return [HostTime(*row) for row in rows]
+    parts = {
+        "resources": ", ".join(columns),
+        "medians": ", ".join(f"median({each}) AS {each}" for each in columns),
+        "most_hosts": MOST_HOSTS,
+        "most_pairs": MOST_PAIRS,
+    }
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    rows = [
+        row
+        for name in ("host_times", "host_times_many")
+        for row in connection.execute(sql.text(name).format(**parts), bounds).fetchall()
+    ]
+    return [HostTime(*row) for row in sorted(rows, key=lambda row: row[:3])]
 
 
 def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:

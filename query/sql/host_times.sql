@@ -1,15 +1,14 @@
 -- How long the units of a group took on each host, by resource: a host slower than its peers stands out.
 --
 -- parameters  start and end of the scope in ms since application start
---             {resources}, the columns of the units' time by resource, {medians} of them, and {most_hosts}
+--             {resources}, the columns of the units' time by resource, {most_hosts} and {most_pairs}
 --
 -- one row per group, host and resource, where the group ran at least three units on at least two hosts:
 --   median_ms, median_bytes      of the units on the host
---   others_ms, others_bytes      medians over the other hosts of their own medians
---   others_duration_ms           the same of those units' whole durations
+--   others_ms, others_bytes      medians of the units on all other hosts
+--   others_duration_ms           median of those units' whole durations
 --
--- Hosts are held against each other only when each is one row: to hold them against each other's units takes memory
--- by hosts times units.
+-- Takes memory by hosts times units, so groups that have more than {most_pairs} of these are host_times_many.sql's.
 WITH mine AS (
     SELECT
         group_id, host, finish_ms - launch_ms AS duration_ms,
@@ -19,32 +18,25 @@ WITH mine AS (
     WHERE finish_ms > ? AND launch_ms < ? AND status = 'succeeded' AND host IS NOT NULL
 ),
 hosts AS (
-    SELECT
-        group_id, host, count(*) AS units,
-        median(duration_ms) AS duration_ms, median(read_bytes) AS read_bytes,
-        {medians}
-    FROM mine
-    GROUP BY group_id, host
-    HAVING count(*) >= 3
+    SELECT group_id, host, count(*) AS units FROM mine GROUP BY ALL HAVING count(*) >= 3
 ),
 crowded AS (
-    SELECT group_id FROM hosts GROUP BY ALL HAVING count(*) BETWEEN 2 AND {most_hosts}
+    SELECT group_id FROM hosts GROUP BY ALL HAVING count(*) BETWEEN 2 AND {most_hosts} AND sum(units) * count(*) <= {most_pairs}
 ),
 long AS (
-    SELECT * FROM hosts JOIN crowded USING (group_id)
+    SELECT * FROM mine JOIN crowded USING (group_id)
     UNPIVOT (ms FOR resource IN ({resources}))
 )
 SELECT
-    one.group_id,
-    one.host,
-    replace(one.resource, '_ms', '') AS resource,
-    any_value(one.units) AS units,
-    any_value(one.ms) AS median_ms,
-    median(other.ms) AS others_ms,
-    any_value(one.read_bytes) AS median_bytes,
-    median(other.read_bytes) AS others_bytes,
-    median(other.duration_ms) AS others_duration_ms
-FROM long AS one JOIN long AS other
-    ON other.group_id = one.group_id AND other.resource = one.resource AND other.host <> one.host
-GROUP BY one.group_id, one.host, one.resource
+    hosts.group_id,
+    hosts.host,
+    replace(long.resource, '_ms', '') AS resource,
+    any_value(hosts.units) AS units,
+    median(long.ms) FILTER (long.host = hosts.host) AS median_ms,
+    median(long.ms) FILTER (long.host <> hosts.host) AS others_ms,
+    median(long.read_bytes) FILTER (long.host = hosts.host) AS median_bytes,
+    median(long.read_bytes) FILTER (long.host <> hosts.host) AS others_bytes,
+    median(long.duration_ms) FILTER (long.host <> hosts.host) AS others_duration_ms
+FROM hosts JOIN long USING (group_id)
+GROUP BY hosts.group_id, hosts.host, long.resource
 ORDER BY ALL

@@ -46,11 +46,19 @@ def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> No
         """
     )
     medians = ", ".join(f"median({each}) AS {each}" for each in RESOURCES)
-    query = sql.text("host_times").format(resources=", ".join(RESOURCES), medians=medians, most_hosts=1000)
+    parts = {"resources": ", ".join(RESOURCES), "medians": medians, "most_hosts": 1000, "most_pairs": 0}
+    query = sql.text("host_times_many").format(**parts)
     rows = most_rows_between(connection, query.replace("> ?", "> 0").replace("< ?", "< 1e12"))
     assert rows <= count + len(RESOURCES) * 2 * hosts**2
     found = connection.execute(query, [0, 1e12]).fetchall()
     assert {len(each) for each in found} == {9}
+    exact = sql.text("host_times").format(**parts)
+    assert most_rows_between(connection, exact.replace("> ?", "> 0").replace("< ?", "< 1e12")) <= count
+    assert connection.execute(exact, [0, 1e12]).fetchall() == [], "such groups are left to the other"
+    both = [sql.text(name).format(**{**parts, "most_pairs": 10**9}) for name in ("host_times", "host_times_many")]
+    few, none = (connection.execute(each, [0, 1e12]).fetchall() for each in both)
+    assert [row[:4] for row in few] == [row[:4] for row in found]
+    assert none == []
 
 
 def test_memory_that_ends_is_told_as_memory(
