@@ -18,20 +18,24 @@ WITH mine AS (
     FROM units
     WHERE finish_ms > ? AND launch_ms < ? AND status = 'succeeded' AND host IS NOT NULL
 ),
+crowded AS (
+    SELECT group_id
+    FROM (SELECT group_id, host, count(*) AS units FROM mine GROUP BY ALL HAVING count(*) >= 3)
+    GROUP BY ALL
+    HAVING count(*) BETWEEN 2 AND {most_hosts} AND sum(units) * count(*) > {most_pairs}
+),
+-- Of the large groups alone, for medians of all the others would be worked out for nothing.
 hosts AS (
     SELECT
         group_id, host, count(*) AS units,
         median(duration_ms) AS duration_ms, median(read_bytes) AS read_bytes,
         {medians}
-    FROM mine
+    FROM mine JOIN crowded USING (group_id)
     GROUP BY group_id, host
     HAVING count(*) >= 3
 ),
-crowded AS (
-    SELECT group_id FROM hosts GROUP BY ALL HAVING count(*) BETWEEN 2 AND {most_hosts} AND sum(units) * count(*) > {most_pairs}
-),
 long AS (
-    SELECT * FROM hosts JOIN crowded USING (group_id)
+    SELECT * FROM hosts
     UNPIVOT (ms FOR resource IN ({resources}))
 )
 SELECT
