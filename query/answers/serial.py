@@ -59,6 +59,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     GroupFacts: _properties(GroupFacts, "waves", "skew_time", "skew_bytes"),
     OperatorTime: _properties(OperatorTime, "time_ms"),
     Prediction: _properties(Prediction, "replay_error_ratio"),
+    Debug: _properties(Debug, "conclusive"),
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
 }

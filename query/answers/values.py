@@ -80,6 +80,114 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Tally:
+    """How the scopes of one kind, the groups or the units of a run ended; `kind` is the framework's word."""
+
+    kind: str
+    total: int
+    failed: int
+    unfinished: int = 0
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A scope or a group that failed.  `error` is the first line of what was thrown, without its package.
+
+    `units` failed in it, which ran for `unit_ms` in sum.
+    """
+
+    kind: str
+    id: str
+    name: str
+    error: str
+    units: int = 0
+    unit_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class LostWorker:
+    """A worker that went before the run ended and was not sent home.
+
+    `why` is what the framework says of it.  `redone_units` ran on it and had to run again, which took `redone_ms` of
+    unit time.
+    """
+
+    worker: str
+    host: str | None
+    added_ms: float
+    lost_ms: float
+    why: str
+    redone_units: int = 0
+    redone_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a scope ended, and what its failures cost.
+
+    status        succeeded; failed, where the run or its last scope did; recovered, where something failed and the run
+                  went on to its end; unfinished, where its end is not in the log
+    tallies       scopes by kind, the outermost first, then groups, then units
+    failures      those that failed, the outermost and the first of each first
+    retried_ms    unit time of attempts that failed and were tried again
+    lost          workers that were lost
+    memory        what ran out of memory, if anything did: the container, or the heap
+    """
+
+    status: Literal["succeeded", "failed", "recovered", "unfinished"]
+    tallies: tuple[Tally, ...] = ()
+    failures: tuple[Failed, ...] = ()
+    retried_units: int = 0
+    retried_ms: float = 0.0
+    lost: tuple[LostWorker, ...] = ()
+    memory: Literal["container", "heap"] | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something missing that could change the first sentence, so that the verdict is inconclusive.
+
+    `what` is a sentence.  Where it can be bounded, `least` and `most` say what holds the scope up with none and with
+    all of what is missing.
+    """
+
+    what: str
+    least: str | None = None
+    most: str | None = None
+
+
+@dataclass(frozen=True)
+class Unsubmitted:
+    """Stretches in which nothing was submitted, left out of the scope: `left_out_ms` of `whole_ms`."""
+
+    left_out_ms: float
+    whole_ms: float
+    stretches: int
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do, the most worthwhile first.
+
+    kind         setting, code (a line of SQL or of the program), machine, or record (to see more)
+    what         the sentence: what to change, from what to what, in the user's terms
+    gain_ms      what it brings of the runtime; None where that cannot be told
+    gain_ms_range  … and within what, where it is known
+    basis        how the gain is known: measured, modelled or guessed
+    why          the rule or the setting that it rests on: a Finding's rule, or a what-if's setting
+    lines        what to paste, each a line
+    """
+
+    kind: Literal["setting", "code", "machine", "record"]
+    what: str
+    gain_ms: float | None
+    gain_ms_range: tuple[float, float] | None
+    basis: str
+    why: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class FunctionTime:
     """A function that decided samples on unit threads, with the time they stand for.
 
@@ -204,6 +312,14 @@ class Debug:
     assumptions: tuple[str, ...] = ()
     coordinator_ms: float = 0.0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    outcome: Outcome | None = None
+    doubts: tuple[Doubt, ...] = ()
+    unsubmitted: Unsubmitted | None = None
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether nothing that is missing could change what holds the scope up."""
+        return not self.doubts
 
 
 @dataclass(frozen=True)
@@ -394,6 +510,7 @@ class Verdict:
     what_ifs: tuple[WhatIf, ...]
     best: WhatIf | None
     next: NextStep
+    actions: tuple[Action, ...] = ()
 
     @property
     def replay_error_ratio(self) -> float | None:
