@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.output import progress, say, write, write_json
-from cli.runs import find_run, profile_run, run_word
+from cli.runs import analyzed_run, find_run, profile_run, run_word
 from cli.text import shell_word
 from indexes.errors import NoAnswerError
 from query.answers.serial import as_json as to_json
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from query.run import Run
 
 
-def analyze(paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, as_json: bool) -> int:
-    """Read, explain, and ask the usual what-ifs."""
+def analyze(
+    paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
+) -> int:
+    """Read, explain, and ask the usual what-ifs; a run that was read before is only asked."""
     with progress() as step:
-        run = profile_run(paths, output, app, indexes, step)
+        run = analyzed_run(paths, output, app, indexes, step, replace=force)
         answer = run.verdict(step)
     if as_json:
         write_json(to_json(answer))
@@ -31,10 +33,12 @@ def analyze(paths: Sequence[str], output: str, app: str, indexes: Sequence[str],
     return 0
 
 
-def profile(paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, as_json: bool) -> int:
+def profile(
+    paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
+) -> int:
     """Read and keep."""
     with progress() as step:
-        run = profile_run(paths, output, app, indexes, step)
+        run = profile_run(paths, output, app, indexes, step, replace=force)
     answer = Profiled(str(run.path), run.header())
     if as_json:
         write_json(to_json(answer))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from cli.index_commands import known_names
-from cli.output import progress, write
-from cli.text import printable
+from cli.output import progress, say, write
+from cli.text import counted, printable
 from indexes import guard
 from indexes.errors import IndexFileError, InputError
 from query.code.names import Frame, parse_frame
@@ -54,7 +55,20 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
         write("[\n" + ",\n".join(lines[distinct[text]] for text in texts) + "\n]\n")
     else:
         write("".join(f"{line}\n" for line in map(_line, answers)))
+    if not names:
+        say(_which(chosen, found))
     return 0
+
+
+def _which(asked: Sequence[str], found: Sequence[Found]) -> str:
+    """Which indexes answered where the user named none, and why those."""
+    counts = Counter(each["index_name"] for each in found if each["function"])
+    answered = ", ".join(f"{name} ({counted(count, 'frame')})" for name, count in counts.most_common())
+    return (
+        f"No --index was given, so {counted(len(asked), 'index')} at hand {'was' if len(asked) == 1 else 'were'} asked"
+        f" in the order of `crystalperf index list`, and the first that knows a frame answered: {answered or 'none'};"
+        " --index names the versions that ran"
+    )
 
 
 def _stdin_lines() -> list[str]:

@@ -65,7 +65,20 @@ def _complete_framework(incomplete: str) -> list[str]:
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
 Paths = Annotated[
     list[str],
-    typer.Argument(metavar="PATH", help="logs and recordings, files or folders, in any order", show_default=False),
+    typer.Argument(
+        metavar="PATH",
+        help="logs and recordings, files or folders, in any order; - for a log on stdin",
+        show_default=False,
+    ),
+]
+PathsOrRun = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="logs and recordings, files or folders, in any order; - for a log on stdin; or one run profiled before",
+        show_default=False,
+        autocompletion=_complete_run,
+    ),
 ]
 RunName = Annotated[
     str,
@@ -86,6 +99,7 @@ App = Annotated[str, typer.Option("--app", metavar="ID", help="the application t
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="RUN", help="keep the run file there instead of in the cache")
 ]
+Force = Annotated[bool, typer.Option("--force", help="with -o: replace the run of another application")]
 Indexes = Annotated[
     list[str],
     typer.Option(
@@ -131,8 +145,9 @@ def crystalperf(
 
 @app.command()
 def analyze(
-    paths: Paths,
+    paths: PathsOrRun,
     output: Output = "",
+    force: Force = False,
     app_id: App = "",
     index: Indexes = [],  # noqa: B006 - typer reads the default and makes a new list of it
     as_json: AsJson = False,
@@ -145,13 +160,27 @@ def analyze(
     """
     from cli.answering import analyze as answer
 
-    return answer(paths, output, app_id, index, as_json=as_json)
+    return answer(paths, output, app_id, index, force=force, as_json=as_json)
+
+
+@app.command()
+def demo(as_json: AsJson = False) -> int:
+    """analyze the recorded run that comes with CrystalPerf
+
+    \b
+    Example:
+      crystalperf demo
+    """
+    from cli.demo import demo as answer
+
+    return answer(as_json=as_json)
 
 
 @app.command()
 def profile(
     paths: Paths,
     output: Output = "",
+    force: Force = False,
     app_id: App = "",
     index: Indexes = [],  # noqa: B006
     as_json: AsJson = False,
@@ -164,7 +193,7 @@ def profile(
     """
     from cli.answering import profile as answer
 
-    return answer(paths, output, app_id, index, as_json=as_json)
+    return answer(paths, output, app_id, index, force=force, as_json=as_json)
 
 
 @app.command()

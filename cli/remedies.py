@@ -35,6 +35,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "choose an application": ", choose one with --app: {applications}",
         "choose another place": "; choose another place with -o",
         "choose another folder": "; choose another folder",
+        "replace it": "; choose another place with -o, or replace it with --force",
         "profile again": "; make it again with `crystalperf profile`",
         "build the index": "; `crystalperf index build {index}` makes one",
         "build the index again": "; make it again with `crystalperf index build`",

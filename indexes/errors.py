@@ -30,6 +30,7 @@ class Remedy:
         "choose an application",  # applications: as a list in words
         "choose another place",
         "choose another folder",
+        "replace it",
         "profile again",
         "build the index",  # index: its name
         "build the index again",

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -114,17 +115,29 @@ def open_read_only(path: Path, kind: Kind) -> duckdb.DuckDBPyConnection:
 
 def kind_of(path: Path) -> str | None:
     """What a file says that it is, of whatever schema version; None for one that is no file of CrystalPerf."""
+    row = _first_row(path, "SELECT value FROM looked_at.metadata WHERE key = 'kind'")
+    return None if row is None else row[0]
+
+
+def application_of(path: Path) -> tuple[str, str] | None:
+    """Framework and application of a run file, of whatever schema version; None where it does not say."""
+    row = _first_row(path, "SELECT framework, app_id FROM looked_at.runs")
+    return None if row is None else (row[0], row[1])
+
+
+def _first_row(path: Path, question: str) -> tuple[Any, ...] | None:
+    """What a file in which nothing runs answers first; None where it cannot be asked that."""
     connection = guard.connect()
     try:
         guard.attach_unread(connection, path, "looked_at")
         guard.lock(connection)
         guard.check_nothing_runs(connection, path, "looked_at")
-        row = connection.execute("SELECT value FROM looked_at.metadata WHERE key = 'kind'").fetchone()
+        row: tuple[Any, ...] | None = connection.execute(question).fetchone()
     except (duckdb.Error, IndexFileError):
         return None
     finally:
         connection.close()
-    return None if row is None else row[0]
+    return row
 
 
 def checked(path: Path, kind: Kind) -> dict[str, str]:

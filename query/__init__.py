@@ -21,24 +21,28 @@ __all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "Verdict", "as_json"
 
 
 def profile(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     *,
     output: str | Path | None = None,
     app: str | None = None,
     indexes: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
+    replace: bool = False,
 ) -> Run:
     """Read logs and samples, in any order and each sniffed by content, and keep the profile as a run file.
 
-    `output` is the run file's place, by default in the user's cache.  An existing file is reused while its inputs
-    and indexes are unchanged.  `app` chooses among several applications.  `indexes` names resource indexes
+    `paths` is one path or several.  `output` is the run file's place, by default in the user's cache.  An existing
+    file is reused while its inputs and indexes are unchanged; another application's run stays there unless `replace`
+    is set.  `app` chooses among several applications.  `indexes` names resource indexes
     (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
     CrystalPerfError.
     """
     from query.profiling import profile_inputs
     from query.run import Run
 
-    return Run(profile_inputs(paths, None if output is None else Path(output), app, tuple(indexes), progress))
+    given = [paths] if isinstance(paths, str | Path) else paths
+    place = None if output is None else Path(output)
+    return Run(profile_inputs(given, place, app, tuple(indexes), progress, replace=replace))
 
 
 def open_run(path: str | Path) -> Run:

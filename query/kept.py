@@ -52,8 +52,11 @@ def layout(framework: Framework) -> str:
     return sha256(json.dumps(columns).encode()).hexdigest()[:16]
 
 
-def check_replaceable(output: Path) -> None:
-    """Refuse to put a run file where something else lies: the log itself, an index, a device."""
+def check_replaceable(output: Path, application: Application, *, replace: bool = False) -> None:
+    """Refuse to put a run file where something else lies: the log itself, an index, a device.
+
+    Another application's run stays too, unless the user says `replace`.
+    """
     try:
         status = output.lstat()  # a link would be replaced too, not what it leads to
     except (FileNotFoundError, NotADirectoryError):
@@ -66,6 +69,14 @@ def check_replaceable(output: Path) -> None:
         return  # a folder is refused where the file is made, an empty file is a temporary one waiting for its content
     if not stat.S_ISREG(status.st_mode) or store.kind_of(output) != "run":
         raise InputError(f"{output}: is there already and is no run file, so it stays", Remedy("choose another place"))
+    there = store.application_of(output)
+    if not replace and there != (application.framework, application.app_id):
+        whose = "another application" if there is None else shortened(there[1])
+        raise InputError(
+            f"{output}: is there already and holds the run of {whose}, not of {shortened(application.app_id)}, so it"
+            " stays",
+            Remedy("replace it"),
+        )
 
 
 def kept_place(application: Application, of_inputs: Signature) -> Path:

@@ -37,14 +37,23 @@ Progress = Callable[[str], None]
 
 
 def profile_inputs(
-    paths: Sequence[str | Path], output: Path | None, app: str | None, indexes: Sequence[str], progress: Progress
+    paths: Sequence[str | Path],
+    output: Path | None,
+    app: str | None,
+    indexes: Sequence[str],
+    progress: Progress,
+    *,
+    replace: bool = False,
 ) -> Path:
-    """Profile the one application among the paths; returns the run file, which may be an earlier one."""
+    """Profile the one application among the paths; returns the run file, which may be an earlier one.
+
+    `replace` lets it take the place of another application's run.
+    """
     progress("looking at the inputs")
     inputs = discover(paths)
-    if output is not None:
-        kept.check_replaceable(output)
     application = choose(inputs, app)
+    if output is not None:
+        kept.check_replaceable(output, application, replace=replace)
     framework = get(application.framework)
     signature = kept.signature(inputs, application)
     facts = {"inputs": json.dumps(signature), "tables": kept.layout(framework)}
