@@ -218,8 +218,9 @@ def predict(
             "--set",
             metavar="KEY=VALUE",
             help="what would be different: workers, cores, cpu_speed, memory, disk or network, or the framework's own"
-            " word for it; absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); may be repeated; a list"
-            " (cores=2,4,8) makes a table",
+            " word for it; absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); or the work itself:"
+            " input=2x, operator.NAME=2x (twice as fast), skew=none, scheduler=fifo, fair or longest; may be repeated;"
+            " a list (cores=2,4,8) makes a table",
             show_default=False,
             autocompletion=_complete_setting,
         ),

@@ -25,6 +25,7 @@ from query.model.world import (
     World,
     changed_world,
     combinations,
+    is_unchecked,
     parse_settings,
     recorded_resources,
     settings_of,
@@ -151,7 +152,7 @@ class Run:
         """The values that are asked for, and what the run had."""
         execution = self._load(scope)
         settable, words = (
-            settings_of(execution.resources, execution.framework.vocabulary),
+            settings_of(execution.resources, execution.framework.vocabulary, execution.operators),
             execution.framework.vocabulary.settings,
         )
         wanted = parse_settings(texts, settable, words, lists=lists)
@@ -209,7 +210,9 @@ def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:
     """See Sweep."""
     if len(wanted) != 1:
         return ()
-    (values,) = wanted.values()
+    ((key, values),) = wanted.items()
+    if is_unchecked(key):  # more data, or more and smaller units, are not more of a resource
+        return ()
     for amounts in ([each.absolute for each in values], [each.ratio for each in values]):
         known = tuple(each for each in amounts if each is not None)
         if len(known) == len(values):

@@ -219,7 +219,7 @@ def test_values_are_read_with_their_units() -> None:
     ("setting", "sentence"),
     [
         ("cores", "expected KEY=VALUE"),
-        ("colour=2", "not a resource"),
+        ("colour=2", "nothing that can be changed"),
         ("cores=-2", "greater than zero"),
         ("cores=0", "greater than zero"),
         ("cores=1.5", "not a value"),

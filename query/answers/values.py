@@ -378,8 +378,8 @@ class Prediction:
 class Sweep:
     """One prediction per listed value, in the order given.
 
-    `amounts` are what the one setting that is varied is at each point, in its unit or relative to the recorded run;
-    empty where several settings are set, or values of both kinds are listed.
+    `amounts` are what the one resource that is varied is at each point, in its unit or relative to the recorded run;
+    empty where several settings are set, values of both kinds are listed, or it is the work that is varied.
     """
 
     points: tuple[Prediction, ...]

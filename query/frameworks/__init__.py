@@ -222,6 +222,8 @@ class Framework:
                 frames below those that it would work in anyway; two patterns
     barriers    what its coordinator waited for where the log does not say; without it only stated dependencies hold
     schedule    the scheduler and the settings that the run names → how it gives out lanes
+    configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
+                exchanged data into
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
@@ -244,6 +246,7 @@ class Framework:
     spilling: tuple[str, str] | None = None
     barriers: Callable[[], Barriers] | None = None
     schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
+    configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None
     memory: MemoryRule | None = None
     rules: Rules | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,6 +122,8 @@ class Execution:
     tells_memory: bool
     """Whether the log has the most memory that each unit held, if it was none."""
     evidence: Evidence
+    operators: Mapping[str, Floats] = field(default_factory=dict)
+    """Unit time of each operator by its name, (groups, resources + 1)."""
 
     @property
     def runtime_ms(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +34,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
     groups, units, volumes = _groups_and_units(connection, stretch, workers, hosts, names)
     run = connection.execute("SELECT scheduler, properties, framework, measure FROM runs").fetchone()
     assert run is not None
-    framework = get(run[2])
+    framework, properties = get(run[2]), dict(run[1] or {})
+    configured = {} if framework.configured is None else framework.configured(properties)
     if volumes.spill_memory.any():
         volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
     cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
@@ -60,13 +62,31 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         slots=slots,
         hosts=tuple(hosts),
         coordinator=_coordinator(connection, stretch, names),
-        recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded},
+        recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
         scheduler=run[0],
-        properties=dict(run[1] or {}),
+        properties=properties,
         has_samples=_has(connection, "samples"),
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
         evidence=gathered(connection, stretch.start_ms, stretch.end_ms, units, names),
+        operators=_operators(connection, groups, names),
     )
+
+
+def _operators(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], names: Sequence[str]
+) -> dict[str, Floats]:
+    """Time of units by operator: (groups, resources + 1) for each name."""
+    sums = ", ".join(f"sum({name}_ms)" for name in with_other(names))
+    rows = connection.execute(
+        f"SELECT name, group_id, {sums} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    numbers = {group.group_id: number for number, group in enumerate(groups)}
+    found: dict[str, Floats] = {}
+    for name, group_id, *parts_ms in rows:
+        if group_id in numbers:
+            of_groups = found.setdefault(name, np.zeros((len(groups), len(names) + 1)))
+            of_groups[numbers[group_id]] += parts_ms
+    return found
 
 
 def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from query.model.dag import Group
+from query.model.dag import Dag, Group
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,24 @@ def fair_share(ready: Sequence[Waiting]) -> int:
     return min(range(len(ready)), key=lambda i: (ready[i].running, ready[i].group.rank))
 
 
+def longest_first(left_ms: Mapping[str, float]) -> Order:
+    """The group behind which most is left to do goes first; `left_ms` by group id, its own length included."""
+    return lambda ready: max(range(len(ready)), key=lambda i: (left_ms[ready[i].group.group_id], -ready[i].group.rank))
+
+
+def left_behind(dag: Dag) -> dict[str, float]:
+    """By node, the longest way from its start to the end, ms, each node as long as it was in the run."""
+    import networkx as nx  # takes as long to import as all the rest, and this question is rare
+
+    graph = dag.graph()
+    found: dict[str, float] = {}
+    for node_id in reversed(list(nx.topological_sort(graph))):
+        node = dag.nodes[node_id]
+        behind = max((found[each] for each in graph.successors(node_id)), default=0.0)
+        found[node_id] = node.end_ms - node.start_ms + behind
+    return found
+
+
 @dataclass(frozen=True)
 class Policy:
     """How a framework gives out slots: which group goes first, and how long its units wait for the host of their data.
@@ -44,3 +62,9 @@ class Policy:
 
 
 FIRST_COME = Policy()
+
+
+def chosen(name: str, dag: Dag, patience_ms: float) -> Policy:
+    """The policy of a name that a user chooses: fifo, fair or longest."""
+    orders = {"fifo": by_rank, "fair": fair_share}
+    return Policy(orders[name] if name in orders else longest_first(left_behind(dag)), patience_ms)

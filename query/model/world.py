@@ -4,6 +4,10 @@
 
 A value is absolute, or relative to the recorded run by an `x`.  In rates, b is bit and B is byte; k, M, G are
 decimal and Ki, Mi, Gi binary, except that a size without B (`8g`) is binary, as JVMs and cluster managers read it.
+
+Beside resources the work itself can be another, and how it is cut and given out:
+
+    input=10x   units=400   operator.NAME=2x   skew=none   scheduler=longest
 """
 
 from __future__ import annotations
@@ -18,7 +22,15 @@ from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource
 from query.frameworks import Vocabulary
 
-Unit = Literal["count", "speed", "bytes", "bytes per second"]
+Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
+
+OPERATOR = "operator."
+"""What the setting of an operator begins with; its name follows."""
+
+SCHEDULERS = ("fifo", "fair", "longest")
+
+UNCHECKED = ("input", "units", "skew", "scheduler")
+"""Settings of the work, not of resources; no reruns have checked what they do, nor what those of operators do."""
 
 Configuration = Mapping[str, float | None]
 """What a run had, by setting: per worker or per host; None is unknown."""
@@ -26,16 +38,19 @@ Configuration = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """What can be changed about a run: its unit and its meaning."""
+    """What can be changed about a run: its unit and its meaning, or what there is to choose from."""
 
     unit: Unit
     meaning: str
+    choices: tuple[str, ...] = ()
 
 
-def settings_of(resources: Sequence[Resource], words: Vocabulary | None = None) -> dict[str, Setting]:
-    """The settings of a run by key: workers, cores and memory, and one for each of its resources.
+def settings_of(
+    resources: Sequence[Resource], words: Vocabulary | None = None, operators: Iterable[str] = ()
+) -> dict[str, Setting]:
+    """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
-    Their meanings are in the framework's `words`.
+    Their meanings are in the framework's `words`; `operators` are the names of those that the run has time of.
     """
     words = words or Vocabulary()
     return {
@@ -43,7 +58,30 @@ def settings_of(resources: Sequence[Resource], words: Vocabulary | None = None) 
         "cores": Setting("count", f"{words.unit} {words.lanes} of each {words.worker}"),
         **{each.setting: Setting(each.unit, _meaning(each, words)) for each in resources},
         "memory": Setting("bytes", f"memory of each {words.worker}"),
+        "input": Setting("times", "the data that is read, and all that is made of it"),
+        "units": Setting("count", f"{words.units} that {words.exchanged} is cut into"),
+        "skew": Setting("choice", f"how unevenly the work of a {words.group} lies on its {words.units}", ("none",)),
+        "scheduler": Setting("choice", f"which {words.group} gets a free {words.lane} first", SCHEDULERS),
+        **{
+            f"{OPERATOR}{words_of}": Setting("times", f"speed of the operators {words_of}")
+            for words_of in dict.fromkeys(part for name in operators for part in _beginnings(name))
+        },
     }
+
+
+def _beginnings(name: str) -> list[str]:
+    """A name's first word, its first two words, and so on: what a user may call it by."""
+    return [name[: match.end()].rstrip(",") for match in re.finditer(r"[^ ]+", name)]
+
+
+def is_unchecked(key: str) -> bool:
+    """Whether no reruns have checked what a setting does."""
+    return key in UNCHECKED or key.startswith(OPERATOR)
+
+
+def is_meant(asked: str, name: str) -> bool:
+    """Whether an operator's name is the one asked for, or begins with its words."""
+    return asked in _beginnings(name)
 
 
 def _meaning(resource: Resource, words: Vocabulary) -> str:
@@ -65,12 +103,13 @@ _EXAMPLES: Mapping[Unit, str] = {
     "speed": "1.5x",
     "bytes": "8GiB or 0.5x",
     "bytes per second": "500MB/s, 10Gbps or 2x",
+    "times": "2x",
 }
 
 
 @dataclass(frozen=True)
 class Value:
-    """One side of a KEY=VALUE; either `absolute` (in the setting's unit) or `ratio` to the recorded run.
+    """One side of a KEY=VALUE: `absolute` in the setting's unit, a `ratio` to the recorded run, or a `choice`.
 
     `word` is what the user calls the setting.
     """
@@ -79,6 +118,7 @@ class Value:
     text: str
     absolute: float | None = None
     ratio: float | None = None
+    choice: str | None = None
 
     def describe(self) -> str:
         return f"{self.word}={self.text}"
@@ -96,6 +136,21 @@ class World:
         """New over recorded; 1 for what is not changed."""
         return self.ratios.get(key, 1.0)
 
+    def choice(self, key: str) -> str | None:
+        """What was chosen of a setting that has choices; None where it stays as it was."""
+        value = self.changes.get(key)
+        return None if value is None else value.choice
+
+    @property
+    def operators(self) -> dict[str, float]:
+        """By the first words of operators' names, how many times as fast they are."""
+        return {key.removeprefix(OPERATOR): ratio for key, ratio in self.ratios.items() if key.startswith(OPERATOR)}
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Those of the changed settings whose effect no reruns have checked, by the user's words."""
+        return tuple(value.word for key, value in self.changes.items() if is_unchecked(key))
+
     def describe(self) -> str:
         return ", ".join(each.describe() for each in self.changes.values()) or "unchanged"
 
@@ -112,13 +167,11 @@ def parse_settings(
     found: dict[str, tuple[Value, ...]] = {}
     for text in texts:
         key, equals, value = text.partition("=")
-        key = words.get(key.strip(), key.strip())
+        key = _key(key.strip(), known, words)
         if not equals:
             raise SettingError(f"'{text}': expected KEY=VALUE, for example cores=8 or network=2x")
         if key not in known:
-            more = [word for word in words if word not in shown.values()]
-            also = f" (and {', '.join(more)})" if more else ""
-            raise SettingError(f"'{key}' is not a resource; known are {', '.join(shown.values())}{also}")
+            raise SettingError(_no_setting(key, shown, words))
         if key in found:
             raise SettingError(f"'{shown[key]}' is given twice; for several values write {shown[key]}=A,B")
         values = tuple(_value(shown[key], known[key], part.strip()) for part in value.split(","))
@@ -126,6 +179,26 @@ def parse_settings(
             raise SettingError(f"'{text}': one value is expected here")
         found[key] = values
     return found
+
+
+def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> str:
+    """The setting that a user means; operators are found however their names are capitalised."""
+    if not word.startswith(OPERATOR):
+        return words.get(word, word)
+    return next((key for key in known if key.lower() == word.lower()), word)
+
+
+def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) -> str:
+    operators = [
+        word.removeprefix(OPERATOR) for word in shown.values() if word.startswith(OPERATOR) and " " not in word
+    ]
+    if key.startswith(OPERATOR):
+        there = f"it has {', '.join(operators)}" if operators else "its time is not told apart by operator"
+        return f"'{key.removeprefix(OPERATOR)}' is no operator of this run; {there}"
+    others = [word for word in shown.values() if not word.startswith(OPERATOR)]
+    more = [word for word in words if word not in others]
+    also = f" (and {', '.join(more)})" if more else ""
+    return f"'{key}' is nothing that can be changed; known are {', '.join(others)}, operator.NAME{also}"
 
 
 def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
@@ -161,6 +234,8 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
     ratios = {}
     for key, value in changes.items():
         before = recorded.get(key)
+        if value.choice is not None:
+            continue
         if value.ratio is not None:
             ratios[key] = value.ratio
             if key in ("workers", "cores") and before is not None:
@@ -192,6 +267,10 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
 
 def _value(word: str, setting: Setting, text: str) -> Value:
     unit = setting.unit
+    if unit == "choice":
+        if text not in setting.choices:
+            raise SettingError(f"{word}={text}: not a value for {setting.meaning}; it can be {_or(setting.choices)}")
+        return Value(word, text, choice=text)
     wrong = SettingError(f"{word}={text}: not a value for {setting.meaning}; write for example {_EXAMPLES[unit]}")
     match = _NUMBER.match(text.removeprefix("-"))
     if match is None:
@@ -203,6 +282,8 @@ def _value(word: str, setting: Setting, text: str) -> Value:
         raise wrong
     if suffix in ("x", "X"):
         return Value(word, text, ratio=number)
+    if unit == "times":
+        raise wrong
     if unit == "speed":
         # An absolute clock rate would need the recorded one, which no log states.
         raise SettingError(f"{word}={text}: give the speed relative to the recorded run, for example {word}=1.5x")
@@ -214,6 +295,10 @@ def _value(word: str, setting: Setting, text: str) -> Value:
     if size is None:
         raise wrong
     return Value(word, text, absolute=number * size)
+
+
+def _or(choices: Sequence[str]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}" if len(choices) > 1 else choices[0]
 
 
 def _size(suffix: str, *, rate: bool) -> float | None:

@@ -20,10 +20,10 @@ from indexes.errors import NoAnswerError, SettingError
 from indexes.resources import CPU, NET
 from query.answers.values import GroupPrediction, Prediction
 from query.model.execution import Execution
-from query.model.policy import FIRST_COME, Policy
+from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.world import World
 from query.plugins import entries
-from query.whatif.effects import State, bandwidth, memory, slots, speed, unchanged
+from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import interval, variances
 from query.whatif.limits import beyond, unseen
@@ -97,7 +97,7 @@ def predict(execution: Execution, world: World, *, base: Unchanged | None = None
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
-    if predicted > 0:  # a run that was cut before anything ran takes no time, whatever it has
+    if predicted > 0 and not world.unchecked:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
             execution.runtime_ms, base.replayed.makespan_ms, predicted, world, execution.evidence, execution.resources
         )
@@ -107,8 +107,14 @@ def predict(execution: Execution, world: World, *, base: Unchanged | None = None
         known,
         predicted_ms=predicted,
         groups=_groups(execution, base.replayed, outcome),
-        assumptions=outcome.state.assumptions,
+        assumptions=(*outcome.state.assumptions, *_unchecked(world)),
     )
+
+
+def _unchecked(world: World) -> list[str]:
+    """A word on what has no interval, for nothing tells how far off it may be."""
+    settings = ", ".join(world.unchecked)
+    return [f"no reruns have checked predictions of {settings}, so there is no interval"] if settings else []
 
 
 def predicted_by(name: str, execution: Execution, world: World, base: Unchanged) -> Prediction:
@@ -163,16 +169,20 @@ def _predicted(execution: Execution, world: World, base: Unchanged, replans: boo
 
 def _changed_replay(execution: Execution, world: World, base: Unchanged, replans: bool) -> _Outcome:
     state = slots.apply(unchanged(execution), world, replans=replans)
-    state = memory.apply(state, world)
-    state = speed.apply(state, world)
-    state = bandwidth.apply(state, world)
-    replayed = settled(state, execution, base.replayed, world, base.policy, base.limits)
+    for effect in (input, skew, operators, memory, speed, bandwidth):
+        state = effect.apply(state, world)
+    policy, asked = base.policy, world.choice("scheduler")
+    if asked is not None:
+        policy = chosen(asked, execution.dag, policy.patience_ms)
+    replayed = settled(state, execution, base.replayed, world, policy, base.limits)
     return _Outcome(state.assuming(*_assumed(state, world)), replayed)
 
 
 def _direction(world: World) -> tuple[bool, bool]:
-    """Whether no resource is less than recorded, and whether none is more."""
-    ratios = [1.0, *world.ratios.values()]
+    """Whether nothing can take longer than recorded, and whether nothing can take less."""
+    if any(key in ("units", "skew", "scheduler") for key in world.changes):  # other is neither better nor worse
+        return False, False
+    ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
     return min(ratios) >= 1, max(ratios) <= 1
 
 

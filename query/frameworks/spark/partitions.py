@@ -5,6 +5,9 @@ Shuffles      adaptive execution merges partitions up to max(minPartitionSize, m
               (CoalesceShufflePartitions, with parallelismFirst as it is by default); others have a fixed number
 Collections   parallelize() and the like take the default parallelism, which is the number of slots
 
+More data make more tasks of a scan, for files and their blocks keep their size, and larger partitions of a shuffle.
+Another spark.sql.shuffle.partitions cuts the shuffles of queries, and is the most that adaptive execution leaves.
+
 A stage whose recorded number of tasks these rules do not explain stays as it is.
 """
 
@@ -42,11 +45,17 @@ SKEWED = 4.0
 
 @dataclass(frozen=True)
 class Parallelism:
-    """Slots that Spark plans for, before and after, and the settings it plans by."""
+    """Slots that Spark plans for, before and after, and the settings it plans by.
+
+    `partitions` and `partitions_after` are those of a query's shuffles, `input` is how much more is read.
+    """
 
     before: int
     after: int
     properties: Mapping[str, str]
+    partitions: int = DEFAULT_PARTITIONS
+    partitions_after: int = DEFAULT_PARTITIONS
+    input: float = 1.0
 
     def size(self, key: str) -> float:
         return size_bytes(self.properties.get(key)) or DEFAULTS[key]
@@ -55,19 +64,27 @@ class Parallelism:
         return flag(self.properties.get(key)) is not False
 
 
+def configured(properties: Mapping[str, str]) -> dict[str, float]:
+    """What a run had by setting: the partitions of its queries' shuffles."""
+    return {"units": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
+
+
 def replan(execution: Execution, world: World, wanted: bool) -> Planned:
-    """The run with the tasks that Spark would cut for other slots; as recorded where that is not wanted."""
-    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+    """The run with the tasks that Spark would cut in a changed world; as recorded where that is not wanted."""
+    ratios = {key: world.ratio(key) for key in ("cores", "workers", "input", "units")}
+    changed_by = [key for key, ratio in ratios.items() if ratio != 1]
+    if not changed_by:
         return Planned(execution)
+    what = "these slots" if set(changed_by) <= {"cores", "workers"} else "this"
     if not wanted:
-        return Planned(execution, ("stages keep their recorded tasks, though Spark might cut others for other slots",))
+        return Planned(execution, (f"stages keep their recorded tasks, though Spark might cut others for {what}",))
     planned, changed = recut(execution, world)
     if not changed:
-        return Planned(execution, ("Spark would cut the same tasks for these slots",))
+        return Planned(execution, (f"Spark would cut the same tasks for {what}",))
     return Planned(
         planned,
         (
-            f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for these slots"
+            f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for {what}"
             f" ({len(execution.units)} tasks become {len(planned.units)}), which share its work in the recorded order"
             " (--no-replan keeps the tasks)",
         ),
@@ -77,12 +94,20 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
 def recut(execution: Execution, world: World) -> tuple[Execution, int]:
     """The execution with the tasks that other slots would give it, and how many stages changed."""
     executors, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
-    if not executors or not cores or "spark.default.parallelism" in execution.properties:
-        return execution, 0
-    before = round(executors * cores)
+    before = round((executors or 0) * (cores or 0))
     after = max(round(before * world.ratio("cores") * world.ratio("workers")), 1)
-    plan = Parallelism(max(before, 2), max(after, 2), execution.properties)
-    if plan.before == plan.after:
+    if not before or "spark.default.parallelism" in execution.properties:
+        after = before  # Spark cuts for another number than that of the slots, or for one that is not known
+    partitions = execution.recorded.get("units") or DEFAULT_PARTITIONS
+    plan = Parallelism(
+        max(before, 2),
+        max(after, 2),
+        execution.properties,
+        round(partitions),
+        max(round(partitions * world.ratio("units")), 1),
+        world.ratio("input"),
+    )
+    if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:
         return execution, 0
     tasks, volumes = execution.units, execution.volumes
     counts: dict[int, int] = {}
@@ -105,22 +130,29 @@ def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: 
     read, shuffled = float(input_bytes.sum()), float(shuffle_bytes.sum())
     ratio = plan.after / plan.before
     if read > 0 and shuffled == 0:
-        if not has_sql:
-            return count  # an RDD of files: cut by blocks, not by slots
-        if plan.before <= count <= FEW_MORE * plan.before:
-            return max(round(count * ratio), round(read / plan.size("spark.sql.files.maxPartitionBytes")), 1)
-        return max(count, plan.after) if count > plan.before else count
+        if has_sql and plan.before <= count <= FEW_MORE * plan.before:
+            count = round(count * ratio)
+            return max(count, round(read * plan.input / plan.size("spark.sql.files.maxPartitionBytes")), 1)
+        count = max(round(count * plan.input), 1)  # files and their blocks keep their size
+        return max(count, plan.after) if has_sql and count > plan.before and ratio != 1 else count
     if shuffled > 0 and read == 0:
-        initial = whole(plan.properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS
-        adaptive = all(
-            plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
-        )
-        if not has_sql or not adaptive or count >= initial or _is_skewed(shuffle_bytes, ratio):
-            return count
-        now, then = (_merged(plan, shuffled, slots) for slots in (plan.before, plan.after))
-        return min(max(round(count * then / now), 1), initial)
+        return _partitions_wanted(plan, count, shuffle_bytes) if has_sql else count
     # Neither files nor shuffles: what parallelize() made, where its number of tasks says so.
     return max(round(count * ratio), 1) if count == plan.before and read == 0 and not has_sql else count
+
+
+def _partitions_wanted(plan: Parallelism, count: int, shuffle_bytes: Ints) -> int:
+    """Tasks of a stage of a query that reads shuffles and ran `count` of them."""
+    adaptive = all(
+        plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+    )
+    if not adaptive or count >= plan.partitions:
+        return plan.partitions_after if count == plan.partitions else count
+    if _is_skewed(shuffle_bytes, plan.after / plan.before):
+        return min(count, plan.partitions_after)
+    shuffled = float(shuffle_bytes.sum())
+    now, then = _merged(plan, shuffled, plan.before), _merged(plan, shuffled * plan.input, plan.after)
+    return min(max(round(count * then / now), 1), plan.partitions_after)
 
 
 def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:

@@ -4,6 +4,9 @@
     memory      memory               transfers that missing memory adds or more memory saves
     speed       cpu_speed and the like   time on a device that is so many times as fast
     bandwidth   disk, network        time on a device whose bandwidth changes (Algorithm 2)
+    input       input                more or less data of the same kind
+    skew        skew                 a group's work spread evenly over its units
+    operators   operator.NAME        an operator that is so many times as fast
 
 How units share devices depends on when they run, so it is no effect but follows with each replay (query.whatif.settle).
 """
@@ -11,6 +14,8 @@ How units share devices depends on when they run, so it is no effect but follows
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from query.model.dag import Dag
 from query.model.execution import Execution, Slots
@@ -34,6 +39,14 @@ class State:
     def assuming(self, *said: str) -> State:
         """The same state, with what was taken for granted on the way."""
         return replace(self, assumptions=(*self.assumptions, *said))
+
+
+def around(state: State) -> Floats:
+    """Of each unit's time, the share that starting, unpacking and reporting it take, (units,)."""
+    whole = state.parts_ms.sum(axis=1)
+    overhead = np.minimum(state.execution.volumes.overhead_ms, whole)
+    share: Floats = np.divide(overhead, whole, out=np.zeros(len(whole)), where=whole > 0)
+    return share
 
 
 def unchanged(execution: Execution) -> State:

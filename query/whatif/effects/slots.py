@@ -1,4 +1,4 @@
-"""cores, workers: units on other slots, cut anew where the framework would (Algorithm 1)."""
+"""cores, workers, units: units on other slots, cut anew where the framework would (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ def apply(state: State, world: World, *, replans: bool) -> State:
 
 def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
     """The run as its framework would plan it for these slots."""
-    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+    if all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units")):
         return Planned(execution)
     framework = execution.framework
     if framework.replan is not None:
         return framework.replan(execution, world, wanted)
     words = framework.vocabulary
+    if world.ratio("units") != 1:
+        raise NoAnswerError(f"nothing is known of how {framework.title} would cut its {words.groups} anew")
     return Planned(execution, (f"{words.groups} keep their recorded {words.units}",))
 
 

@@ -1,0 +1,53 @@
+"""input: more or less data, of the same kind.
+
+Each unit's own work grows with it, unless the framework cuts more units; starting one takes as long as it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from query.model.execution import Volumes
+from query.model.world import World
+from query.whatif.effects import State, around
+
+
+def apply(state: State, world: World) -> State:
+    """The state with so many times the data; the framework has cut its units by then (effects.slots)."""
+    ratio = world.ratio("input")
+    if ratio == 1:
+        return state
+    execution = state.execution
+    words, volumes = execution.framework.vocabulary, execution.volumes
+    outside = state.parts_ms * around(state)[:, None]
+    larger = {
+        name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
+        for name in Volumes.__dataclass_fields__
+        if name != "overhead_ms"
+        for values in [getattr(volumes, name)]
+    }
+    said = [
+        f"all that is made of the data grows with it, and the plan stays; the {words.coordinator}'s own time stays too"
+    ]
+    said += _memory(state, larger["peak_memory"])
+    execution = replace(execution, volumes=replace(volumes, **larger))
+    parts = outside + (state.parts_ms - outside) * ratio
+    return replace(state, execution=execution, parts_ms=parts).assuming(*said)
+
+
+def _memory(state: State, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
+    """A word on units that would hold more than their share of memory, for what they would spill is not counted."""
+    execution = state.execution
+    memory, rule = execution.recorded.get("memory"), execution.framework.memory
+    if memory is None or rule is None or not len(peak_bytes):
+        return ["memory is taken to suffice"]
+    slot = rule.usable(memory, execution.properties) / max(execution.recorded.get("cores") or 1, 1)
+    short = int((peak_bytes > slot).sum())
+    units = execution.framework.vocabulary.units
+    if not short:
+        return [f"every {execution.framework.vocabulary.unit} would still fit into memory"]
+    return [
+        f"{short} of {len(peak_bytes)} {units} would need more memory than they have; what that costs is not counted"
+    ]

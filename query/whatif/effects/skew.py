@@ -1,0 +1,37 @@
+"""skew=none: the work of each group, spread evenly over its units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from query.model.execution import Volumes
+from query.model.records import Floats
+from query.model.world import World
+from query.whatif.effects import State
+
+
+def apply(state: State, world: World) -> State:
+    """The state in which every unit of a group takes what they take on average, of each resource."""
+    if world.choice("skew") is None:
+        return state
+    execution = state.execution
+    group, count = execution.units.group, np.maximum(np.bincount(execution.units.group), 1)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray((np.bincount(group, values) / count)[group], np.float64)
+
+    parts = np.stack([mean(column) for column in state.parts_ms.T], axis=1)
+    even: dict[str, Any] = {}
+    for name in Volumes.__dataclass_fields__:
+        values = getattr(execution.volumes, name)
+        found = mean(values.astype(np.float64))
+        even[name] = found if values.dtype.kind == "f" else np.rint(found).astype(np.int64)
+    words = execution.framework.vocabulary
+    said = (
+        f"the {words.units} of each {words.group} take equally long, as many as they were (a last round that fills few"
+        f" {words.lanes} may take more than is saved); what spreading the work costs is not counted"
+    )
+    return replace(state, execution=replace(execution, volumes=Volumes(**even)), parts_ms=parts).assuming(said)

@@ -1,0 +1,211 @@
+"""Questions about the work itself: more data, other units, an even spread, a faster operator, another scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from indexes.errors import NoAnswerError, SettingError
+from indexes.resources import known
+from query.answers.values import Prediction
+from query.frameworks import Framework
+from query.frameworks.spark import SPARK
+from query.frameworks.spark.partitions import configured
+from query.frameworks.spark.scheduling import JobBarriers
+from query.model.dag import ANYWHERE, Dependency, Group, Units, build
+from query.model.evidence import Evidence
+from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.policy import left_behind
+from query.model.records import Floats
+from query.model.world import changed_world, combinations, parse_settings, settings_of
+from query.whatif.predict import predict
+
+MIB = 2**20
+
+
+def run_of(
+    stages: Sequence[Sequence[tuple[float, float]]],
+    *,
+    edges: Mapping[tuple[int, int], str] | None = None,
+    slots: int = 1,
+    properties: Mapping[str, str] | None = None,
+    read: int = 0,
+    fetched: int = 0,
+    scope_id: str | None = "sql:0",
+    operators: Mapping[str, Floats] | None = None,
+    overhead_ms: float = 0.0,
+    framework: Framework = SPARK,
+) -> Execution:
+    """Stages of (launch, finish) tasks that compute all the time; each reads bytes of files, or of other stages."""
+    rows = [(number, *times) for number, stage in enumerate(stages) for times in stage]
+    rows.sort(key=lambda row: row[1])
+    group = np.array([row[0] for row in rows])
+    launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
+    count, zero = len(rows), np.zeros(len(rows), dtype=np.int64)
+    units = Units(
+        unit_id=np.arange(count),
+        group=group,
+        worker=zero,
+        host=zero,
+        launch_ms=launch,
+        finish_ms=finish,
+        parts_ms=np.outer(finish - launch, (1.0, 0.0, 0.0, 0.0)),
+        placement=np.full(count, ANYWHERE),
+        upstream_ms=np.zeros(count),
+    )
+    of = [np.flatnonzero(group == number) for number in range(len(stages))]
+    readers = {target for _, target in edges or {}}  # submitted once what they read is there, all others at once
+    groups = [
+        Group(
+            group_id=f"stage:{number}.0",
+            name="",
+            scope_id=scope_id,
+            rank=number,
+            submit_ms=float(launch[mine].min()) if number in readers else 0.0,
+            start_ms=float(launch[mine].min()),
+            end_ms=float(finish[mine].max()),
+        )
+        for number, mine in enumerate(of)
+    ]
+    stated = {
+        (f"stage:{source}.0", f"stage:{target}.0"): Dependency("barrier", why)
+        for (source, target), why in (edges or {}).items()
+    }
+    nothing, end = np.zeros(count), float(finish.max())
+    properties = dict(properties or {})
+    pool = np.zeros(slots, dtype=np.int64)
+    facts = {"workers": 1.0, "cores": float(slots), "cpu_speed": 1.0, **configured(properties)}
+    volumes = Volumes(
+        *(np.full(count, read), zero, np.full(count, fetched), zero, zero, zero, zero, zero),
+        *(nothing, nothing, np.full(count, overhead_ms), nothing),
+    )
+    return Execution(
+        framework=framework,
+        measure="makespan",
+        resources=known(),
+        scope=Scope("all", 0, end),
+        dag=build(groups, units, 0, end, slots, stated, barriers=JobBarriers(), coordinator="driver"),
+        units=units,
+        volumes=volumes,
+        slots=Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf)),
+        hosts=("a",),
+        coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
+        recorded={**dict.fromkeys(settings_of(known())), **facts},
+        scheduler="FIFO",
+        properties=properties,
+        has_samples=True,
+        tells_memory=True,
+        evidence=Evidence(np.zeros(3), np.zeros(3), 0.0),
+        operators=operators or {},
+    )
+
+
+def ask(run: Execution, *settings: str) -> Prediction:
+    settable = settings_of(run.resources, run.framework.vocabulary, run.operators)
+    (changes,) = combinations(parse_settings(settings, settable, run.framework.vocabulary.settings, lists=False))
+    return predict(run, changed_world(changes, run.recorded))
+
+
+def test_twice_the_input_is_twice_the_work_of_tasks_that_read_of_each_other() -> None:
+    """AQE off: the partitions stay, each larger; starting a task takes as long as it did."""
+    off = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+    run = run_of([[(0, 100), (100, 200)]], fetched=MIB, properties=off, overhead_ms=20.0)
+    assert ask(run, "input=2x").predicted_ms == pytest.approx(2 * (20 + 2 * 80))
+
+
+def test_twice_the_input_is_twice_the_tasks_of_a_scan() -> None:
+    run = run_of([[(0, 100), (100, 200), (200, 300)]], read=MIB, slots=1)
+    answer = ask(run, "input=2x")
+    assert answer.predicted_ms == pytest.approx(600)
+    assert any("3 tasks become 6" in each for each in answer.assumptions)
+    assert ask(run, "input=2x", "cores=2").predicted_ms == pytest.approx(300)
+
+
+def test_less_input_never_takes_longer() -> None:
+    run = run_of([[(0, 10), (0, 100), (10, 30)]], read=MIB, slots=2)
+    halved = ask(run, "input=0.5x").predicted_ms
+    assert halved is not None
+    assert halved <= 100
+
+
+def test_more_partitions_fill_more_slots_where_their_number_is_fixed() -> None:
+    off = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+    run = run_of([[(0, 100), (0, 100)]], fetched=64 * MIB, slots=4, properties=off)
+    assert ask(run, "partitions=4").predicted_ms == pytest.approx(50)
+    assert ask(run, "spark.sql.shuffle.partitions=1").predicted_ms == pytest.approx(200)
+    assert ask(run, "partitions=2x").predicted_ms == pytest.approx(50)
+
+
+def test_more_partitions_change_nothing_where_adaptive_execution_merges_them() -> None:
+    run = run_of([[(0, 100), (0, 100)]], fetched=MIB, slots=4)
+    assert ask(run, "partitions=400").predicted_ms == pytest.approx(100)
+
+
+def test_an_even_spread_ends_with_the_mean() -> None:
+    run = run_of([[(0, 10), (0, 10), (0, 10), (0, 90)]], slots=4)
+    assert ask(run, "skew=none").predicted_ms == pytest.approx(30)
+
+
+def test_a_faster_operator_saves_its_share_of_its_stage() -> None:
+    times = {"Sort by k": np.array([[50.0, 0, 0, 0], [0, 0, 0, 0]]), "Scan parquet": np.array([[50.0, 0, 0, 0]] * 2)}
+    run = run_of([[(0, 100)], [(100, 200)]], edges={(0, 1): "shuffle"}, operators=times)
+    assert ask(run, "operator.Sort=2x").predicted_ms == pytest.approx(175)
+    assert ask(run, "operator.sort by k=2x").predicted_ms == pytest.approx(175)
+    assert ask(run, "operator.Scan=0.5x").predicted_ms == pytest.approx(300)
+    with pytest.raises(SettingError, match=r"'Join' is no operator of this run; it has Sort, Scan"):
+        ask(run, "operator.Join=2x")
+
+
+def test_what_is_left_behind_a_stage_counts_the_longest_way_to_the_end() -> None:
+    run = run_of([[(0, 30)], [(0, 10)], [(10, 100)]], edges={(1, 2): "shuffle"}, slots=2)
+    behind = left_behind(run.dag)
+    assert behind["stage:1.0"] == pytest.approx(100)
+    assert behind["stage:2.0"] == pytest.approx(90)
+    assert behind["stage:0.0"] < behind["stage:1.0"]
+
+
+def test_the_stage_with_the_longest_way_to_the_end_goes_first() -> None:
+    """Two slots.  First come, first served keeps them for the stage of the lower rank, and the long way starts late."""
+    run = run_of([[(0, 50), (0, 50), (50, 100)], [(50, 60)], [(60, 200)]], edges={(1, 2): "shuffle"}, slots=2)
+    assert ask(run, "scheduler=fifo").predicted_ms == pytest.approx(200)
+    assert ask(run, "scheduler=longest").predicted_ms == pytest.approx(150)
+
+
+def test_what_no_reruns_have_checked_has_no_interval_and_says_so() -> None:
+    run = run_of([[(0, 100), (100, 200)]])
+    for setting in ("input=2x", "partitions=2x", "skew=none", "scheduler=fair"):
+        answer = ask(run, setting)
+        assert answer.interval_ms is None
+        assert any(f"predictions of {setting.partition('=')[0]}" in each for each in answer.assumptions)
+    assert ask(run, "cores=2x").interval_ms is not None
+
+
+def test_other_units_need_a_framework_that_cuts_them() -> None:
+    plain = replace(SPARK, replan=None)
+    answer = ask(run_of([[(0, 100)]], framework=plain), "partitions=2x")
+    assert answer.predicted_ms is None
+    assert "nothing is known of how Spark would cut its stages" in answer.refused[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("skew=some", "it can be none"),
+        ("scheduler=quick", "it can be fifo, fair or longest"),
+        ("input=5", "write for example 2x"),
+        ("partitions=1.5", "not a value"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_one_sentence(setting: str, sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        ask(run_of([[(0, 100)]]), setting)
+
+
+def test_partitions_that_are_not_known_cannot_be_set() -> None:
+    run = run_of([[(0, 100)]])
+    unknown = replace(run, recorded={**run.recorded, "units": None})
+    with pytest.raises(NoAnswerError, match="partitions=400"):
+        ask(unknown, "partitions=400")
