@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from indexes import store
 from indexes.errors import InputError, Remedy
 from query.frameworks import Framework
 from query.frameworks.known import frameworks
+from query.inputs import foreign
 from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
 from query.model.records import Problems
@@ -26,18 +28,6 @@ Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
 _MOST_FILES = 20_000
 _COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
 
-_KNOWN_MAGICS = (
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"\x89PNG", "a PNG image"),
-    (b"GIF8", "a GIF image"),
-    (b"%PDF", "a PDF document"),
-    (b"PAR1", "a Parquet file"),
-    (b"\x7fELF", "a program"),
-    (b"\x04\x22\x4d\x18", "an lz4 frame; unpack it with `lz4 -d` first"),
-    (b"BZh", "a bzip2 file; unpack it first"),
-    (b"\xfd7zXZ", "an xz file; unpack it first"),
-    (b"SQLite format", "an SQLite database"),
-)
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
 
 
@@ -50,6 +40,9 @@ class _Found:
     framework: str | None = None
     log: LogPart | None = None
     what: str = ""
+    advice: str = ""
+    known: bool = False
+    """Whether `what` names a kind of file that is not read."""
 
 
 def choose(inputs: Inputs, app: str | None = None) -> Application:
@@ -93,8 +86,9 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     for what, why in broken().items():
         problems.add("broken_plugin", "error", what, None, f"the package of {what} could not be loaded: {why}")
     found: dict[str, _Found] = {}
+    passed_over: list[_Found] = []
     for path in map(str, paths):
-        for each in _files(path, problems):
+        for each in _files(path, problems, passed_over):
             found.setdefault(each.part.name, each)
     samples = [
         SampleFile(each.part.path, "jfr" if each.kind == "jfr" else "collapsed")
@@ -108,8 +102,9 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     gathered = [each for name, parts in logs.items() for each in _gathered(frameworks()[name], parts, problems)]
     applications = _newest_first(gathered, problems)
     if not applications and not samples:
+        others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
         raise InputError(
-            f"{', '.join(map(str, paths))}: holds neither {_logs()} nor a recording of stack samples{_hints()}"
+            f"{', '.join(map(str, paths))}: holds neither {_logs()} nor a recording of stack samples{others}{_hints()}"
         )
     return Inputs(tuple(applications), tuple(samples), tuple(problems))
 
@@ -117,19 +112,19 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
 # Files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(path: str, problems: Problems) -> Iterator[_Found]:
-    """The usable files of a path that the user named."""
+def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
+    """The usable files of a path that the user named; one that is known to be something else goes to the list."""
     if is_url(path):
-        yield from _url_files(path, problems)
+        yield from _url_files(path, problems, passed_over)
     elif os.path.isdir(path):
-        yield from _folder_files(path, problems)
+        yield from _folder_files(path, problems, passed_over)
     elif not os.path.exists(path):
         raise InputError(f"{path}: no such file or folder")
     else:
         yield from _named(_sniff(Part(path), path))
 
 
-def _url_files(url: str, problems: Problems) -> Iterator[_Found]:
+def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     system, inner = filesystem(url)
     try:
         if not system.isdir(inner):
@@ -140,10 +135,10 @@ def _url_files(url: str, problems: Problems) -> Iterator[_Found]:
         below = sorted(system.find(inner))
     except OSError as error:
         raise InputError(f"{url}: cannot be read ({error.strerror or error})") from error
-    yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems)
+    yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems, passed_over)
 
 
-def _folder_files(folder: str, problems: Problems) -> Iterator[_Found]:
+def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     def refused(error: OSError) -> None:
         meaning = "folders that cannot be read were passed over"
         problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
@@ -154,7 +149,7 @@ def _folder_files(folder: str, problems: Problems) -> Iterator[_Found]:
         paths += (os.path.join(where, name) for name in sorted(files) if not _is_mark(name))
         if len(paths) > _MOST_FILES:
             raise InputError(f"{folder}: holds more than {_MOST_FILES} files; name the folder of one application")
-    yield from _unnamed(paths, folder, problems)
+    yield from _unnamed(paths, folder, problems, passed_over)
 
 
 def _is_mark(name: str) -> bool:
@@ -163,7 +158,7 @@ def _is_mark(name: str) -> bool:
     return name.startswith(".") or any(each is not None and each.match(name) for each in marks)
 
 
-def _unnamed(paths: Iterable[str], folder: str, problems: Problems) -> Iterator[_Found]:
+def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     """Files within a folder that the user named; what is of no use is counted."""
     for path in paths:
         try:
@@ -175,6 +170,8 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems) -> Iterator[
             if each.kind in ("unknown", "zip"):
                 meaning = "files that are neither logs nor recordings of samples were passed over"
                 problems.add("other_file", "info", folder, path, meaning)
+                if each.known and not passed_over:
+                    passed_over.append(each)
             elif each.kind != "empty":
                 yield each
 
@@ -186,9 +183,10 @@ def _named(found: list[_Found]) -> list[_Found]:
         return good
     first = found[0]
     what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
+    advice = f"; {first.advice}" if first.advice else ""
     raise InputError(
-        f"{first.part.path}: {what or f'is {first.what}'}; expected {_logs()}, or stack samples as a JFR"
-        " recording or collapsed stacks"
+        f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
+        f" recording or collapsed stacks{advice}"
     )
 
 
@@ -211,7 +209,11 @@ def _sniff(part: Part, path: str) -> list[_Found]:
             return [_Found(part, "log", framework.name, log)]
     if _is_collapsed(text):
         return [_Found(part, "collapsed")]
-    return [_Found(part, "unknown", what=_described(start, text))]
+    known = foreign.described(start, text)
+    if known is None:
+        return [_Found(part, "unknown", what=_described(start, text))]
+    ours = _ours(path) if foreign.is_database(start) else None
+    return [_Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)]
 
 
 def _sniff_members(path: str) -> list[_Found]:
@@ -244,10 +246,14 @@ def _is_collapsed(text: bytes) -> bool:
     return good > 0.9 * len(lines) and any(";" in line for line in lines)
 
 
+def _ours(path: str) -> str | None:
+    """What a database that CrystalPerf made is, None for any other."""
+    kind = None if is_url(path) or "!/" in path else store.kind_of(Path(path))
+    what = {"run": "a run that was profiled before, which is asked by itself", "index": "a resource index"}
+    return what.get(kind or "")
+
+
 def _described(start: bytes, text: bytes) -> str:
-    for magic, what in _KNOWN_MAGICS:
-        if start.startswith(magic):
-            return what
     if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
         return "compressed more than once; unpack it once first"
     if not text.strip():

@@ -1,0 +1,283 @@
+"""What a file is that CrystalPerf does not read, told by its beginning, so that its user learns what to do instead.
+
+Only asked where no framework knows a file as its log and no reader as samples.  KINDS are tried in order, the telling
+ones first; each looks at no more than the bytes it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+_COLLAPSED = "{} makes collapsed stacks of it, which are read"
+_PERF = _COLLAPSED.format("`stackcollapse-perf.pl`")
+_AGAIN = "record again with JFR output or as collapsed stacks"
+_MOST_LINES = 40
+_MOST_FIELDS = 2_000
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A kind of file: how it is called, after 'is', and what its user can do, where there is something."""
+
+    what: str
+    advice: str
+    known: Callable[[bytes], bool]
+
+
+def described(stored: bytes, text: bytes) -> Foreign | None:
+    """The kind of a file whose stored bytes and whose unpacked text begin so; None for one that is not known."""
+    if not text.strip():
+        return None
+    return next((each for each in KINDS if each.known(stored) or each.known(text)), None)
+
+
+def is_database(stored: bytes) -> bool:
+    """Whether it is a DuckDB file, as run files and indexes are."""
+    return stored[8:12] == b"DUCK"
+
+
+# Tests ------------------------------------------------------------------------------------------------------------
+
+
+def _magic(*starts: bytes, at: int = 0) -> Callable[[bytes], bool]:
+    return lambda text: any(text[at : at + len(start)] == start for start in starts)
+
+
+def _has(*patterns: bytes, json: bool = False) -> Callable[[bytes], bool]:
+    """All patterns are in the text, which for `json` begins as JSON does."""
+    compiled = [re.compile(each) for each in patterns]
+
+    def known(text: bytes) -> bool:
+        return (not json or text.lstrip()[:1] in (b"{", b"[")) and all(each.search(text) for each in compiled)
+
+    return known
+
+
+def _json(*patterns: bytes) -> Callable[[bytes], bool]:
+    return _has(*patterns, json=True)
+
+
+def _any(*tests: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    return lambda text: any(each(text) for each in tests)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """The first whole lines that are no comments and not blank."""
+    lines = text.split(b"\n", 4 * _MOST_LINES)[: 4 * _MOST_LINES]
+    return [each for each in lines if each.strip() and not each.startswith(b"#")][:_MOST_LINES]
+
+
+_FRAME = re.compile(rb"\s*[0-9a-f]{2,16} \S[^\n]{0,4000}\([^\n]{0,1000}\)\s*")
+
+
+def _perf_script(text: bytes) -> bool:
+    """A line per sample that ends in its event, then a line per frame: address, symbol, file in parentheses."""
+    return any(first.rstrip().endswith(b":") and _FRAME.fullmatch(second) for first, second in pairwise(_lines(text)))
+
+
+_SAID = re.compile(rb"[\d\[(][\d\-/:., TZ+\])]{7,40}[^\n]{0,60}?\b(INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b")
+
+
+def _words(text: bytes) -> bool:
+    """What a program says of itself: a time and a level in most lines."""
+    lines = _lines(text)
+    return len(lines) > 1 and sum(_SAID.match(each) is not None for each in lines) > 0.3 * len(lines)
+
+
+def _table(text: bytes) -> bool:
+    """Three lines or more with as many separators each."""
+    lines = _lines(text)[:10]
+    counts = ({each.count(separator) for each in lines} for separator in (b",", b"\t", b"|", b";"))
+    return len(lines) > 2 and b"\0" not in text and any(len(each) == 1 and 0 not in each for each in counts)
+
+
+# Protocol Buffers -------------------------------------------------------------------------------------------------
+
+
+def _varint(text: bytes, place: int) -> tuple[int, int] | None:
+    value = 0
+    for number, byte in enumerate(text[place : place + 10]):
+        value |= (byte & 127) << 7 * number
+        if byte < 128:
+            return value, place + number + 1
+    return None
+
+
+def _fields(text: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """The fields of a message (number, wire type, the bytes of one with a length), as far as the text goes.
+
+    A field of number 0 says that this is none.
+    """
+    place = 0
+    for _ in range(_MOST_FIELDS):
+        head = _varint(text, place)
+        if head is None:
+            break
+        number, wire, place = head[0] >> 3, head[0] & 7, head[1]
+        content = b""
+        if wire == 0:
+            value = _varint(text, place)
+            if value is None:
+                break
+            place = value[1]
+        elif wire == 2:
+            length = _varint(text, place)
+            if length is None:
+                break
+            content = text[length[1] : length[1] + length[0]]
+            place = length[1] + length[0]
+        elif wire in (1, 5):
+            place += 8 if wire == 1 else 4
+        else:
+            break
+        yield number, wire, content
+    else:
+        return
+    if place < len(text) - 10:
+        yield 0, 0, b""
+
+
+_PPROF = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: 2, 14: 0, 15: 0}
+"""Wire types of the fields of pprof's Profile; 13 are numbers, packed or not."""
+
+
+def _pprof(text: bytes) -> bool:
+    found = list(_fields(text))
+    right = all(_PPROF.get(number) == wire or (number, wire) == (13, 0) for number, wire, _ in found)
+    types = [content for number, _, content in found if number == 1]
+    plain = all(
+        0 < len(each) <= 22 and all(wire == 0 and n in (1, 2) for n, wire, _ in _fields(each)) for each in types
+    )
+    return len(found) > 3 and right and bool(types) and plain
+
+
+def _protobuf(text: bytes) -> bool:
+    found = list(_fields(text))
+    right = all(0 < number < 64 for number, _, _ in found)
+    return b"\n" != text[:1] != b"{" and right and any(len(content) > 8 for _, _, content in found)
+
+
+def _xplane(text: bytes) -> bool:
+    return text[:1] == b"\n" and re.search(rb"/(host|device):", text[:80]) is not None
+
+
+def _repeated(text: bytes) -> bool:
+    """A message of one repeated field: a list of messages."""
+    found = list(_fields(text))
+    return len(found) > 1 and b"\0" not in text[:4] and {each[:2] for each in found} == {(1, 2)}
+
+
+# Kinds ------------------------------------------------------------------------------------------------------------
+
+_EVENTS = rb'"traceEvents"\s*:'
+
+KINDS = (
+    # Recordings of other profilers
+    Foreign(
+        "a Java heap dump", "it tells what filled the memory, not where the time went", _magic(b"JAVA PROFILE 1.0")
+    ),
+    Foreign("a recording of perf", f"`perf script` writes it as text, and {_PERF}", _magic(b"PERFILE2")),
+    Foreign("the text of `perf script`", _PERF, _any(_has(rb"^# =+\n# captured on"), _perf_script)),
+    Foreign("the text of `jfr print`", "give the recording itself", _has(rb"^jdk\.\w+ \{|\njdk\.\w+ \{")),
+    Foreign("a pprof profile", _AGAIN, _any(_magic(b"\0" * 8 + b"\3" + b"\0" * 15), _pprof)),
+    Foreign("a pprof profile", _AGAIN, _magic(b"--- threadz", b"--- contentionz", b"--- heapz", b"heap profile: ")),
+    Foreign("a speedscope profile", _AGAIN, _json(rb"speedscope\.app/file-format-schema")),
+    Foreign("a CPU profile of V8", "", _json(rb'"callFrame"\s*:', rb'"(timeDeltas|positionTicks|hitCount)"\s*:')),
+    Foreign("a profile of pyinstrument", _AGAIN, _json(rb'"session"\s*:', rb'"(min_interval|sample_count)"\s*:')),
+    Foreign("a recording of memray", "it tells memory, not time", _magic(b"memray\0")),
+    Foreign(
+        "a file of stacks from Uber's JVM profiler",
+        _COLLAPSED.format("its `stackcollapse.py`"),
+        _json(rb'^\{"stacktrace"\s*:\s*\['),
+    ),
+    Foreign(
+        "a file of measurements from Uber's JVM profiler",
+        "",
+        _json(rb'"(nonHeapMemoryTotalUsed|epochMillis)"\s*:', rb'"(pmem_|heap)'),
+    ),
+    Foreign("a recording of ROCm's profiler", "", _json(rb'"rocprofiler-sdk-tool"')),
+    Foreign("a thread dump", "it is one moment of one process; a recording has many", _has(rb"Full thread dump ")),
+    # Logs and traces of other systems
+    Foreign("a job archive of Flink", "", _json(rb'^\s*\{\s*"archive"\s*:\s*\[', rb'"path"\s*:\s*"/')),
+    Foreign("a compiled SQL plan of Flink", "", _json(rb'"flinkVersion"\s*:')),
+    Foreign("a plan that Flink explains", "", _has(rb"== (Abstract Syntax Tree|Optimized Execution Plan) ==\n")),
+    Foreign(
+        "an answer of Flink's REST interface",
+        "",
+        _json(
+            rb'"jid"\s*:|"slots-total"\s*:|"Status\.JVM\.|"checkpointStartDelayNanos"|"maxParallelism"\s*:'
+            rb'|"taskmanager\.|"checkpointed_size"|"latest"\s*:\s*\{\s*"(completed|savepoint)"'
+        ),
+    ),
+    Foreign("an execution trace of PyTorch (Chakra)", "", _json(rb'^\s*\{\s*"schema"\s*:\s*"1\.\d', rb'"nodes"\s*:')),
+    Foreign("a timeline of Horovod", "", _json(rb'"ph"\s*:', rb'"(CYCLE_START|Horovod\w*|NEGOTIATE_\w+)"?')),
+    Foreign("a timeline of Ray", "", _json(rb'"cat"\s*:\s*"ray[.:]|"(ray::|worker:[0-9a-f]{20})')),
+    Foreign(
+        "a trace of PyTorch's profiler",
+        "",
+        _json(
+            rb'"(schemaVersion|deviceProperties|distributedInfo)"\s*:|"aten::', rb'"(traceEvents|deviceProperties)"\s*:'
+        ),
+    ),
+    Foreign(
+        "a trace of TensorFlow's profiler",
+        "",
+        _any(
+            _json(_EVENTS, rb'"Allocators"|/(host|device|job):|tensorflow'),
+            _json(rb'"memoryProfilePerAllocator"'),
+            _xplane,
+        ),
+    ),
+    Foreign(
+        "a job history of Hadoop MapReduce", "", _has(rb"^Avro-(Json|Binary)\n|org\.apache\.hadoop\.mapreduce\.jobh")
+    ),
+    Foreign("a job trace of Hadoop MapReduce", "", _json(rb'"jobID"\s*:\s*"job_\d')),
+    Foreign("a page of Dask's dashboard", "", _has(rb"(?i)<html", rb"<title>\s*Dask ")),
+    Foreign("a flame graph as a page", _AGAIN, _has(rb"(?i)<(html|svg)", rb"(?i)flame ?graph")),
+    Foreign(
+        "a web page", "download the log itself, not the page that shows it", _has(rb"(?i)^\s{0,99}<(!doctype )?html")
+    ),
+    Foreign(
+        "a trace in Chrome's format, as many profilers write it",
+        "",
+        _any(_json(_EVENTS), _json(rb'^\s{0,99}\[\s*\{[^{}]{0,400}"ph"\s*:\s*"')),
+    ),
+    Foreign(
+        "a log of the garbage collector",
+        "",
+        _has(rb"\[G1Ergonomics |\[(Full )?GC |\[gc[,\s\]]|\[Young\]\(|Pause (Young|Full|Remark)"),
+    ),
+    Foreign(
+        "stacks in words, as Mission Control shows them", "give the recording itself", _has(rb"<stackTrace|</frame>")
+    ),
+    # Containers and documents
+    Foreign("a DuckDB database", "", is_database),
+    Foreign("a JPEG image", "", _magic(b"\xff\xd8\xff")),
+    Foreign("a PNG image", "", _magic(b"\x89PNG")),
+    Foreign("a GIF image", "", _magic(b"GIF8")),
+    Foreign("a PDF document", "", _magic(b"%PDF")),
+    Foreign("a Parquet file", "", _magic(b"PAR1")),
+    Foreign("a program", "", _magic(b"\x7fELF")),
+    Foreign("an lz4 frame", "unpack it with `lz4 -d` first", _magic(b"\x04\x22\x4d\x18")),
+    Foreign("a bzip2 file", "unpack it first", _magic(b"BZh")),
+    Foreign("an xz file", "unpack it first", _magic(b"\xfd7zXZ")),
+    Foreign("an SQLite database", "", _magic(b"SQLite format")),
+    Foreign("a tar archive", "unpack it, and give the folder", _magic(b"ustar", at=257)),
+    Foreign("a Java class", "", _magic(b"\xca\xfe\xba\xbe")),
+    Foreign("a table in Avro's form", "", _magic(b"Obj\x01")),
+    Foreign("a table in ORC's form", "", _magic(b"ORC")),
+    Foreign("text in UTF-16", "store it as UTF-8", _magic(b"\xff\xfe", b"\xfe\xff")),
+    Foreign("an XML document", "", _has(rb"^\s{0,99}<\?xml ")),
+    Foreign(
+        "what a program said while it ran, in words", "the log of events is another file, which a machine reads", _words
+    ),
+    Foreign("a table in text", "", _table),
+    Foreign(
+        "binary, and looks like Protocol Buffers, which TensorFlow's profiler writes among others",
+        "",
+        _any(_repeated, _protobuf),
+    ),
+)

@@ -1,0 +1,147 @@
+"""Files that CrystalPerf does not read are named, and their users learn what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import struct
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from indexes.errors import InputError
+from query.discover import discover
+from query.inputs import foreign
+
+Answer = Callable[..., tuple[int, str, str]]
+
+PUBLIC = {
+    "flink/history-archive": "a job archive of Flink",
+    "flink/plan-1.18": "Flink",
+    "flink/rest": "an answer of Flink's REST interface",
+    "flink/timeseries": "",
+    "jfr/perf-script": "the text of `perf script`; ",
+    "jfr/pprof": "a pprof profile; ",
+    "jfr/speedscope": "a speedscope profile; ",
+    "jfr/spark-jvm-profiler": "",
+    "other/chrome-trace": "a trace in Chrome's format",
+    "other/dask": "a page of Dask's dashboard",
+    "other/gc-logs": "a log of the garbage collector",
+    "other/mapreduce": "of Hadoop MapReduce",
+    "other/ray": "a timeline of Ray",
+    "pytorch/hta": "PyTorch",
+    "pytorch/kineto": "a trace of PyTorch's profiler",
+    "pytorch/param": "PyTorch",
+    "tensorflow/horovod": "a timeline of Horovod",
+    "tensorflow/timeline": "a trace of TensorFlow's profiler",
+    "tensorflow/xplane": "a trace of TensorFlow's profiler",
+}
+"""What every file of a folder of public files is said to be; '' where they are of several kinds."""
+
+UNNAMED = {"khaos-iot-failures.txt"}
+
+
+@pytest.mark.parametrize("folder", PUBLIC)
+def test_public_files_are_named(real_inputs: Path, folder: str) -> None:
+    files = [each for each in sorted((real_inputs / folder).rglob("*")) if each.is_file() and each.name not in UNNAMED]
+    assert files
+    for path in files:
+        try:
+            found = discover([path])
+        except InputError as error:
+            sentence = str(error)
+            assert f"is {PUBLIC[folder]}" in sentence or PUBLIC[folder] in sentence, sentence
+            assert "is JSON, but" not in sentence, sentence
+            assert "is text, but" not in sentence, sentence
+            assert "not known here" not in sentence, sentence
+            assert "CrystalPerf reads an event log of " in sentence
+        else:
+            assert "folded" in path.name, path  # collapsed stacks among others' files
+            assert found.samples
+
+
+def tar() -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("log"))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"JAVA PROFILE 1.0.2\0" + bytes(20), "is a Java heap dump; "),
+        (b"PERFILE2" + bytes(100), "is a recording of perf; "),
+        (b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}', "is a job archive of Flink; CrystalPerf reads"),
+        (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is an answer of Flink's REST interface"),
+        (b'{"traceEvents": [{"ph": "X", "name": "aten::add"}]}', "is a trace of PyTorch's profiler"),
+        (b'[{"ph": "X", "name": "alpha", "ts": 0}]', "is a trace in Chrome's format"),
+        (b'{"nodes": [{"callFrame": {}, "hitCount": 1}]}', "is a CPU profile of V8"),
+        (b"perf 12/12 1.5: cycles:\n\t    7f00 main (/bin/a)\n\n", "is the text of `perf script`; "),
+        (struct.pack("<5Q", 0, 3, 0, 10_000, 0), "is a pprof profile; "),
+        (b"<!DOCTYPE html>\n<html><title>History</title>", "is a web page; CrystalPerf reads"),
+        (b"Full thread dump OpenJDK 64-Bit Server VM", "is a thread dump; "),
+        (b"24/01/02 10:11:12 INFO Client: submitted\n24/01/02 10:11:13 WARN Client: slow\n", "is what a program said"),
+        (b"[0.015s][info][gc] Using G1\n", "is a log of the garbage collector"),
+        (b"a,b,c\n1,2,3\n4,5,6\n", "is a table in text"),
+        (tar(), "is a tar archive; "),
+        (gzip.compress(tar()), "is a tar archive; "),
+        ("a;b 1\n".encode("utf-16"), "is text in UTF-16; "),
+    ],
+)
+def test_a_file_is_named_by_its_content(crystalperf: Answer, tmp_path: Path, content: bytes, what: str) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(content)
+    code, out, err = crystalperf("analyze", path)
+    assert (code, out) == (1, "")
+    assert f"given: {what}" in err
+    assert err.count("\n") == 1
+
+
+def test_runs_and_indexes_among_other_files_are_told_as_such(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+    log = next(demo.glob("eventlog*"))
+    assert crystalperf("profile", log, "-o", tmp_path / "run.duckdb")[0] == 0
+    code, _, err = crystalperf("analyze", log, tmp_path / "run.duckdb")
+    assert code == 1
+    assert "run.duckdb: is a run that was profiled before, which is asked by itself; " in err
+
+
+def test_a_folder_says_what_is_in_it_instead(crystalperf: Answer, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}')
+    code, _, err = crystalperf("analyze", tmp_path)
+    assert code == 1
+    assert "a.json is a job archive of Flink; " in err
+
+
+def test_a_log_of_a_framework_is_never_taken_for_something_else(crystalperf: Answer, tmp_path: Path) -> None:
+    # A log may hold what tells others: here in the name of its first job.
+    log = tmp_path / "log"
+    log.write_bytes(
+        b'{"Event":"SparkListenerLogStart","Spark Version":"4.0.1"}\n'
+        b'{"Event":"SparkListenerApplicationStart","App Name":"\\"traceEvents\\": [","App ID":"app-1","Timestamp":'
+        b'1700000000000,"User":"u"}\n'
+    )
+    assert discover([log]).applications[0].app_id == "app-1"
+
+
+def test_naming_takes_no_time_whatever_the_content() -> None:
+    size = 64 << 10
+    noise = random.Random(1)
+    contents = [
+        *(
+            each * (size // len(each))
+            for each in (b" ", b"\n", b"(", b"[", b'{"', b"a:\n", b"0 a(\n", b"1/1 INF ", b"\n[")
+        ),
+        *(noise.randbytes(size) for _ in range(5)),
+        *((noise.randbytes(1) + bytes([noise.randrange(128)])) * (size // 2) for _ in range(50)),
+        b"0-0:0" * 8 + os.urandom(1) * size,
+    ]
+    begin = time.process_time()
+    for content in contents:
+        foreign.described(content[:4096], content)
+    assert time.process_time() - begin < 0.1 * len(contents)
