@@ -1,0 +1,545 @@
+"""An event log of Spark, read anew: figures that a verdict can be held against.
+
+This reader shares no code with the product and takes nothing from it.  It reads the lines of a log with `json`, knows
+no plan, no path and no model, and counts and adds up what single events say.  Times are ms since the epoch, lengths
+are ms.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import zstandard
+
+Interval = tuple[float, float]
+"""Begin and end."""
+
+Event = Mapping[str, Any]
+
+NAME = re.compile(rb'"Event"\s*:\s*"([A-Za-z0-9_.$]+)"')
+"""How a line says what event it is."""
+
+_PARTS = re.compile(r"events_(\d+)_")
+_HOME = re.compile(r"killed by driver|idle|decommission|with code 0\b|termination request|dynamic allocation", re.I)
+_LOST = re.compile(r"exited|heartbeat|timed? ?out|lost|killed|fail|disassociated|memory|error", re.I)
+_PYTHON = re.compile(r"Python|Pandas|Arrow(?:Eval|Aggregate|Window)", re.I)
+_GPU = re.compile(r"com\.nvidia\.spark|rapids", re.I)
+
+
+class UnreadableError(Exception):
+    """A file that this reader cannot read, or that is no event log."""
+
+
+# Figures -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """One attempt of a task; `finish` is None where no end was logged.
+
+    `ended` is its end reason: Success, TaskKilled, or what it failed with.
+    """
+
+    stage: tuple[int, int]
+    task: int
+    index: int
+    executor: str
+    launch: float
+    finish: float | None
+    ended: str
+    cpu_ms: float = 0.0
+    gc_ms: float = 0.0
+    deserialize_cpu_ms: float = 0.0
+    serialize_ms: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.finish is not None and self.ended not in ("Success", "TaskKilled")
+
+
+@dataclass
+class Stage:
+    """An attempt of a stage, as its last event tells it."""
+
+    submitted: float | None = None
+    completed: float | None = None
+    failure: str | None = None
+    tasks: int = 0
+    python: bool = False
+
+
+@dataclass
+class Job:
+    """A job, with the ids of its stages; `failed` is None where no end was logged."""
+
+    submitted: float | None
+    stages: tuple[int, ...]
+    query: str | None
+    completed: float | None = None
+    failed: bool | None = None
+
+
+@dataclass
+class Query:
+    """An SQL execution; `error` is what its end says, None where that is not logged."""
+
+    started: float | None
+    ended: float | None = None
+    error: str | None = None
+
+
+@dataclass
+class Executor:
+    """An executor that registered, or was removed; `removed` with the reason that was logged."""
+
+    added: float | None = None
+    removed: float | None = None
+    reason: str = ""
+
+
+@dataclass
+class Figures:
+    """What the events of one application say, each by itself."""
+
+    apps: Counter[str] = field(default_factory=Counter)
+    started: float | None = None
+    ended: float | None = None
+    first: float | None = None
+    last: float | None = None
+    tasks: list[Task] = field(default_factory=list)
+    stages: dict[tuple[int, int], Stage] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    queries: dict[str, Query] = field(default_factory=dict)
+    executors: dict[str, Executor] = field(default_factory=dict)
+    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    logs_cpu: bool = False
+    gpu: bool = False
+    out_of_heap: int = 0
+    broken_lines: int = 0
+    ends_without_start: int = 0
+
+    # Time -----------------------------------------------------------------------------------------------------
+
+    @property
+    def zero(self) -> float:
+        """When the application started, or the first event that has a time."""
+        return next((each for each in (self.started, self.first) if each is not None), 0.0)
+
+    @property
+    def end(self) -> float:
+        """When the application ended, or the last event that has a time."""
+        return next((each for each in (self.ended, self.last) if each is not None), self.zero)
+
+    @property
+    def whole_ms(self) -> float:
+        return self.end - self.zero
+
+    def running(self, *, useful: bool = False) -> list[Interval]:
+        """When tasks ran: the union of their intervals.  A task without an end counts up to the end of its stage.
+
+        With `useful`, without what nothing later can depend on: attempts that were killed or have no end, and what
+        ran on after its stage was over.
+        """
+        found = []
+        for each in self.tasks:
+            stage = self.stages.get(each.stage)
+            over = stage.completed if stage is not None else None
+            finish = each.finish if each.finish is not None else over or self.end
+            if useful:
+                if each.finish is None or each.ended == "TaskKilled":
+                    continue
+                finish = min(finish, over or finish)
+            found.append((each.launch, finish))
+        return union(found, (self.zero, self.end))
+
+    def submitted(self) -> list[Interval]:
+        """When anything was asked for: a job or an SQL execution was under way, or a task ran."""
+        spans = [(each.submitted, each.completed) for each in self.jobs.values()]
+        spans += [(each.started, each.ended) for each in self.queries.values()]
+        found = [(begin, self.end if end is None else end) for begin, end in spans if begin is not None]
+        return union([*found, *self.running()], (self.zero, self.end))
+
+    def unaccounted(self) -> list[Interval]:
+        """When stages ran of which ends of tasks are missing, and no task is known to have run."""
+        found = []
+        for key in self.missing():
+            stage = self.stages[key]
+            if stage.submitted is not None:
+                found.append((stage.submitted, stage.completed if stage.completed is not None else self.end))
+        return minus(union(found, (self.zero, self.end)), self.running())
+
+    # Counts ---------------------------------------------------------------------------------------------------
+
+    def missing(self) -> dict[tuple[int, int], int]:
+        """How many ends of tasks lack, by stage that completed without failure."""
+        seen: dict[tuple[int, int], set[int]] = {}
+        for each in self.tasks:
+            if each.finish is not None and each.ended == "Success":
+                seen.setdefault(each.stage, set()).add(each.index)
+        earlier: dict[int, set[int]] = {}
+        found = {}
+        for (stage_id, attempt), stage in sorted(self.stages.items()):
+            mine = seen.get((stage_id, attempt), set())
+            known = earlier.setdefault(stage_id, set())
+            known |= mine
+            # A later attempt computes again what was lost: an unknown number of tasks, of which each may have run once.
+            lacking = stage.tasks - len(known)
+            if stage.completed is not None and stage.failure is None and lacking > 0:
+                found[stage_id, attempt] = lacking
+        return found
+
+    @property
+    def failed_jobs(self) -> int:
+        return sum(each.failed is True for each in self.jobs.values())
+
+    @property
+    def unfinished_jobs(self) -> int:
+        return sum(each.failed is None for each in self.jobs.values())
+
+    @property
+    def failed_stages(self) -> int:
+        return sum(each.failure is not None for each in self.stages.values())
+
+    @property
+    def failed_queries(self) -> int:
+        """SQL executions that ended with an error, or of which a job failed where errors are not logged."""
+        jobs = {each.query for each in self.jobs.values() if each.failed}
+        return sum(bool(one.error) or (one.error is None and key in jobs) for key, one in self.queries.items())
+
+    def tasks_ended(self) -> Counter[str]:
+        """Attempts by how they ended: succeeded, killed, failed, unfinished."""
+        names = {"Success": "succeeded", "TaskKilled": "killed"}
+        return Counter("unfinished" if each.finish is None else names.get(each.ended, "failed") for each in self.tasks)
+
+    def lost(self) -> dict[str, str]:
+        """Executors that were lost for certain, with the reason that is logged: it says so, and then work went on.
+
+        One that goes when all work is done may have been lost or not: the application was about to end.
+        """
+        works = [at for job in self.jobs.values() for at in (job.submitted, job.completed) if at is not None]
+        works += [each.finish or each.launch for each in self.tasks]
+        last = max(works, default=self.zero)
+        return {
+            key: each.reason
+            for key, each in self.executors.items()
+            if each.removed is not None and each.removed < last
+            if _LOST.search(each.reason) and not _HOME.search(each.reason)
+        }
+
+    def sent_home(self) -> set[str]:
+        """Executors that the application released itself."""
+        return {key for key, each in self.executors.items() if each.removed and _HOME.search(each.reason)}
+
+    def most_alive(self) -> int:
+        """How many executors were there at a time, at most; with those that only tasks tell of."""
+        changes = []
+        ran: dict[str, list[float]] = {}
+        for each in self.tasks:
+            ran.setdefault(each.executor, []).extend((each.launch, each.finish or each.launch))
+        # In logs edited by hand, executors come years after the last task.
+        over = max([self.end, *(each.added for each in self.executors.values() if each.added is not None)])
+        for key in {*self.executors, *ran}:
+            one = self.executors.get(key, Executor())
+            begin = one.added if one.added is not None else min(ran.get(key, [self.zero]))
+            end = one.removed if one.removed is not None else over
+            if key not in ran and one.added is None:
+                continue
+            changes += [(begin, 1), (max(end, begin), -1)]
+        alive = most = 0
+        # Where one goes and another comes in the same ms, both were there.
+        for _, step in sorted(changes, key=lambda each: (each[0], -each[1])):
+            alive += step
+            most = max(most, alive)
+        return most
+
+    def without_executors(self) -> list[Interval]:
+        """When no executor was there that could run a task."""
+        ran: dict[str, list[float]] = {}
+        for each in self.tasks:
+            ran.setdefault(each.executor, []).extend((each.launch, each.finish or self.end))
+        spans = list(self.running())
+        for key, one in self.executors.items():
+            begin = one.added if one.added is not None else min(ran.get(key, [self.end]))
+            spans.append((begin, one.removed if one.removed is not None else self.end))
+        spans += [(min(times), self.end) for key, times in ran.items() if key not in self.executors]
+        return minus([(self.zero, self.end)], union(spans, (self.zero, self.end)))
+
+
+# Intervals ---------------------------------------------------------------------------------------------------------
+
+
+def union(spans: Iterable[Interval], within: Interval) -> list[Interval]:
+    """The spans, cut to what is within, in order and without overlaps."""
+    found: list[Interval] = []
+    low, high = within
+    for begin, end in sorted((max(begin, low), min(end, high)) for begin, end in spans):
+        if end <= begin:
+            continue
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found
+
+
+def both(one: Sequence[Interval], two: Sequence[Interval]) -> list[Interval]:
+    """What is in both; each is in order and without overlaps."""
+    found, first, second = [], 0, 0
+    while first < len(one) and second < len(two):
+        begin = max(one[first][0], two[second][0])
+        end = min(one[first][1], two[second][1])
+        if begin < end:
+            found.append((begin, end))
+        if one[first][1] <= two[second][1]:
+            first += 1
+        else:
+            second += 1
+    return found
+
+
+def minus(one: Sequence[Interval], two: Sequence[Interval]) -> list[Interval]:
+    """What is in one and not in two; each is in order and without overlaps."""
+    if not one:
+        return []
+    low, high = one[0][0], one[-1][1]
+    edges = [low, *(edge for span in two for edge in span), high]
+    gaps = [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end]
+    return both(one, sorted(gaps))
+
+
+def length(spans: Iterable[Interval]) -> float:
+    return sum(end - begin for begin, end in spans)
+
+
+# Reading -----------------------------------------------------------------------------------------------------------
+
+
+def logs_below(folder: Path) -> list[Path]:
+    """Everything below a folder that may be one log: files, and folders of rolled parts."""
+    found = []
+    for each in sorted(folder.iterdir()):
+        if each.name.startswith((".", "_")):
+            continue
+        if each.is_dir():
+            found += [each] if each.name.startswith("eventlog_v2_") else logs_below(each)
+        elif each.is_file():
+            found.append(each)
+    return found
+
+
+def figures(path: Path) -> Figures:
+    """The figures of the log at the path.  Raises UnreadableError, also where no line of it is an event."""
+    found = Figures()
+    starts: dict[tuple[int, int, int], Task] = {}
+    ends: dict[tuple[int, int, int], Task] = {}
+    known = 0
+    for line in _lines(path):
+        name = NAME.search(line, 0, 400) or NAME.search(line)
+        if name is None:
+            found.broken_lines += bool(line.strip())
+            continue
+        kind = name[1].decode().rsplit(".", 1)[-1]
+        if kind not in _TAKEN:
+            known += 1
+            continue
+        try:
+            event = json.loads(line)
+        except ValueError:
+            found.broken_lines += 1
+            continue
+        if not isinstance(event, dict):
+            continue
+        known += 1
+        _take(found, kind, event, starts, ends)
+    if not known:
+        raise UnreadableError("no line of it is an event of Spark")
+    found.ends_without_start = sum(key not in starts for key in ends)
+    found.tasks = [*ends.values(), *(each for key, each in starts.items() if key not in ends)]
+    return found
+
+
+_TAKEN = {
+    "SparkListenerApplicationStart",
+    "SparkListenerApplicationEnd",
+    "SparkListenerEnvironmentUpdate",
+    "SparkListenerJobStart",
+    "SparkListenerJobEnd",
+    "SparkListenerStageSubmitted",
+    "SparkListenerStageCompleted",
+    "SparkListenerTaskStart",
+    "SparkListenerTaskEnd",
+    "SparkListenerExecutorAdded",
+    "SparkListenerExecutorRemoved",
+    "SparkListenerSQLExecutionStart",
+    "SparkListenerSQLExecutionEnd",
+}
+
+
+def _take(
+    found: Figures,
+    kind: str,
+    event: Event,
+    starts: dict[tuple[int, int, int], Task],
+    ends: dict[tuple[int, int, int], Task],
+) -> None:
+    """Add what one event says."""
+    kind = kind.removeprefix("SparkListener")
+    at = next((event[key] for key in ("Timestamp", "Submission Time", "Completion Time", "time") if key in event), None)
+    at = _time(at)
+    if kind == "ApplicationStart":
+        found.started = at
+        found.apps[str(event.get("App ID") or "")] += 1
+    elif kind == "ApplicationEnd":
+        found.ended = at
+    elif kind == "EnvironmentUpdate":
+        found.gpu |= _has_gpu(event)
+    elif kind == "JobStart":
+        properties = event.get("Properties") or {}
+        stages = tuple(event.get("Stage IDs") or ())
+        found.jobs[event["Job ID"]] = Job(at, stages, properties.get("spark.sql.execution.id"))
+    elif kind == "JobEnd":
+        job = found.jobs.setdefault(event["Job ID"], Job(None, (), None))
+        job.completed = at
+        job.failed = (event.get("Job Result") or {}).get("Result") != "JobSucceeded"
+    elif kind in ("StageSubmitted", "StageCompleted"):
+        _take_stage(found, event["Stage Info"], completed=kind == "StageCompleted")
+        at = None
+    elif kind == "TaskStart":
+        task = _task(event, ended="")
+        starts[*task.stage, task.task] = task
+        at = task.launch
+    elif kind == "TaskEnd":
+        task = _take_end(found, event)
+        # A task whose output was lost with its executor is told to have ended a second time, as Resubmitted.
+        if task.ended != "Resubmitted" or (*task.stage, task.task) not in ends:
+            ends[*task.stage, task.task] = task
+        at = task.finish
+    elif kind == "ExecutorAdded":
+        found.executors.setdefault(str(event["Executor ID"]), Executor()).added = at
+        at = None  # public logs were edited by hand: an executor that comes years after all tasks is none of the run's
+    elif kind == "ExecutorRemoved":
+        one = found.executors.setdefault(str(event["Executor ID"]), Executor())
+        one.removed, one.reason = at, str(event.get("Removed Reason") or "")
+        at = None
+    elif kind == "SQLExecutionStart":
+        found.queries[str(event["executionId"])] = Query(at)
+    elif kind == "SQLExecutionEnd":
+        query = found.queries.setdefault(str(event["executionId"]), Query(None))
+        query.ended, query.error = at, event.get("errorMessage")
+    if at is not None:
+        found.first = at if found.first is None else min(found.first, at)
+        found.last = at if found.last is None else max(found.last, at)
+
+
+def _take_stage(found: Figures, info: Event, *, completed: bool) -> None:
+    stage = found.stages.setdefault((info["Stage ID"], info.get("Stage Attempt ID") or 0), Stage())
+    stage.tasks = info.get("Number of Tasks") or 0
+    stage.submitted = _time(info.get("Submission Time")) or stage.submitted
+    if completed:
+        stage.completed = _time(info.get("Completion Time"))
+        stage.failure = info.get("Failure Reason")
+    names = (str(each.get("Name")) + str(each.get("Scope")) for each in info.get("RDD Info") or ())
+    stage.python |= any(_PYTHON.search(each) for each in names)
+    for at in (stage.submitted, stage.completed):
+        if at is not None:
+            found.first = at if found.first is None else min(found.first, at)
+            found.last = at if found.last is None else max(found.last, at)
+
+
+def _task(event: Event, ended: str) -> Task:
+    info = event.get("Task Info") or {}
+    metrics = event.get("Task Metrics") or {}
+    return Task(
+        (event["Stage ID"], event.get("Stage Attempt ID") or 0),
+        info["Task ID"],
+        info.get("Index", -1),
+        str(info.get("Executor ID")),
+        float(info["Launch Time"]),
+        _time(info.get("Finish Time")) if ended else None,
+        ended,
+        (metrics.get("Executor CPU Time") or 0) / 1e6,
+        metrics.get("JVM GC Time") or 0,
+        (metrics.get("Executor Deserialize CPU Time") or 0) / 1e6,
+        metrics.get("Result Serialization Time") or 0,
+    )
+
+
+def _take_end(found: Figures, event: Event) -> Task:
+    task = _task(event, str((event.get("Task End Reason") or {}).get("Reason")))
+    metrics = event.get("Task Metrics") or {}
+    reads, writes = metrics.get("Shuffle Read Metrics") or {}, metrics.get("Shuffle Write Metrics") or {}
+    found.out_of_heap += (event.get("Task End Reason") or {}).get("Class Name") == "java.lang.OutOfMemoryError"
+    found.logs_cpu |= (metrics.get("Executor CPU Time") or 0) > 0
+    found.sums["cpu_ms"] += task.cpu_ms
+    found.sums["deserialize_cpu_ms"] += task.deserialize_cpu_ms
+    found.sums["gc_ms"] += task.gc_ms
+    found.sums["run_ms"] += metrics.get("Executor Run Time") or 0
+    found.sums["deserialize_ms"] += metrics.get("Executor Deserialize Time") or 0
+    found.sums["fetch_wait_ms"] += reads.get("Fetch Wait Time") or 0
+    found.sums["shuffle_write_ms"] += (writes.get("Shuffle Write Time") or 0) / 1e6
+    found.sums["task_ms"] += (task.finish or task.launch) - task.launch
+    return task
+
+
+def _has_gpu(event: Event) -> bool:
+    """Whether a plugin that runs queries on a GPU is switched on."""
+    settings = event.get("Spark Properties") or {}
+    pairs = settings.items() if isinstance(settings, dict) else settings
+    return any(
+        str(key) in ("spark.plugins", "spark.sql.extensions") and _GPU.search(str(value)) for key, value in pairs
+    )
+
+
+def _time(value: object) -> float | None:
+    """A time of an event; 0 and less stand for none."""
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    for each in _streams(path):
+        try:
+            yield from each
+        except (zstandard.ZstdError, EOFError, OSError):
+            return  # a compressed log that was cut off; what came before counts
+
+
+def _streams(path: Path) -> Iterator[IO[bytes]]:
+    """The parts of a log, opened, in the order they were written."""
+    if path.is_dir():
+        parts = [each for each in path.iterdir() if _PARTS.match(each.name)]
+        for each in sorted(parts, key=lambda part: int(_PARTS.match(part.name)[1])):  # type: ignore[index]
+            with each.open("rb") as stream:
+                yield _opened(stream, each)
+        return
+    with path.open("rb") as stream:
+        if not zipfile.is_zipfile(path):
+            yield _opened(stream, path)
+            return
+    with zipfile.ZipFile(path) as archive:
+        names = [each for each in archive.namelist() if not each.endswith("/")]
+        # Databricks names its parts by their dates and the last one `eventlog`.
+        for name in sorted(names, key=lambda each: (each.rsplit("/", 1)[-1] == "eventlog", each)):
+            with archive.open(name) as stream:
+                yield stream
+
+
+def _opened(stream: IO[bytes], path: Path) -> IO[bytes]:
+    magic = stream.read(8)
+    stream.seek(0)
+    if magic[:4] == b"\x28\xb5\x2f\xfd":
+        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        return io.BufferedReader(reader, 1 << 20)
+    if magic[:2] == b"\x1f\x8b":
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
+    if magic in (b"LZ4Block", b"\x82SNAPPY\x00") or magic[:2] == b"ZV":
+        raise UnreadableError(f"{path.name} is compressed in a way that only the product reads")
+    return stream

@@ -1,0 +1,149 @@
+"""First sentences hold against what a log's own events say; and the check of that can fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.checks import plainlog
+from lab.checks.plainlog import Figures, both, length, minus, union
+from lab.checks.verdicts import contradictions, main, rows, table
+from query.answers.serial import as_json
+from query.run import Run
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="module")
+def demo_figures(demo: Path) -> Figures:
+    return plainlog.figures(next(demo.glob("eventlog*")))
+
+
+@pytest.fixture(scope="module")
+def demo_answer(demo_log_run: Run) -> dict[str, Any]:
+    answer = json.loads(json.dumps(as_json(demo_log_run.verdict())))
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_the_independent_reader_counts_a_recording(demo_figures: Figures) -> None:
+    assert demo_figures.logs_cpu
+    assert demo_figures.ended is not None
+    assert demo_figures.failed_jobs == demo_figures.unfinished_jobs == 0
+    assert demo_figures.missing() == {}
+    assert demo_figures.most_alive() == 2
+    assert 0 < length(demo_figures.running()) <= length(demo_figures.submitted()) <= demo_figures.whole_ms
+
+
+def test_a_killed_executor_is_lost_and_released_ones_are_not() -> None:
+    (killed,) = (DATA / "runs" / "killed-executor").iterdir()
+    assert plainlog.figures(killed).lost() == {"0": "Command exited with code 137"}
+    (released,) = (DATA / "runs" / "dynamic-allocation").iterdir()
+    found = plainlog.figures(released)
+    assert found.lost() == {}
+    assert found.sent_home() == {"0", "1", "2", "3", "5"}
+    assert found.most_alive() == 4
+
+
+def test_intervals() -> None:
+    spans = union([(5, 7), (1, 3), (2, 4), (9, 20), (-5, 0)], (0, 10))
+    assert spans == [(1, 4), (5, 7), (9, 10)]
+    assert both(spans, [(3, 6)]) == [(3, 4), (5, 6)]
+    assert minus(spans, [(0, 2), (6, 9.5)]) == [(2, 4), (5, 6), (9.5, 10)]
+    assert minus(spans, []) == spans
+    assert length(spans) == 6
+
+
+def test_a_true_answer_is_not_contradicted(demo_answer: dict[str, Any], demo_figures: Figures) -> None:
+    assert contradictions(demo_answer, demo_figures) == ()
+
+
+def falsified(answer: dict[str, Any], *path: str, value: Any) -> dict[str, Any]:
+    found = copy.deepcopy(answer)
+    place = found
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return found
+
+
+OUTCOME = {"status": "failed", "tallies": [{"kind": "job", "total": 1, "failed": 1, "unfinished": 0}], "lost": []}
+LOST = {"status": "succeeded", "tallies": [], "lost": [{"worker": "7"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("debug", "coordinator_ms"), 100_000.0, "are said to pass while no task runs"),
+        (("bottleneck", "alone_ms"), 100_000.0, "are said to pass while no task runs"),
+        (("debug", "resource_ms", "net"), 1e6, "resources and other"),
+        (("debug", "resource_ms", "cpu"), 1e6, "cpu takes 1000.0 s"),
+        (("debug", "other_ms", "no worker"), 60_000.0, "waited for"),
+        (("debug", "other_ms", "no scope"), 60_000.0, "no query is said to run"),
+        (("header", "workers"), 3, "3 executors are shown; at most 2"),
+        (("header", "duration_ms"), 5.0, "the run is told to take 0.0 s"),
+        (("debug", "outcome"), OUTCOME, "jobs, failed: 1 told, 0 in the log"),
+        (("debug", "outcome"), OUTCOME, "nothing failed"),
+        (("debug", "outcome"), LOST, "executor 7 is told as lost"),
+        (("debug", "unsubmitted"), {"left_out_ms": 99_000.0, "whole_ms": 1.0, "stretches": 1}, "are left out"),
+    ],
+)
+def test_a_false_answer_is_contradicted(
+    path: tuple[str, ...], value: object, expected: str, demo_answer: dict[str, Any], demo_figures: Figures
+) -> None:
+    found = contradictions(falsified(demo_answer, *path, value=value), demo_figures)
+    assert any(expected in each for each in found), found
+
+
+def test_a_stretch_of_the_driver_over_tasks_is_contradicted(demo_answer: dict[str, Any], demo_figures: Figures) -> None:
+    answer = copy.deepcopy(demo_answer)
+    stretch = max(answer["debug"]["critical_path"], key=lambda each: each["end_ms"] - each["start_ms"])
+    assert stretch["id"].startswith("stage:")
+    stretch["id"] = "driver:99"
+    assert any("driver:99" in each for each in contradictions(answer, demo_figures))
+
+
+def test_cpu_time_that_no_task_spent_is_contradicted(demo_answer: dict[str, Any], demo_figures: Figures) -> None:
+    answer = copy.deepcopy(demo_answer)
+    group = answer["debug"]["groups"][0]
+    group["resource_ms"]["cpu"] = group["unit_ms"] + 1e5
+    assert any(f"{group['id']}: " in each for each in contradictions(answer, demo_figures))
+
+
+def test_missing_ends_of_tasks_are_no_certainty(demo_answer: dict[str, Any], demo: Path) -> None:
+    figures = plainlog.figures(next(demo.glob("eventlog*")))
+    figures.tasks = figures.tasks[:3]
+    assert any("ends of tasks lack" in each for each in contradictions(demo_answer, figures))
+    answer = falsified(demo_answer, "debug", "doubts", value=[{"what": "much is missing"}])
+    assert not any("ends of tasks lack" in each for each in contradictions(answer, figures))
+
+
+def test_a_gpu_must_be_spoken_of(demo_answer: dict[str, Any], demo: Path) -> None:
+    figures = plainlog.figures(next(demo.glob("eventlog*")))
+    figures.gpu = True
+    assert "queries run on a GPU, and nothing is said of it" in contradictions(demo_answer, figures)
+
+
+def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- verdicts -->\n<!-- end of verdicts -->\nafter\n")
+    log = DATA / "eventlog" / "q9.zstd"
+    assert main([str(log), "--write", str(page)]) == 0
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "1 files: 1 answered" in text
+    assert "| q9.zstd | " in text
+
+
+def test_what_is_no_log_is_told_as_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a log\n")
+    (found,) = rows([tmp_path])
+    assert found.answer is None
+    assert found.figures is None
+    assert found.contradictions == ()
+    assert "refused" in table([found])[-1]
