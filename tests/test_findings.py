@@ -21,13 +21,14 @@ from indexes.store import create
 from query.answers.values import Cause, GroupFacts
 from query.explain import findings
 from query.explain.diagnose import diagnose
-from query.explain.facts import Detail, HostTime, Longest, Neighbours, group_details, neighbours
+from query.explain.facts import Detail, HostTime, Longest, Neighbours, Siblings, group_details, neighbours
+from query.explain.findings import Part
 from query.explain.waiting import waiting
 from query.explain.wording import Terms, counted
 from query.frameworks import Framework, Setup, Vocabulary
 from query.frameworks.known import frameworks
 from query.frameworks.spark import SPARK
-from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice
+from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
 from query.model.critical import Piece, critical_path
 from query.model.load import load
 from query.model.records import Problems
@@ -53,7 +54,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         starting_ms=400.0, queued_ms=200.0, gc_ms=0.0, spill_bytes=0, resource_ms=parts(cpu=40_000.0),
     )  # fmt: skip
     usual = Longest(
-        unit_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0, nth=5,
+        unit_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0,
         resource_ms=parts(cpu=1000.0),
     )  # fmt: skip
     whole = Detail(
@@ -70,14 +71,17 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         place="collect at job.py:1",
         operators=("Scan parquet",),
         details=("FileScan parquet [a#1]",),
+        siblings=Siblings(loaded=38, loaded_ms=1000.0),
+        median_cpu_ms=1000.0,
     )
     return replace(whole, **more)
 
 
-def late(**longest: Any) -> Detail:
-    """The same with one task that takes seven seconds."""
+def late(more: dict[str, Any] | None = None, **longest: Any) -> Detail:
+    """The same with one task that takes seven seconds, on the CPU."""
     facts = {"longest_ms": 7000.0}
-    return detail({"duration_ms": 7000.0, "resource_ms": parts(cpu=7000.0), **longest}, facts)
+    usual = {"duration_ms": 7000.0, "resource_ms": parts(cpu=7000.0), "cpu_ms": 7000.0}
+    return detail({**usual, **longest}, facts, **(more or {}))
 
 
 def host(name: str, ms: float, others_ms: float, resource: str = "net", **more: Any) -> HostTime:
@@ -108,9 +112,19 @@ def test_a_straggler_costs_what_it_takes_longer_and_no_more_than_its_stage_was_o
 def test_a_straggler_that_read_more_has_more_data() -> None:
     (found,) = findings.straggler(TERMS, late(read_bytes=56 * MIB), [])
     assert "it read 56 MiB, 7.0 times the median" in found.what
+    assert found.basis == "measured"
     assert "file" in found.advice
     (found,) = findings.straggler(TERMS, replace(late(read_bytes=56 * MIB), what="shuffle read"), [])
     assert "keys" in found.advice
+
+
+def test_more_data_is_no_reason_where_others_read_as_much_in_half_the_time() -> None:
+    alike = {"siblings": Siblings(alike=3, alike_ms=1100.0)}
+    (found,) = findings.straggler(TERMS, late(alike, read_bytes=56 * MIB), [])
+    assert "it read" not in found.what
+    slow = {"siblings": Siblings(alike=3, alike_ms=6000.0)}
+    (found,) = findings.straggler(TERMS, late(slow, read_bytes=56 * MIB), [])
+    assert "it read" in found.what
 
 
 def test_twice_the_data_does_not_explain_seven_times_the_time() -> None:
@@ -121,22 +135,48 @@ def test_twice_the_data_does_not_explain_seven_times_the_time() -> None:
 def test_a_straggler_whose_executor_collected_garbage() -> None:
     (found,) = findings.straggler(TERMS, late(gc_ms=5000.0), [])
     assert "collected garbage for 5.0 s" in found.what
+    (found,) = findings.straggler(TERMS, late({"median_gc_ms": 4500.0}, gc_ms=5000.0), [])
+    assert "garbage" not in found.what
 
 
 def test_a_straggler_on_a_slow_node() -> None:
-    (found,) = findings.straggler(TERMS, late(), [host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)])
+    hosts = [host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)]
+    (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, net=6000.0), cpu_ms=1000.0), hosts)
     assert "tasks on w1 spend 4.5 times as long on network" in found.what
+    assert found.basis == "modelled"
+    (found,) = findings.straggler(TERMS, late(), hosts)
+    assert "w1" not in found.what, "it had its time on the CPU, which is as fast there"
 
 
-def test_the_first_task_of_an_executor_warms_it_up() -> None:
-    (found,) = findings.straggler(TERMS, late(nth=1), [])
-    assert "first on executor 1" in found.what
+def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firsts_bear_it_out() -> None:
+    others = {"siblings": Siblings(firsts=3, firsts_ms=6500.0)}
+    (found,) = findings.straggler(TERMS, late(others, first=True), [])
+    assert "first on executor 1, which had yet to load" in found.what
+    assert found.basis == "modelled"
+    (found,) = findings.straggler(TERMS, late(first=True), [])
+    assert "may have had to load" in found.what
+    assert found.basis == "guessed"
+    (found,) = findings.straggler(TERMS, late({**others, "median_cpu_ms": None}, first=True, cpu_ms=None), [])
+    assert found.basis == "guessed"
+
+
+def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_warm_up() -> None:
+    waited = late(first=True, cpu_ms=67.0, resource_ms=parts(cpu=67.0, other=6933.0))
+    (found,) = findings.straggler(TERMS, waited, [])
+    assert "it computed for 0.1 of its 7.0 s and waited" in found.what
+    assert found.basis == "measured"
+    (found,) = findings.straggler(TERMS, late({"siblings": Siblings(firsts=3, firsts_ms=1000.0)}, first=True), [])
+    assert "first on" not in found.what
 
 
 def test_else_the_resource_that_it_had_more_of_is_named() -> None:
-    (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, disk=6000.0)), [])
+    (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
     assert "6.0 s of it more on disk" in found.what
-    (found,) = findings.straggler(TERMS, late(resource_ms=parts(other=7000.0)), [])
+    assert found.basis == "modelled"
+    (found,) = findings.straggler(TERMS, late(), [])
+    assert "6.0 s of it more on the CPU" in found.what
+    assert found.basis == "measured"
+    (found,) = findings.straggler(TERMS, late(resource_ms=parts(other=7000.0), cpu_ms=None), [])
     assert "no reason that the log tells" in found.what
 
 
@@ -173,18 +213,83 @@ def test_a_half_empty_last_wave() -> None:
 
 
 def test_idle_slots_of_uneven_data_ask_for_even_data() -> None:
-    (found,) = findings.idle_slots(TERMS, detail(facts={"units": 4, "idle_ms": 10_000.0, "most_bytes": 20 * MIB}))
+    uneven = detail(facts={"units": 4, "idle_ms": 10_000.0, "most_bytes": 20 * MIB}, what="shuffle read")
+    (found,) = findings.idle_slots(TERMS, uneven)
     assert "2.5 times the median" in found.what
     assert "keys" in found.advice
 
 
-FEW: dict[str, Any] = {"units": 1}
+FEW: dict[str, Any] = {"units": 1, "idle_ms": 30_000.0}
 
 
 def test_few_tasks_of_a_scan() -> None:
     (found,) = findings.idle_slots(TERMS, detail(facts=FEW))
     assert found.cost_ms == pytest.approx(7500)
     assert "maxPartitionBytes" in found.advice
+
+
+def test_slots_that_other_stages_use_are_not_idle() -> None:
+    assert findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 0.0})) == []
+    (found,) = findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 4000.0}))
+    assert found.cost_ms == pytest.approx(1000)
+
+
+def empty(**more: Any) -> Detail:
+    """Thirty tasks for 30 slots, of which six read what there is and the others ended at once."""
+    facts = {"units": 30, "slots": 30, "median_ms": 100.0, "median_bytes": 1000.0, "most_bytes": 50 * MIB}
+    idle = {"length_ms": 10_000.0, "idle_ms": 240_000.0, "longest_ms": 1100.0}
+    return detail(
+        {"read_bytes": 50 * MIB}, {**facts, **idle}, **{"siblings": Siblings(loaded=6, loaded_ms=1000.0), **more}
+    )
+
+
+def test_tasks_that_read_nothing_share_no_work() -> None:
+    (found,) = findings.idle_slots(TERMS, empty())
+    assert "6 of 30 tasks had something to read, for 30 slots" in found.what
+    assert found.cost_ms == pytest.approx(8000)
+    assert "row groups" in found.advice
+    assert findings.straggler(TERMS, empty(), []) == [], "it takes as long as the others that have data"
+
+
+def test_tasks_that_read_nothing_and_take_as_long_share_the_work() -> None:
+    made = empty(siblings=Siblings(loaded=6, loaded_ms=150.0))
+    assert made.with_data == 30
+    assert "had something to read" not in str(findings.idle_slots(TERMS, made))
+
+
+def test_a_file_cannot_be_split_where_a_task_read_more_than_spark_cuts() -> None:
+    large = detail(facts={"units": 4, "most_bytes": 300 * MIB})
+    assert "cannot be split" in uneven_advice(large)
+    assert "cannot be split" not in uneven_advice(replace(large, facts=replace(large.facts, most_bytes=100 * MIB)))
+    assert "cannot be split" not in uneven_advice(replace(large, settings={"spark.sql.files.maxPartitionBytes": "1g"}))
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+
+
+def test_findings_of_one_kind_are_one_that_costs_their_sum_and_names_the_largest() -> None:
+    made = [
+        Part(
+            "idle slots", "few", 1000.0 * ms, f"stage:{ms}.0 work", "1 task for 64 slots", "modelled", "cut", "have few"
+        )
+        for ms in range(1, 11)
+    ]
+    (found,) = findings.added_up(TERMS, made)
+    assert found.cost_ms == 55_000
+    assert found.what == (
+        "10 stages have few: stage:10.0 work: 1 task for 64 slots (10.0 s); "
+        "stage:9.0 work: 1 task for 64 slots (9.0 s); and 8 others"
+    )
+    assert found.advice == "cut"
+
+
+def test_findings_of_two_kinds_stay_two_and_a_second_advice_names_its_group() -> None:
+    few = Part("idle slots", "few", 3000.0, "stage:1.0 work", "1 task", "modelled", "cut", "have few")
+    wave = replace(few, kind="last wave", what="half empty")
+    assert len(findings.added_up(TERMS, [few, wave])) == 2
+    assert findings.added_up(TERMS, [few])[0].what == "stage:1.0 work: 1 task"
+    (found,) = findings.added_up(TERMS, [few, replace(few, group="stage:2.0 x", cost_ms=2000.0, advice="split")])
+    assert found.advice == "cut; for stage:2.0: split"
 
 
 def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
@@ -215,6 +320,9 @@ def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
     spilled = detail(facts={"spill_bytes": 500 * MIB, "resource_ms": parts(cpu=30_000.0, disk=10_000.0)})
     (found,) = findings.spilling(TERMS, [detail(), spilled], ["Sort", "HashAggregate"])
     assert found.cost_ms == pytest.approx(2500)
+    unseen = detail(facts={"spill_bytes": 50 * 10**6, "resource_ms": parts(cpu=30_000.0, other=10_000.0)})
+    (small,) = findings.spilling(TERMS, [unseen], [])
+    assert small.cost_ms == pytest.approx(10_000 * 2000 / 40_000), "no more than moving its bytes takes"
     assert "500 MiB" in found.what
     assert "by Sort" in found.what
 

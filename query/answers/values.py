@@ -18,6 +18,14 @@ from query.frameworks import Vocabulary
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
 
+Basis = Literal["measured", "modelled", "guessed"]
+"""How something is known.
+
+measured      a time or a count of the log or of a recording
+modelled      it follows from measured ones by an assumption that is named; what the index says of code is one
+guessed       it fits what was seen, as other causes would
+"""
+
 Cause = Literal["no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown"]
 """What time on no resource was.
 
@@ -67,7 +75,7 @@ class ScopeItem:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that cost time.  `cost_ms` is at most; `basis` is measured, modelled or label.
+    """Something that cost time.  `cost_ms` is at most, and no more than the scope's runtime.
 
     `rule` is a short key of the kind of thing, the same in every version.
     """
@@ -75,7 +83,7 @@ class Finding:
     rule: str
     cost_ms: float
     what: str
-    basis: str
+    basis: Basis
     advice: str
 
 
@@ -173,7 +181,7 @@ class Action:
     what         the sentence: what to change, from what to what, in the user's terms
     gain_ms      what it brings of the runtime; None where that cannot be told
     gain_ms_range  … and within what, where it is known
-    basis        how the gain is known: measured, modelled or guessed
+    basis        how it is known that this would help
     why          the rule or the setting that it rests on: a Finding's rule, or a what-if's setting
     lines        what to paste, each a line
     """
@@ -182,7 +190,7 @@ class Action:
     what: str
     gain_ms: float | None
     gain_ms_range: tuple[float, float] | None
-    basis: str
+    basis: Basis
     why: str
     lines: tuple[str, ...] = ()
 
@@ -291,7 +299,8 @@ class Debug:
 
     `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.verdict says how it is
     decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
-    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on.
+    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on.  `unmodelled`
+    is a device that computed for units and is in no resource, so that no answer knows what more of it would bring.
     """
 
     scope: str
@@ -315,6 +324,7 @@ class Debug:
     outcome: Outcome | None = None
     doubts: tuple[Doubt, ...] = ()
     unsubmitted: Unsubmitted | None = None
+    unmodelled: str | None = None
 
     @property
     def conclusive(self) -> bool:

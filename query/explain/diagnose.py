@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -61,6 +62,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
+    unmodelled = terms_of(execution).rules.unmodelled(connection, execution)
     return Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -70,16 +72,19 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         critical_path=path,
         samples=_samples(connection, execution),
         scopes=_scopes(connection, execution),
-        findings=_findings(connection, execution, alone_ms, other_ms, details, _limits(resource_ms, largest, names)),
+        findings=_findings(
+            connection, execution, alone_ms, other_ms, details, _limits(resource_ms, largest, names), unmodelled
+        ),
         functions=_functions(connection, execution),
         unseen=_unseen(connection, execution),
         other_ms=other_ms,
         groups=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
-        assumptions=_assumptions(connection, execution),
+        assumptions=_assumptions(connection, execution, unmodelled),
         coordinator_ms=sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator"),
         vocabulary=execution.framework.vocabulary,
+        unmodelled=unmodelled,
     )
 
 
@@ -144,17 +149,22 @@ def _findings(
     other_ms: Mapping[Cause, float],
     details: Sequence[Detail],
     limits: Collection[str],
+    unmodelled: str | None,
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, the largest cost first; each is an upper bound."""
     terms, bounds = terms_of(execution), _bounds(execution)
     hosts = host_times(connection, execution)
     first = connection.execute("SELECT min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0").fetchone()
     found = findings.coordinator(terms, alone_ms, other_ms, first[0] if first else None)
+    parts: list[findings.Part] = []
     for detail in details:
         if detail.facts.path_ms > 0:
-            found += findings.straggler(terms, detail, hosts)
-            found += findings.idle_slots(terms, detail)
-            found += findings.starting_units(terms, detail)
+            parts += findings.straggler(terms, detail, hosts)
+            parts += findings.idle_slots(terms, detail)
+            parts += findings.starting_units(terms, detail)
+    found += findings.on_a_device(
+        terms, findings.added_up(terms, [*parts, *findings.odd_use(terms, details, limits)]), unmodelled
+    )
     found += findings.slow_hosts(terms, hosts, details)
     found += findings.spilling(terms, details, terms.rules.spilled_by(connection, details))
     found += findings.collecting_garbage(terms, details)
@@ -169,8 +179,9 @@ def _findings(
     ).fetchall()[0]
     found += findings.wasted(terms, lost_ms, lost, reason, len(execution.slots))
     found += terms.rules.more(connection, details)
-    found += findings.odd_use(terms, details, limits)
-    worth = [each for each in found if each.cost_ms >= WORTH_MS * execution.runtime_ms]
+    whole_ms = execution.runtime_ms
+    within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
+    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 
 
@@ -193,11 +204,19 @@ def _counting(text: str) -> list[tuple[int, str]]:
     return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"([0-9]+)", text)]
 
 
-def _assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[str, ...]:
-    """What was taken for granted in counting time on resources."""
+def _assumptions(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
+) -> tuple[str, ...]:
+    """What was taken for granted in counting time on resources, and what the answers hold for."""
     framework = execution.framework
+    words = framework.vocabulary
     groups = [group.group_id for group in execution.dag.groups]
     found = storage.assumptions(connection, groups, execution.has_samples, framework)
+    if unmodelled is not None:
+        found.append(
+            f"{plural(unmodelled)} computed for this run and are not modelled: what more {words.lanes}, {words.workers}"
+            f" or CPUs would bring holds only as far as {words.units} do not wait for them"
+        )
     return (*found, *terms_of(execution).rules.assumptions(connection, execution))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -44,7 +44,11 @@ that may lie elsewhere."""
 
 @dataclass(frozen=True)
 class Longest:
-    """The longest unit of a group; `nth` counts the units of its worker by launch, from 1."""
+    """The longest unit of a group.
+
+    `first` is whether nothing had ended on its worker when it began; `cpu_ms` is its measured CPU time, None where the
+    log has none.
+    """
 
     unit_id: int
     worker_id: str
@@ -52,8 +56,26 @@ class Longest:
     duration_ms: float
     read_bytes: float
     gc_ms: float
-    nth: int
     resource_ms: Parts
+    first: bool = False
+    cpu_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """What the other units of a group say of its longest: how many there are of a kind, and their median length in ms.
+
+    firsts  began when nothing had ended on their workers
+    alike   read at least two thirds of what the longest read
+    loaded  the fewest units, the longest among them or not, that read 95 % of the group's bytes together
+    """
+
+    firsts: int = 0
+    firsts_ms: float = 0.0
+    alike: int = 0
+    alike_ms: float = 0.0
+    loaded: int = 0
+    loaded_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +86,8 @@ class Detail:
     workers' data.  `ready_ms` is the time on the CPU in which they had none: they could have run, and no CPU time was
     measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross.  `what` and
     `place` are the framework's own words for what the group reads and writes and where in the user's program it is;
-    `operators` are those of its plan that ran in it, `details` their own descriptions.
+    `operators` are those of its plan that ran in it, `details` their own descriptions.  `median_cpu_ms` is None where
+    the log has no CPU time.  `settings` are the run's.
     """
 
     facts: GroupFacts
@@ -80,6 +103,18 @@ class Detail:
     place: str
     operators: tuple[str, ...]
     details: tuple[str, ...]
+    siblings: Siblings = Siblings()
+    median_gc_ms: float = 0.0
+    median_cpu_ms: float | None = None
+    spill_memory_bytes: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def with_data(self) -> int:
+        """The units that had something to do: all, but where half or more read next to nothing and ended sooner."""
+        facts, others = self.facts, self.siblings
+        empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
+        return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
 
 
 @dataclass(frozen=True)
@@ -177,8 +212,9 @@ def group_details(
                     duration_ms=row["longest_ms"],
                     read_bytes=row["longest_read_bytes"],
                     gc_ms=row["longest_gc_ms"],
-                    nth=row["longest_nth"],
                     resource_ms=named(parts[longest], names),
+                    first=row["longest_first"],
+                    cpu_ms=row["longest_cpu_ms"],
                 ),
                 own_ms=row["own_ms"],
                 own_cpu_ms=row["own_cpu_ms"],
@@ -191,6 +227,13 @@ def group_details(
                 place=place,
                 operators=operators,
                 details=details,
+                siblings=Siblings(
+                    *(row[f"{kind}{of}"] or 0 for kind in ("firsts", "alike", "loaded") for of in ("", "_ms"))
+                ),
+                median_gc_ms=row["median_gc_ms"],
+                median_cpu_ms=row["median_cpu_ms"],
+                spill_memory_bytes=row["spill_memory_bytes"],
+                settings=execution.properties,
             )
         )
     return found

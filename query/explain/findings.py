@@ -1,20 +1,22 @@
 """What cost time on the critical path, and what to try: one rule a function, each `(terms, facts) → findings`.
 
+A rule states its evidence and what would contradict it, and looks for both; a cause that is contradicted is not told.
 A cost is the most that the finding can have cost: the time it held the critical path, or what would be left of it at
-best.  `measured` costs are times of the log; `modelled` ones assume how the work would spread; `label` ones rest on
-what the index says of the code.  The rules hold of any framework and are told in its words (wording.Terms); what to
+best.  What the words for a basis mean is said in query.answers.values.Basis.  Findings of one kind are told as one,
+whose cost is their sum (added_up).  The rules hold of any framework and are told in its words (wording.Terms); what to
 try is the framework's where it knows better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from indexes.resources import CPU, DISK, NET, OTHER
-from query.answers.values import Cause, Finding
-from query.explain.facts import Detail, HostTime, Longest, Neighbours
+from query.answers.values import Basis, Cause, Finding
+from query.explain.facts import Detail, HostTime, Neighbours
 from query.explain.wording import Terms, counted
 from query.frameworks import plural
 from query.model.capacity import STARVED
@@ -41,6 +43,9 @@ LITTLE_BYTES = 1 << 20
 
 SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""
+
+SPILL_BPS = 50e6
+"""Bytes per second at which a unit at least writes or reads back what it spills, rows packed and unpacked."""
 
 _MIB = 2**20
 
@@ -83,63 +88,206 @@ def coordinator(
     ]
 
 
-def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[Finding]:
-    """A group whose longest unit takes much longer than most, and why: data, node or a resource."""
+ON_LANES = ("idle slots", "short of CPUs")
+"""Rules whose advice is about lanes."""
+
+NAMED = 2
+"""Groups of one finding that are named, those of the largest costs …"""
+
+NEXT_ADVICE = 0.25
+"""… and its second advice is told from this share of its cost."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one group adds to a finding.
+
+    `kind` says of which finding it is a part; told of several groups, `many` comes before them, with their number.
+    """
+
+    rule: str
+    kind: str
+    cost_ms: float
+    group: str
+    what: str
+    basis: Basis
+    advice: str
+    many: str
+
+
+def added_up(terms: Terms, parts: Sequence[Part]) -> list[Finding]:
+    """One finding for the parts of a kind, whose cost is their sum: groups are on the path at different times."""
+    kinds: dict[tuple[str, str, Basis], list[Part]] = {}
+    for each in parts:
+        kinds.setdefault((each.rule, each.kind, each.basis), []).append(each)
+    return [_together(terms, sorted(each, key=lambda part: -part.cost_ms)) for each in kinds.values()]
+
+
+def _together(terms: Terms, parts: Sequence[Part]) -> Finding:
+    """The finding of parts of one kind, the largest first."""
+    first, cost_ms = parts[0], sum(each.cost_ms for each in parts)
+    if len(parts) == 1:
+        return Finding(first.rule, cost_ms, f"{first.group}: {first.what}", first.basis, first.advice)
+    named = "; ".join(f"{each.group}: {each.what} ({each.cost_ms / 1000:.1f} s)" for each in parts[:NAMED])
+    rest = len(parts) - NAMED
+    more = f"; and {counted(rest, 'other')}" if rest > 0 else ""
+    advices: dict[str, list[Part]] = {}
+    for each in parts:
+        advices.setdefault(each.advice, []).append(each)
+    costs = {each: sum(part.cost_ms for part in of) for each, of in advices.items()}
+    advice, *others = sorted(costs, key=lambda each: -costs[each])
+    if others and costs[others[0]] >= NEXT_ADVICE * cost_ms:
+        advice += f"; for {advices[others[0]][0].group.split()[0]}: {others[0]}"
+    what = f"{counted(len(parts), terms.words.group)} {first.many}: {named}{more}"
+    return Finding(first.rule, cost_ms, what, first.basis, advice)
+
+
+def on_a_device(terms: Terms, found: Sequence[Finding], unmodelled: str | None) -> list[Finding]:
+    """Findings as they are; where a device computed that is not modelled, advice on lanes says so."""
+    if unmodelled is None:
+        return list(found)
+    words = terms.words
+    caution = f" (the {unmodelled} is not modelled: {words.units} that wait for it gain nothing by more {words.lanes})"
+    return [replace(each, advice=each.advice + caution) if each.rule in ON_LANES else each for each in found]
+
+
+@dataclass(frozen=True)
+class Why:
+    """What explains a straggler, as far as is known: a word for it, the clause, what to do, and how it is known."""
+
+    kind: str
+    what: str
+    advice: str
+    basis: Basis
+
+
+def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[Part]:
+    """A group whose longest unit takes much longer than those like it, and why.
+
+    Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.
+    """
     facts, unit = detail.facts, terms.words.unit
-    if facts.units < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * facts.median_ms:
+    usual_ms = detail.siblings.loaded_ms if detail.with_data < facts.units else facts.median_ms
+    if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
-    cost = min(facts.longest_ms - facts.median_ms, facts.path_ms)
-    times = f"{facts.longest_ms / facts.median_ms:.1f} times the median"
-    if facts.median_ms <= 0:
-        times = "far more than the median"
-    why, advice = _why(terms, detail, hosts)
-    what = f"{facts.id} {facts.name}: its longest {unit} ({unit} {detail.longest.unit_id}) takes {times}: {why}"
-    return [Finding("straggler", cost, what, "measured", advice)]
+    excess_ms = facts.longest_ms - usual_ms
+    times = f"{facts.longest_ms / usual_ms:.1f} times the median" if usual_ms > 0 else "far more than the median"
+    why = next(each for each in _reasons(terms, detail, hosts, excess_ms) if each is not None)
+    what = f"its longest {unit} ({unit} {detail.longest.unit_id}) takes {times}: {why.what}"
+    many = f"have a {unit} that takes much longer than most"
+    cost_ms = min(excess_ms, facts.path_ms)
+    return [Part("straggler", why.kind, cost_ms, _group(detail), what, why.basis, why.advice, many)]
 
 
-def _why(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> tuple[str, str]:
-    facts, longest, words = detail.facts, detail.longest, terms.words
-    excess = facts.longest_ms - facts.median_ms
-    slower = facts.longest_ms / facts.median_ms if facts.median_ms > 0 else np.inf
-    if longest.read_bytes > LITTLE_BYTES and longest.read_bytes > max(MORE, slower / 2) * facts.median_bytes:
-        more = longest.read_bytes / facts.median_bytes if facts.median_bytes > 0 else np.inf
-        times = f"{more:.1f} times the median" if np.isfinite(more) else "most read nothing"
-        advice = f"spread what is read more evenly over the {words.units}"
-        if terms.rules.skew is not None:
-            advice = terms.rules.skew(detail)
-        return f"it read {longest.read_bytes / _MIB:.0f} MiB, {times}", advice
-    if longest.gc_ms > excess / 2:
-        return (
-            f"its {words.worker} collected garbage for {longest.gc_ms / 1000:.1f} s",
-            f"more memory per {words.worker}",
-        )
+def _group(detail: Detail) -> str:
+    return f"{detail.facts.id} {detail.facts.name}"
+
+
+def _reasons(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+    """Reasons for a straggler in the order of their evidence's strength; the last always holds."""
+    yield _more_data(terms, detail, excess_ms)
+    yield _collections(terms, detail, excess_ms)
+    yield _slow_node(terms, detail, hosts, excess_ms)
+    yield _first_of_its_worker(terms, detail, excess_ms)
+    yield _more_of_a_resource(terms, detail, excess_ms)
+    yield _unexplained(detail, excess_ms)
+
+
+def _more_data(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: it read as many times the median as it took.  Contradicted by others that read as much, sooner."""
+    longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
+    duration_ms = longest.duration_ms
+    slower = duration_ms / max(duration_ms - excess_ms, 1e-9)
+    if longest.read_bytes <= LITTLE_BYTES or longest.read_bytes <= max(MORE, slower / 2) * usual:
+        return None
+    if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
+        return None
+    times = f"{longest.read_bytes / usual:.1f} times the median" if usual > 0 else "most read nothing"
+    advice = f"spread what is read more evenly over the {terms.words.units}"
+    if terms.rules.skew is not None:
+        advice = terms.rules.skew(detail)
+    return Why("data", f"it read {longest.read_bytes / _MIB:.0f} MiB, {times}", advice, "measured")
+
+
+def _collections(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: collections stopped it for half of what it took longer, beyond what they stopped others for."""
+    gc_ms, words = detail.longest.gc_ms, terms.words
+    if gc_ms - detail.median_gc_ms <= excess_ms / 2:
+        return None
+    what = f"its {words.worker} collected garbage for {gc_ms / 1000:.1f} s"
+    return Why("garbage", what, f"more memory per {words.worker}", "measured")
+
+
+def _slow_node(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+    """Evidence: units on its node take longer on a resource than elsewhere, and it had half its excess on that one.
+
+    Contradicted by a longest unit whose time went elsewhere than its node's does.
+    """
+    longest, words = detail.longest, terms.words
     for host in hosts:
-        if host.group == facts.id and host.host == longest.host and _is_slow(host):
-            device = terms.device(host.resource)
-            return (
-                f"{words.units} on {host.host} spend {host.median_ms / max(host.others_ms, 1e-9):.1f} times as"
-                f" long on {device} as on other nodes",
-                f"look at {host.host}: its {device} is slower than its peers'",
-            )
-    if longest.nth == 1:
-        return (
-            f"it was the first on {words.worker} {longest.worker_id}, which had yet to load and compile code",
-            f"keep {words.workers} alive between runs; it is not the data",
+        if host.group != detail.facts.id or host.host != longest.host or not _is_slow(host):
+            continue
+        if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
+            continue
+        device = terms.device(host.resource)
+        return Why(
+            "node",
+            f"{words.units} on {host.host} spend {host.median_ms / max(host.others_ms, 1e-9):.1f} times as"
+            f" long on {device} as on other nodes",
+            f"look at {host.host}: its {terms.name(host.resource)} is slower than its peers'",
+            "modelled",
         )
-    more_of = _most_excess(longest, detail.median_resource_ms)
-    if more_of is not None:
-        name, extra = more_of
-        return (
-            f"not for its data; {extra / 1000:.1f} s of it more on {terms.device(name)} than usual",
-            "compare the node it ran on with its peers" if name != CPU else "look at what its rows make it compute",
-        )
-    return "for no reason that the log tells", "record samples to see what it did"
+    return None
 
 
-def _most_excess(longest: Longest, usual: Mapping[str, float]) -> tuple[str, float] | None:
-    extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items()}
+def _first_of_its_worker(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: nothing had ended on its worker when it began; a new process loads and compiles code.
+
+    That takes CPU time, and every first unit of a worker has to: contradicted by CPU time that makes up less than half
+    of what it took longer, and by other firsts of its group that took no such time.  It is modelled where CPU time and
+    other firsts bear it out, else guessed.
+    """
+    longest, siblings, words = detail.longest, detail.siblings, terms.words
+    if not longest.first:
+        return None
+    cpu_ms = None if longest.cpu_ms is None else longest.cpu_ms - (detail.median_cpu_ms or 0.0)
+    if cpu_ms is not None and cpu_ms < excess_ms / 2:
+        return None
+    if siblings.firsts and siblings.firsts_ms < longest.duration_ms - excess_ms / 2:
+        return None
+    sure = cpu_ms is not None and siblings.firsts > 0
+    return Why(
+        "first",
+        f"it was the first on {words.worker} {longest.worker_id}, which "
+        + ("had yet to load and compile code" if sure else "may have had to load and compile code"),
+        f"keep {words.workers} alive between runs" if sure else "record samples to see what it did",
+        "modelled" if sure else "guessed",
+    )
+
+
+def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: half of what it took longer was on one resource.  The CPU counts where its time was measured."""
+    longest, usual = detail.longest, detail.median_resource_ms
+    extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
     name = max(extra, key=lambda each: extra[each])
-    return None if name == OTHER or extra[name] <= 0 else (name, extra[name])
+    if extra[name] <= excess_ms / 2:
+        return None
+    return Why(
+        name,
+        f"not for its data; {extra[name] / 1000:.1f} s of it more on {terms.device(name)} than usual",
+        "compare the node it ran on with its peers" if name != CPU else "look at what its rows make it compute",
+        "measured" if name == CPU and longest.cpu_ms is not None else "modelled",
+    )
+
+
+def _unexplained(detail: Detail, excess_ms: float) -> Why:
+    """What is left: it waited, where CPU time says that it did not compute."""
+    longest, advice = detail.longest, "record samples to see what it did"
+    if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
+        return Why("unknown", "for no reason that the log tells", advice, "measured")
+    cpu, whole = longest.cpu_ms / 1000, longest.duration_ms / 1000
+    what = f"it computed for {cpu:.1f} of its {whole:.1f} s and waited, for what the log does not say"
+    return Why("waited", what, advice, "measured")
 
 
 def _is_slow(host: HostTime) -> bool:
@@ -179,41 +327,52 @@ def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail
                 cost,
                 f"{terms.words.units} on {host} spend {times:.1f} times as long on {device} as on its peers, in"
                 f" {counted(len(slow), terms.words.group)}",
-                "label",
-                f"check {host}: a slow or crowded {device}, other jobs, a throttled instance",
+                "modelled",
+                f"check {host}: a slow or crowded {terms.name(resource)}, other jobs, a throttled instance",
             )
         )
     return found
 
 
-def idle_slots(terms: Terms, detail: Detail) -> list[Finding]:
-    """Slots without work while a group was on the path: too few units, or a last wave that is half empty."""
+def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
+    """Slots without work while a group was on the path: too few units, or a last wave that is half empty.
+
+    Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
+    are none to share its work.  Contradicted where the framework knows that there is nothing to share out.
+    """
     facts, words = detail.facts, terms.words
     if facts.slots < 2 or facts.length_ms <= 0 or facts.path_ms <= 0:
         return []
-    units, lanes = counted(facts.units, words.unit), f"{facts.slots} {words.lanes}"
-    if facts.units < facts.slots:
-        cost = facts.path_ms * (1 - facts.units / facts.slots)
-        what = f"{facts.id} {facts.name}: {units} for {lanes}"
+    idle = min(facts.idle_ms / (facts.slots * facts.length_ms), 1.0)
+    lanes, busy = f"{facts.slots} {words.lanes}", detail.with_data
+    if busy < facts.slots:
+        kind, many = "few", f"have fewer {words.units} than {words.lanes}"
+        cost = facts.path_ms * min(1 - busy / facts.slots, idle)
+        what = f"{counted(facts.units, words.unit)} for {lanes}"
+        if busy < facts.units:
+            kind, many = "empty", f"have {words.units} without anything to read"
+            what = f"{busy} of {counted(facts.units, words.unit)} had something to read, for {lanes}"
+    elif idle < IDLE:
+        return []
     else:
-        idle = facts.idle_ms / (facts.slots * facts.length_ms)
-        if idle < IDLE:
-            return []
+        kind, many = "last wave", f"leave {words.lanes} idle"
         cost = facts.path_ms * idle
         what = (
-            f"{facts.id} {facts.name}: {units} on {lanes} ({facts.waves:.1f} waves) leave {idle:.0%} of the"
+            f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {idle:.0%} of the"
             f" {words.lanes}' time idle"
         )
         if is_uneven(detail):
             what += f"; the {words.unit} that read most read {facts.skew_bytes:.1f} times the median"
     advice = _idle_advice(terms, detail) if terms.rules.idle is None else terms.rules.idle(detail)
-    return [] if advice is None else [Finding("idle slots", cost, what, "modelled", advice)]
+    if advice is None or cost <= 0:
+        return []
+    return [Part("idle slots", kind, cost, _group(detail), what, "modelled", advice, many)]
 
 
 def _idle_advice(terms: Terms, detail: Detail) -> str:
     """What holds of any framework."""
     units = terms.words.units
-    if detail.facts.units < detail.facts.slots:
+    if detail.with_data < detail.facts.slots:
         return f"more, smaller {units} would use the idle {terms.words.lanes}"
     if is_uneven(detail):
         return f"spread what is read more evenly over the {units}"
@@ -226,28 +385,41 @@ def is_uneven(detail: Detail) -> bool:
     return skew is not None and skew > MORE
 
 
-def starting_units(terms: Terms, detail: Detail) -> list[Finding]:
-    """Units so short that handing them out takes a good part of their time."""
+def starting_units(terms: Terms, detail: Detail) -> list[Part]:
+    """Units so short that handing them out takes a good part of their time.
+
+    Evidence: that share of their time was measured.  Contradicted by no more units than slots: each is handed out once.
+    """
     facts, words = detail.facts, terms.words
     share = facts.starting_ms / facts.unit_ms if facts.unit_ms > 0 else 0.0
     if share < STARTING or facts.units <= facts.slots:
         return []
     what = (
-        f"{facts.id} {facts.name}: {share:.0%} of its {words.units}' time went to scheduling and unpacking them"
+        f"{share:.0%} of its {words.units}' time went to scheduling and unpacking them"
         f" ({facts.queued_ms / 1000:.1f} s of scheduler delay over {facts.units} {words.units})"
     )
     advice = terms.advice("starting units", f"fewer, larger {words.units}")
-    return [Finding("starting units", facts.path_ms * share, what, "measured", advice)]
+    many = f"have {words.units} so short that starting them takes long"
+    return [Part("starting units", "", facts.path_ms * share, _group(detail), what, "measured", advice, many)]
 
 
 def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Finding]:
-    """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first."""
-    groups = [detail.facts for detail in details if detail.facts.spill_bytes]
-    spilled = sum(each.spill_bytes for each in groups)
-    if not spilled:
+    """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
+
+    Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
+    and reading back those bytes takes at SPILL_BPS.
+    """
+    groups = [detail for detail in details if detail.facts.spill_bytes and detail.facts.unit_ms > 0]
+    if not groups:
         return []
-    cost = sum(each.path_ms * each.resource_ms[DISK] / each.unit_ms for each in groups if each.unit_ms > 0)
-    worst = max(groups, key=lambda each: each.spill_bytes)
+    spilled = sum(each.facts.spill_bytes for each in groups)
+    cost = 0.0
+    for each in groups:
+        facts = each.facts
+        moved_ms = 2 * max(facts.spill_bytes, each.spill_memory_bytes) / SPILL_BPS * 1000
+        on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
+        cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
+    worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
     by = f", mostly by {spilled_by[0]}" if spilled_by else ""
     what = f"{spilled / _MIB:.0f} MiB were spilled to disk for want of memory, most in {worst.id} {worst.name}{by}"
     words = terms.words
@@ -315,7 +487,7 @@ def wasted(terms: Terms, unit_ms: float, units: int, reason: str | None, slots: 
     return [Finding("wasted", unit_ms / slots, what, "modelled", terms.advice("wasted", "look at why they ended"))]
 
 
-def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) -> list[Finding]:
+def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) -> list[Part]:
     """Time on a device that hardly moved data: a misconfiguration as a rule (§4.2, §7.5).
 
     `limits` are the resources that hold the run up: a device that is slow because it is full is no sign of a
@@ -331,11 +503,12 @@ def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) ->
             if resource in limits or time_ms <= 0.1 * facts.unit_ms or moved / (time_ms / 1000) >= SLOW_BPS:
                 continue
             what = (
-                f"{facts.id} {facts.name}: {time_ms / 1000:.1f} s of {terms.words.unit} time on"
+                f"{time_ms / 1000:.1f} s of {terms.words.unit} time on"
                 f" {terms.device(resource)} for {moved / _MIB:.1f} MiB"
             )
             advice = _ODD_ADVICE.get(resource, "something else than data: many small transfers, or waiting in them")
-            found.append(Finding("odd use", facts.path_ms * time_ms / facts.unit_ms, what, "label", advice))
+            cost, many = facts.path_ms * time_ms / facts.unit_ms, f"use {terms.device(resource)} and hardly move data"
+            found.append(Part("odd use", resource, cost, _group(detail), what, "modelled", advice, many))
     return found
 
 

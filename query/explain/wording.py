@@ -22,6 +22,10 @@ class Terms:
         device = next(each for each in self.resources if each.name == name)
         return f"the {device.device}" if device.unit == "speed" else device.device
 
+    def name(self, name: str) -> str:
+        """The same without an article: CPU, disk."""
+        return next(each.device for each in self.resources if each.name == name)
+
     def advice(self, rule: str, neutral: str) -> str:
         """What the framework advises for a rule's findings, else what holds of any."""
         return self.rules.advice.get(rule, neutral)

@@ -175,6 +175,7 @@ class Rules:
     spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
     more         the run file, the groups of a scope → further findings
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
+    unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     """
 
     idle: Callable[[Detail], str | None] | None = None
@@ -185,6 +186,7 @@ class Rules:
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
 
 
 @dataclass(frozen=True)

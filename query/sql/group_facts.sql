@@ -3,14 +3,44 @@
 -- parameters  start and end of the scope in ms since application start
 --             {moved}, of each resource whose device bytes cross, the sum of these: moved_<resource>
 --
--- one row per group with a unit in the scope; of its longest unit, the columns that begin with longest_
-WITH mine AS (
+-- one row per group with a unit in the scope:
+--   longest_…              of its longest unit; longest_first is whether nothing had run on its worker when it began,
+--                          longest_cpu_ms is NULL where the log has no CPU time
+--   firsts, firsts_ms      its other units of which that holds, and the median of their durations
+--   alike, alike_ms        the other units that read at least two thirds of what the longest read, and the same
+--   loaded, loaded_ms      the fewest units that read 95 % of the group's bytes together, and the same
+WITH every AS (
     SELECT
         *,
         finish_ms - launch_ms AS duration_ms,
         coalesce(input_bytes, 0) + coalesce(remote_bytes, 0) + coalesce(local_bytes, 0) AS read_bytes,
-        row_number() OVER (PARTITION BY worker_id ORDER BY launch_ms, unit_id) AS nth_of_worker
+        launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first
     FROM units
+),
+mine AS (
+    SELECT
+        *,
+        sum(read_bytes) OVER (PARTITION BY group_id) AS all_bytes,
+        coalesce(
+            sum(read_bytes) OVER (
+                PARTITION BY group_id ORDER BY read_bytes DESC, unit_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0
+        ) AS larger_bytes
+    FROM every
+    WHERE finish_ms > ? AND launch_ms < ?
+),
+longest AS (
+    SELECT
+        group_id,
+        arg_max(
+            {{
+                unit_id: unit_id, worker: worker_id, host: host, read_bytes: read_bytes, gc_ms: coalesce(gc_ms, 0),
+                first: is_first, cpu_ms: own_cpu_ms
+            }},
+            duration_ms
+        ) AS it
+    FROM mine
+    GROUP BY group_id
 )
 SELECT
     group_id,
@@ -23,19 +53,28 @@ SELECT
     sum(coalesce(starting_ms, 0)) AS starting_ms,
     sum(coalesce(queued_ms, 0)) AS queued_ms,
     sum(coalesce(gc_ms, 0)) AS gc_ms,
+    median(coalesce(gc_ms, 0)) AS median_gc_ms,
     sum(coalesce(spill_disk_bytes, 0))::BIGINT AS spill_bytes,
+    sum(coalesce(spill_memory_bytes, 0))::BIGINT AS spill_memory_bytes,
     sum(coalesce(own_ms, 0)) AS own_ms,
     sum(coalesce(own_cpu_ms, 0)) AS own_cpu_ms,
+    median(own_cpu_ms) AS median_cpu_ms,
     sum(coalesce(peers_ms, 0)) AS peers_ms,
     sum(read_bytes)::BIGINT AS read_bytes,
     {moved},
-    arg_max(unit_id, duration_ms) AS longest_unit,
-    arg_max(worker_id, duration_ms) AS longest_worker,
-    arg_max(host, duration_ms) AS longest_host,
-    arg_max(read_bytes, duration_ms) AS longest_read_bytes,
-    arg_max(coalesce(gc_ms, 0), duration_ms) AS longest_gc_ms,
-    arg_max(nth_of_worker, duration_ms) AS longest_nth
-FROM mine
-WHERE finish_ms > ? AND launch_ms < ?
+    any_value(it.unit_id) AS longest_unit,
+    any_value(it.worker) AS longest_worker,
+    any_value(it.host) AS longest_host,
+    any_value(it.read_bytes) AS longest_read_bytes,
+    any_value(it.gc_ms) AS longest_gc_ms,
+    any_value(it.first) AS longest_first,
+    any_value(it.cpu_ms) AS longest_cpu_ms,
+    count(*) FILTER (is_first AND unit_id <> it.unit_id) AS firsts,
+    median(duration_ms) FILTER (is_first AND unit_id <> it.unit_id) AS firsts_ms,
+    count(*) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike,
+    median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike_ms,
+    count(*) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded,
+    median(duration_ms) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded_ms
+FROM mine JOIN longest USING (group_id)
 GROUP BY group_id
 ORDER BY group_id

@@ -13,10 +13,16 @@ from query.explain.facts import Detail
 from query.explain.findings import LITTLE_BYTES, is_uneven
 from query.frameworks import Rules
 from query.frameworks.spark.names import TITLES
+from query.frameworks.spark.partitions import DEFAULTS
+from query.frameworks.spark.settings import number, size_bytes
 from query.model.execution import Execution
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
+_COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
+_CLEARLY = 1.2
+MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
+_GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 _SPLITS_SKEW = "let adaptive execution split skewed joins"
 
 ADVICE = {
@@ -29,10 +35,10 @@ ADVICE = {
 
 def idle_advice(detail: Detail) -> str | None:
     """What to do about a stage that left slots idle; None where nothing can or need be done."""
-    if detail.facts.units < detail.facts.slots:
+    if detail.with_data < detail.facts.slots:
         return few_tasks_advice(detail)
     if is_uneven(detail):
-        return f"a few keys hold many rows: split them (salting), or {_SPLITS_SKEW}"
+        return uneven_advice(detail)
     return "smaller partitions even out the last wave"
 
 
@@ -45,6 +51,8 @@ def few_tasks_advice(detail: Detail) -> str | None:
         return None  # a limit asks for one partition first, in the hope that it has the rows
     if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task whatever the partitions are
+    if detail.with_data < facts.units:
+        return uneven_advice(detail)
     if "AQEShuffleRead" in detail.operators or "CustomShuffleReader" in detail.operators:
         if detail.read_bytes < LITTLE_BYTES * facts.units:
             return None  # adaptive execution joined partitions that hold next to nothing
@@ -52,18 +60,32 @@ def few_tasks_advice(detail: Detail) -> str | None:
             "adaptive execution joined small partitions: a lower"
             " spark.sql.adaptive.coalescePartitions.minPartitionSize or advisoryPartitionSizeInBytes keeps more"
         )
-    if "scan" in detail.what and "shuffle read" not in detail.what:
+    if reads_files(detail):
         return "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
     if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
         return "more slices where the data is handed to Spark would use the idle slots"
     return "more partitions would use the idle slots"
 
 
-def skew_advice(detail: Detail) -> str:
-    """What to do about a stage of which one task reads much more than most."""
-    if "shuffle read" in detail.what:
+def uneven_advice(detail: Detail) -> str:
+    """What to do about a stage of which a few tasks read much more than most.
+
+    A file counts as one that cannot be split where a task read clearly more than the largest part that Spark cuts, and
+    rows as few where whole parts of columnar files were empty: a row group is read where it begins.
+    """
+    if not reads_files(detail):
         return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"
-    return "look for a file that cannot be split (gzip, one row group), or smaller files"
+    largest = size_bytes(detail.settings.get(MAX_PARTITION)) or DEFAULTS[MAX_PARTITION]
+    if detail.facts.scope is not None and detail.facts.most_bytes > _CLEARLY * largest:
+        return "one of its files cannot be split (gzip, or one large row group): write smaller files"
+    if detail.with_data < detail.facts.units and any(_COLUMNAR.search(each) for each in detail.operators):
+        return "its files have fewer row groups than Spark cut parts: write smaller row groups, or repartition the rows"
+    return "its files, or their parts, differ in size: write them more evenly, or repartition the rows"
+
+
+def reads_files(detail: Detail) -> bool:
+    """Whether a stage reads storage, and nothing of other stages."""
+    return "scan" in detail.what and "shuffle read" not in detail.what
 
 
 def reads_schema(detail: Detail) -> bool:
@@ -116,31 +138,61 @@ def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list
         return []
     what = "tasks compiled generated code, or waited for another task to"
     advice = "the first query on an executor pays this: keep executors, or run queries of one shape together"
-    return [Finding("compiling", cost, what, "label", advice)]
+    return [Finding("compiling", cost, what, "modelled", advice)]
 
 
 def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
-    """That a Python worker is busy while its task waits for it."""
+    """That a Python worker is busy while its task waits for it, and what stands for CPU time where there is none."""
+    found = []
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    tasks, timed, collected_ms = connection.execute(
+        """
+        SELECT count(own_ms), count(own_cpu_ms), coalesce(sum(gc_ms), 0)
+        FROM units WHERE finish_ms > ? AND launch_ms < ?
+        """,
+        bounds,
+    ).fetchall()[0]
+    if tasks and not timed and not execution.has_samples:
+        collected = f", {collected_ms / 1000:.1f} s of it garbage collection" if collected_ms else ""
+        found.append(f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}")
     seen = connection.execute(
         """
         SELECT 1 FROM samples JOIN stacks USING (stack_id)
         WHERE unit_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
         LIMIT 1
         """,
-        [execution.scope.start_ms, execution.scope.end_ms],
+        bounds,
     ).fetchone()
-    if seen is None:
-        return []
-    return ["a task that waits for its Python worker waits for that worker's CPU: counted as cpu"]
+    if seen is not None:
+        found.append("a task that waits for its Python worker waits for that worker's CPU: counted as cpu")
+    return found
+
+
+def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
+    """GPU, where a plan of the scope runs on it, or a run without plans asks for it."""
+    on_gpu, planned = connection.execute(
+        """
+        SELECT count(*) FILTER (regexp_matches(operators.name, '^Gpu')), count(*)
+        FROM operators JOIN scopes USING (scope_id)
+        WHERE start_ms < $2 AND coalesce(end_ms, $2) > $1
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0]
+    asked = any(number(execution.properties.get(key)) for key in _GPUS)
+    plugin = "com.nvidia.spark.SQLPlugin" in execution.properties.get("spark.plugins", "")
+    if on_gpu or (not planned and (asked or plugin)):
+        return "GPU"
+    return None
 
 
 RULES = Rules(
     idle=idle_advice,
-    skew=skew_advice,
+    skew=uneven_advice,
     advice=ADVICE,
     own_device=reads_schema,
     delegates=runs_python,
     spilled_by=spilling_operators,
     more=own_findings,
     assumptions=assumptions,
+    unmodelled=unmodelled,
 )

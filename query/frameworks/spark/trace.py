@@ -202,7 +202,8 @@ def _units(tasks: Columns) -> Columns:
         "data_at": objects([DATA_AT.get(each) for each in tasks["locality"].tolist()]),
         "held_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
         "own_ms": tasks["run_ms"],
-        "own_cpu_ms": _known(column["run_cpu_ms"], column["gc_ms"]),
+        # Without CPU time (Spark before 2.1) collections alone would pass for all of it.
+        "own_cpu_ms": numbers(column["run_cpu_ms"] + np.nan_to_num(column["gc_ms"])),
         "on_cpu_ms": _known(column["run_cpu_ms"], column["deserialize_cpu_ms"], column["gc_ms"]),
         "peers_ms": tasks["fetch_wait_ms"],
         "queued_ms": tasks["scheduler_delay_ms"],

@@ -1,0 +1,152 @@
+"""Small Spark logs, written event by event as Spark writes them, for tests that go through the real reader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+START = 1_795_257_733_000
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time."""
+
+    ms: int
+    executor: str = "1"
+    launch_ms: int = 0
+    cpu_ms: int | None = 0
+    gc_ms: int = 0
+    read_bytes: int = 0
+    shuffled_bytes: int = 0
+    spilled_bytes: int = 0
+    starting_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that is a job of its own; it begins `after_ms` after the one before it."""
+
+    tasks: Sequence[Task]
+    after_ms: int = 100
+    reads: str = "FileScanRDD"
+    name: str = "count at job.py:1"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SQL query around the stages: the nodes of its plan from the root down, each with its description."""
+
+    nodes: Sequence[tuple[str, str]] = ()
+
+
+def write(
+    path: Path,
+    stages: Sequence[Stage],
+    *,
+    executors: Mapping[str, int],
+    properties: Mapping[str, str] | None = None,
+    query: Query | None = None,
+    begin_ms: int = 1000,
+) -> Path:
+    """A log of these stages, one after the other, from `begin_ms` on; `executors` are their cores by id."""
+    return _Writer(path, stages, executors, properties or {}, query, begin_ms).write()
+
+
+@dataclass
+class _Writer:
+    path: Path
+    stages: Sequence[Stage]
+    executors: Mapping[str, int]
+    properties: Mapping[str, str]
+    query: Query | None
+    begin_ms: int
+    task_id: int = 0
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, name: str, **fields: Any) -> None:
+        prefix = (
+            "org.apache.spark.sql.execution.ui.SparkListenerSQL" if name.startswith("Execution") else "SparkListener"
+        )
+        self.events.append({"Event": prefix + name, **{key.replace("_", " "): value for key, value in fields.items()}})
+
+    def write(self) -> Path:
+        self.add("LogStart", Spark_Version="3.5.1")
+        self.add("EnvironmentUpdate", Spark_Properties=dict(self.properties))
+        self.add("ApplicationStart", App_Name="made", App_ID="app-made", Timestamp=START)
+        for number, (executor, cores) in enumerate(self.executors.items()):
+            info = {"Host": f"w{executor}", "Total Cores": cores, "Log Urls": {}}
+            self.add("ExecutorAdded", Timestamp=START + number, Executor_ID=executor, Executor_Info=info)
+        now = self.begin_ms
+        if self.query is not None:
+            plan: dict[str, Any] = {}
+            for name, text in reversed(self.query.nodes):
+                plan = {"nodeName": name, "simpleString": text, "children": [plan] if plan else [], "metadata": {}}
+                plan["metrics"] = []
+            about = {"executionId": 0, "description": "a query", "details": "", "physicalPlanDescription": ""}
+            self.add("ExecutionStart", **about, sparkPlanInfo=plan, time=START + now)
+        for number, stage in enumerate(self.stages):
+            now = self._stage(number, stage, now)
+        if self.query is not None:
+            self.add("ExecutionEnd", executionId=0, time=START + now)
+        self.add("ApplicationEnd", Timestamp=START + now)
+        self.path.write_text("".join(f"{json.dumps(event)}\n" for event in self.events), encoding="utf-8")
+        return self.path
+
+    def _stage(self, number: int, stage: Stage, now: int) -> int:
+        begin = now + stage.after_ms
+        end = begin + max(each.launch_ms + each.ms for each in stage.tasks)
+        info = {
+            "Stage ID": number, "Stage Attempt ID": 0, "Stage Name": stage.name, "Number of Tasks": len(stage.tasks),
+            "RDD Info": [
+                {
+                    "RDD ID": number, "Name": stage.reads, "Parent IDs": [], "Number of Partitions": len(stage.tasks),
+                    "Number of Cached Partitions": 0, "Storage Level": {"Use Disk": False, "Use Memory": False},
+                }
+            ],
+            "Parent IDs": [], "Details": stage.name, "Submission Time": START + begin, "Accumulables": [],
+        }  # fmt: skip
+        properties = {} if self.query is None else {"spark.sql.execution.id": "0"}
+        self.add("JobStart", Job_ID=number, Submission_Time=START + begin, Stage_Infos=[info], Stage_IDs=[number],
+                 Properties=properties)  # fmt: skip
+        self.add("StageSubmitted", Stage_Info=info, Properties=properties)
+        for part, task in enumerate(stage.tasks):
+            self._task(number, part, task, begin)
+        self.add("StageCompleted", Stage_Info={**info, "Completion Time": START + end})
+        self.add("JobEnd", Job_ID=number, Completion_Time=START + end, Job_Result={"Result": "JobSucceeded"})
+        return end
+
+    def _task(self, stage: int, part: int, task: Task, begin: int) -> None:
+        launch = START + begin + task.launch_ms
+        info = {
+            "Task ID": self.task_id, "Index": part, "Attempt": 0, "Launch Time": launch, "Executor ID": task.executor,
+            "Host": f"w{task.executor}", "Locality": "ANY", "Speculative": False, "Getting Result Time": 0,
+            "Finish Time": launch + task.ms, "Failed": False, "Killed": False, "Accumulables": [],
+        }  # fmt: skip
+        metrics = {
+            "Executor Deserialize Time": task.starting_ms, "Executor Run Time": task.ms - task.starting_ms,
+            "Result Size": 1000, "JVM GC Time": task.gc_ms, "Result Serialization Time": 0,
+            "Memory Bytes Spilled": 2 * task.spilled_bytes, "Disk Bytes Spilled": task.spilled_bytes,
+            "Shuffle Read Metrics": {
+                "Remote Blocks Fetched": 0, "Local Blocks Fetched": 1, "Fetch Wait Time": 0, "Remote Bytes Read": 0,
+                "Local Bytes Read": task.shuffled_bytes, "Total Records Read": task.shuffled_bytes // 100,
+            },
+            "Input Metrics": {"Bytes Read": task.read_bytes, "Records Read": task.read_bytes // 100},
+        }  # fmt: skip
+        if task.cpu_ms is not None:
+            metrics |= {"Executor CPU Time": task.cpu_ms * 1_000_000, "Executor Deserialize CPU Time": 0}
+        self.add("TaskStart", Stage_ID=stage, Stage_Attempt_ID=0, Task_Info={**info, "Finish Time": 0})
+        self.add("TaskEnd", Stage_ID=stage, Stage_Attempt_ID=0, Task_Type="ResultTask",
+                 Task_End_Reason={"Reason": "Success"}, Task_Info=info, Task_Metrics=metrics)  # fmt: skip
+        self.task_id += 1
+
+
+def waves(count: int, slots: int, executors: int = 1, **of: Any) -> Iterable[Task]:
+    """Even tasks, handed out in turn to the slots of executors '1', '2' …"""
+    for number in range(count):
+        wave, slot = divmod(number, slots)
+        yield Task(executor=str(slot % executors + 1), launch_ms=wave * of["ms"], **of)
