@@ -65,7 +65,9 @@ class Profiled:
 def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
     """Profile, explain and replay.  Raises CrystalPerfError, one sentence."""
     begin = time.perf_counter()
-    run = cp.profile(paths, output=folder / "run.duckdb", app=app)
+    kept = folder / "run.duckdb"
+    kept.unlink(missing_ok=True)  # a run of another application is never replaced
+    run = cp.profile(paths, output=kept, app=app)
     answer = run.debug()
     seconds = time.perf_counter() - begin
     connection = contract.open_read_only(run.path, "run")
@@ -246,7 +248,9 @@ def _compared(time_ms: float, other_ms: float, vector: Vector, other: Vector) ->
 
 def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], Vector]]:
     """By the part of the plan that stages do: their task time in ms, their ids, and the shares of it in percent."""
-    run = cp.profile([folder], output=scratch / "run.duckdb")
+    kept = scratch / "run.duckdb"
+    kept.unlink(missing_ok=True)
+    run = cp.profile([folder], output=kept)
     sums = ", ".join(f"100 * sum(units.{name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         rows = connection.execute(

@@ -359,7 +359,7 @@ def _s(ms: float) -> str:
 
 def checked(path: Path, name: str, scratch: Path) -> Row:
     """Ask the product and this reader of one log."""
-    begin = time.perf_counter()
+    begin, kept = time.perf_counter(), scratch / "run.duckdb"
     figures, why = None, ""
     wrong: tuple[str, ...] = ()
     try:
@@ -367,7 +367,8 @@ def checked(path: Path, name: str, scratch: Path) -> Row:
     except plainlog.UnreadableError as error:
         why = str(error)
     try:
-        verdict = cp.profile([path], output=scratch / "run.duckdb").verdict()
+        kept.unlink(missing_ok=True)  # a run of another application is never replaced
+        verdict = cp.profile([path], output=kept).verdict()
     except CrystalPerfError as error:
         sentence = str(error).replace(str(path), path.name)
         if figures is not None and any(each.finish is not None for each in figures.tasks):
