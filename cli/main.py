@@ -92,7 +92,10 @@ RunName = Annotated[
 Scope = Annotated[
     str,
     typer.Option(
-        "--scope", metavar="SCOPE", help="all, the id of a scope such as job:3, or START..END in ms since the start"
+        "--scope",
+        metavar="SCOPE",
+        help="all (the run without the pauses in which nothing was submitted, where they are most of it), whole (with"
+        " them), the id of a scope such as job:3, or START..END in ms since the start",
     ),
 ]
 App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to take, where the logs hold several")]

@@ -32,7 +32,7 @@ from cli.text import (
     time_unit,
 )
 from query.answers.verdict import bottleneck_of, knee_of
-from query.answers.words import bottleneck_sentence, capitalised, cause_words, help_sentence
+from query.answers.words import bottleneck_sentence, capitalised, cause_words, help_sentence, unsubmitted_sentence
 
 if TYPE_CHECKING:
     from query.answers.values import (
@@ -76,7 +76,7 @@ def verdict_text(verdict: Verdict, next_command: str) -> str:
     header, debug = verdict.header, verdict.debug
     unit = time_unit(debug.runtime_ms)
     page = _Page()
-    _heading(page, header, debug.runtime_ms, unit)
+    _heading(page, header, header.duration_ms, time_unit(header.duration_ms))
     _trust(page, verdict, unit)
     page.line()
     _bottleneck(page, verdict.bottleneck, header, debug, unit)
@@ -268,6 +268,8 @@ def _placed(debug: Debug) -> str:
 
 
 def _bottleneck(page: _Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
+    if debug.unsubmitted is not None:
+        page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))
 
 

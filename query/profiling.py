@@ -26,7 +26,7 @@ from query.inputs.files import SampleFile
 from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
 from query.model.inserting import insert, readable
-from query.model.load import load
+from query.model.load import WHOLE, load
 from query.model.records import Columns, Floats, Ints, Problems, import_stats, objects, shortened
 from query.model.trace import Trace
 from query.recordings import collapsed, jfr
@@ -237,7 +237,7 @@ def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None
 
 def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """The nodes and edges of the whole run's execution DAG."""
-    execution = load(connection)
+    execution = load(connection, WHOLE)
     graph = execution.dag
     clock = WallClock(graph, execution.units, execution.coordinator.between, run.names)
     nodes = list(graph.nodes.values())

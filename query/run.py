@@ -91,7 +91,8 @@ class Run:
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
 
-        `scope` is `all`, the id of a scope, or `START..END` in ms since application start.
+        `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
+        `START..END` in ms since application start.
         """
         execution = self._load(scope)
         with self._opened() as connection:

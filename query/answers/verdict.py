@@ -66,7 +66,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
     progress("following the critical path")
     header, debug = run.header(), run.debug()
     answers, replayed_ms = [], None
-    for question in questions(header.resources, header.vocabulary):
+    for question in questions(header.resources, header.vocabulary) if debug.runtime_ms > 0 else ():
         progress(f"what if: {question.text}")
         try:
             prediction = run.predict([question.setting])

@@ -60,33 +60,43 @@ def capitalised(text: str) -> str:
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
     """What holds a scope up, and by how many of how many seconds."""
     words, whole_ms = debug.vocabulary, debug.runtime_ms
+    run = "this run" if debug.unsubmitted is None else "the work"
     if found.kind == "nothing":
+        if debug.unsubmitted is not None:
+            return "Nothing to explain: nothing was submitted."
         return "Nothing to explain: no time passes between the first and the last event of the log."
     share = figures.percent(found.time_ms, whole_ms)
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)}"
     on_path = f"{of} on the critical path ({share})"
     if found.kind == "resource":
-        sentence = f"{device_name(found.name, resources)} holds this run up: {on_path}."
+        sentence = f"{device_name(found.name, resources)} holds {run} up: {on_path}."
         if found.second is None:
             return sentence
         return f"{sentence} {device_name(found.second, resources)} follows closely: {figures.text(found.second_ms)}."
     if found.kind == "coordinator":
         return (
-            f"The {words.coordinator} holds this run up: {of} ({share}) pass before, between and after the"
+            f"The {words.coordinator} holds {run} up: {of} ({share}) pass before, between and after the"
             f" {words.groups}, when no {words.unit} runs."
         )
     rest = ""
     if found.second is not None and not figures.is_nothing(found.second_ms):
         rest = f"; next is {found.second} with {figures.text(found.second_ms)}"
     if found.kind == "unknown":
-        return (
-            f"No resource holds this run up as far as can be seen: {on_path} went to waiting or to work unknown{rest}."
-        )
+        return f"No resource holds {run} up as far as can be seen: {on_path} went to waiting or to work unknown{rest}."
     what = capitalised(cause_words(cast("Cause", found.name), words))
     alone = ""
     if found.alone_ms is not None:
         alone = f" In all, {figures.text(found.alone_ms)} pass while no {words.unit} runs."
-    return f"{what} holds this run up: {on_path}{rest}.{alone}"
+    return f"{what} holds {run} up: {on_path}{rest}.{alone}"
+
+
+def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
+    """How much was left out because nothing was submitted; empty where nothing was.  `whole` writes the whole time."""
+    found = debug.unsubmitted
+    if found is None:
+        return ""
+    of = f"Nothing was submitted for {whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
+    return f"{of}; the rest of this is about the {figures.text(debug.runtime_ms)} of work."
 
 
 def help_sentence(verdict: Verdict, figures: Figures) -> str:

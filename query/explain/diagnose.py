@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from query.answers.values import (
     PathItem,
     SampleCounts,
     ScopeItem,
+    Unsubmitted,
 )
 from query.attribute import storage
 from query.explain import findings
@@ -31,7 +32,7 @@ from query.explain.facts import Detail, disagreements, group_details, host_times
 from query.explain.waiting import waiting
 from query.explain.wording import terms_of
 from query.frameworks import plural
-from query.model.critical import bottleneck, critical_path
+from query.model.critical import Piece, bottleneck, critical_path
 from query.model.execution import Execution
 
 UNSEEN = 0.2
@@ -54,10 +55,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
-    path = tuple(
-        PathItem(piece.node.node_id, piece.node.name, piece.start_ms, piece.end_ms, named(piece.parts_ms, names))
-        for piece in pieces
-    )
+    path = tuple(item for piece in pieces for item in _items(piece, execution))
     other_ms, alone_ms = waiting(connection, execution, pieces)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
@@ -85,7 +83,21 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         coordinator_ms=sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator"),
         vocabulary=execution.framework.vocabulary,
         unmodelled=unmodelled,
+        unsubmitted=_unsubmitted(execution),
     )
+
+
+def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
+    """A stretch of the path by recorded time: in two or more where a pause in it was left out."""
+    whole_ms = piece.end_ms - piece.start_ms
+    for start, end in execution.clock.recorded(piece.start_ms, piece.end_ms):
+        parts = named(piece.parts_ms * ((end - start) / whole_ms), execution.names)
+        yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
+
+
+def _unsubmitted(execution: Execution) -> Unsubmitted | None:
+    left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out)) if len(left_out) else None
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:

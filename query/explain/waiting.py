@@ -71,7 +71,7 @@ def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
     """When a scope was under way, of whatever kind."""
     rows = connection.execute("SELECT start_ms, coalesce(end_ms, ?) FROM scopes", [execution.scope.end_ms]).fetchall()
     times = np.array(rows, dtype=np.float64).reshape(-1, 2)
-    return merged(times[:, 0], times[:, 1])
+    return merged(execution.clock.at(times[:, 0]), execution.clock.at(times[:, 1]))
 
 
 def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:

@@ -230,6 +230,9 @@ class Framework:
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
     setup       what a job needs so that it leaves a log and samples
+    attended    the run's name and properties → whether a person submits its work, at a shell or in a notebook; None
+                where the log does not tell
+    unread_work names of its readers' problems after which scopes may have been under way that the log does not have
     """
 
     name: str
@@ -253,3 +256,5 @@ class Framework:
     memory: MemoryRule | None = None
     rules: Rules | None = None
     setup: Setup | None = None
+    attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
+    unread_work: frozenset[str] = frozenset()

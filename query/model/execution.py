@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from indexes.resources import Resource
+from query.model.clock import Clock
 from query.model.critical import fill
 from query.model.dag import Dag, Units
 from query.model.evidence import Evidence
@@ -103,7 +104,10 @@ class CoordinatorTime:
 
 @dataclass(frozen=True)
 class Execution:
-    """Everything that happened in a scope, ready to be walked or replayed."""
+    """Everything that happened in a scope, ready to be walked or replayed.
+
+    The scope's times are recorded ones; those of the DAG, units, slots and coordinator are by `clock`.
+    """
 
     framework: Framework
     measure: str
@@ -124,10 +128,11 @@ class Execution:
     evidence: Evidence
     operators: Mapping[str, Floats] = field(default_factory=dict)
     """Unit time of each operator by its name, (groups, resources + 1)."""
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def runtime_ms(self) -> float:
-        return self.scope.end_ms - self.scope.start_ms
+        return self.scope.end_ms - self.scope.start_ms - self.clock.left_out_ms
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,26 +16,38 @@ from query import sql
 from query.frameworks.known import get
 from query.model import dag
 from query.model.capacity import Loads, cpu_limits
+from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
 from query.model.evidence import gathered, sampled_sums
 from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
 from query.model.records import Floats, Ints
 from query.model.world import settings_of
 
+ALL, WHOLE = "all", "whole"
+"""The whole run, without its pauses and with them."""
+
 _IDS_SHOWN = 20
 
 
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
-    """Read a scope from a run file.  Raises SettingError where the scope is not in the run."""
+    """Read a scope from a run file; of `all`, pauses are left out (query.model.clock).
+
+    Raises SettingError where the scope is not in the run.
+    """
     stretch = find_scope(connection, scope)
     resources = run_resources(connection)
     names = tuple(each.name for each in resources)
-    workers, hosts, slots, recorded = _slots(connection)
-    groups, units, volumes = _groups_and_units(connection, stretch, workers, hosts, names)
     run = connection.execute("SELECT scheduler, properties, framework, measure FROM runs").fetchone()
     assert run is not None
     framework, properties = get(run[2]), dict(run[1] or {})
     configured = {} if framework.configured is None else framework.configured(properties)
+    workers, hosts, slots, recorded = _slots(connection)
+    clock = Clock()
+    if scope == ALL:
+        first = float(slots.available_ms.min()) if len(slots) else None
+        clock = without_pauses(connection, framework, stretch.end_ms, first)
+        slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
+    groups, units, volumes = _groups_and_units(connection, stretch, clock, workers, hosts, names)
     if volumes.spill_memory.any():
         volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
     cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
@@ -49,8 +61,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         dag=dag.build(
             groups,
             units,
-            stretch.start_ms,
-            stretch.end_ms,
+            clock.when(stretch.start_ms),
+            clock.when(stretch.end_ms),
             len(slots),
             _stated(connection),
             barriers=None if framework.barriers is None else framework.barriers(),
@@ -61,7 +73,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         volumes=volumes,
         slots=slots,
         hosts=tuple(hosts),
-        coordinator=_coordinator(connection, stretch, names),
+        coordinator=_coordinator(connection, stretch, clock, names),
         recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
         scheduler=run[0],
         properties=properties,
@@ -69,6 +81,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
         evidence=gathered(connection, stretch.start_ms, stretch.end_ms, units, names),
         operators=_operators(connection, groups, names),
+        clock=clock,
     )
 
 
@@ -102,9 +115,12 @@ def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
 
 
 def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:
-    """The times of a scope: `all`, a scope's id, or START..END.  Raises SettingError naming what there is instead."""
+    """The times of a scope: `all` or `whole`, a scope's id, or START..END.
+
+    Raises SettingError naming what there is instead.
+    """
     duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
-    if text == "all":
+    if text in (ALL, WHOLE):
         return Scope(text, 0.0, duration)
     if match := re.fullmatch(r"(\d+(?:\.\d*)?)\.\.(\d+(?:\.\d*)?)", text):
         start, end = float(match[1]), min(float(match[2]), duration)
@@ -128,7 +144,7 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> Scope:
     if ids:
         listed = ", ".join(ids[:_IDS_SHOWN]) + (" …" if len(ids) > _IDS_SHOWN else "")
         raise SettingError(f"scope {text}: not in this run; it has {listed}", Remedy("change the scope"))
-    expected = ", ".join(["all", *(f"{each}:ID" for each in kinds)])
+    expected = ", ".join([ALL, WHOLE, *(f"{each}:ID" for each in kinds)])
     raise SettingError(
         f"scope {text}: not in this run; expected {expected} or START..END (ms since application start)",
         Remedy("change the scope"),
@@ -176,11 +192,12 @@ def _most_alive(rows: list[Any]) -> int:
 def _groups_and_units(
     connection: duckdb.DuckDBPyConnection,
     scope: Scope,
+    clock: Clock,
     workers: dict[str, int],
     hosts: dict[str, int],
     names: tuple[str, ...],
 ) -> tuple[list[Group], Units, Volumes]:
-    """The groups with a unit in the scope, and those units, clipped to it."""
+    """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
     bounds = [scope.start_ms, scope.end_ms]
     columns = connection.execute(sql.text("scope_units").format(parts=parts), bounds).fetchnumpy()
@@ -193,6 +210,9 @@ def _groups_and_units(
     ids = columns["group_id"].tolist()
     launch = np.clip(columns["launch_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    whole = columns["finish_ms"] - columns["launch_ms"]
+    kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
+    launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
     number = {group_id: position for position, group_id in enumerate(dict.fromkeys(ids))}
     group_of = np.array([number[group_id] for group_id in ids], dtype=np.int64)
     first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
@@ -208,14 +228,12 @@ def _groups_and_units(
                 name=name,
                 scope_id=scope_id,
                 rank=rank,
-                submit_ms=None if submit is None else max(min(submit, first), scope.start_ms),
+                submit_ms=None if submit is None else max(min(clock.when(submit), first), start_ms),
                 start_ms=first,
                 end_ms=float(last_finish[position]),
                 pool=pool,
             )
         )
-    whole = columns["finish_ms"] - columns["launch_ms"]
-    kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
     table = np.stack([columns[f"{name}_ms"] for name in with_other(names)], axis=1).astype(np.float64)
     units = Units(
         unit_id=columns["unit_id"].astype(np.int64),
@@ -305,7 +323,9 @@ def _cpu_limits(
     return cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
 
 
-def _coordinator(connection: duckdb.DuckDBPyConnection, scope: Scope, names: tuple[str, ...]) -> CoordinatorTime:
+def _coordinator(
+    connection: duckdb.DuckDBPyConnection, scope: Scope, clock: Clock, names: tuple[str, ...]
+) -> CoordinatorTime:
     """Samples of the coordinator whose stack some function decides; those of threads that wait say nothing."""
     columns = connection.execute(
         f"""
@@ -322,4 +342,6 @@ def _coordinator(connection: duckdb.DuckDBPyConnection, scope: Scope, names: tup
     ).fetchnumpy()
     weight = np.asarray(columns["weight_ms"], dtype=np.float64)
     parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
-    return CoordinatorTime(np.asarray(columns["time_ms"], dtype=np.float64), weight, parts)
+    time = np.asarray(columns["time_ms"], dtype=np.float64)
+    goes = clock.goes(time)
+    return CoordinatorTime(clock.at(time[goes]), weight[goes], parts[goes])

@@ -5,6 +5,7 @@ log/            lines to typed events, events to what they say of the run, that 
 trace.py        those to the trace that every framework hands over
 frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
+attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
 rules.py        what a user can do about a finding; setup.py: what a job needs so that it leaves a log and samples
 """
@@ -12,7 +13,19 @@ rules.py        what a user can do about a finding; setup.py: what a job needs s
 from __future__ import annotations
 
 from query.frameworks import Framework, Operators, Vocabulary
-from query.frameworks.spark import files, frames, memory, names, operators, partitions, rules, scheduling, setup, trace
+from query.frameworks.spark import (
+    attended,
+    files,
+    frames,
+    memory,
+    names,
+    operators,
+    partitions,
+    rules,
+    scheduling,
+    setup,
+    trace,
+)
 
 SPARK = Framework(
     name="spark",
@@ -57,4 +70,6 @@ SPARK = Framework(
     memory=memory.MEMORY,
     rules=rules.RULES,
     setup=setup.SETUP,
+    attended=attended.attended,
+    unread_work=frozenset({"missing_part"}),
 )

@@ -48,7 +48,8 @@ _KEPT_PROPERTIES = re.compile(
     r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
     r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|adaptive\.[\w.]+)"
     r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
-    r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount)"
+    r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
+    r"|repl\.class\.uri|databricks\.clusterSource)"
 )
 _USER_IN_URL = re.compile(r"//[^/@\s]*@")
 _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")

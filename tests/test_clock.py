@@ -1,0 +1,229 @@
+"""The clock that stands still while nothing is submitted, against counting milliseconds, and runs made by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from query.explain.diagnose import diagnose
+from query.frameworks import Framework, Vocabulary
+from query.frameworks.known import frameworks
+from query.frameworks.spark.attended import attended
+from query.model.clock import Clock
+from query.model.execution import Execution
+from query.model.load import load
+from query.model.records import Problems
+from query.model.timeline import merged
+from query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
+from query.profiling import assemble
+
+LAST_MS = 15
+moments = st.integers(0, LAST_MS)
+stretches = st.tuples(moments, moments).map(sorted)
+left_out = st.lists(stretches, max_size=4)
+
+
+def clock_of(rows: list[list[int]]) -> Clock:
+    lasting = np.array([row for row in rows if row[1] > row[0]], dtype=np.float64).reshape(-1, 2)
+    return Clock(merged(lasting[:, 0], lasting[:, 1]))
+
+
+@given(left_out, stretches)
+def test_it_shows_how_many_milliseconds_it_went(rows: list[list[int]], stretch: list[int]) -> None:
+    clock = clock_of(rows)
+    goes = [not any(start <= ms < end for start, end in rows) for ms in range(LAST_MS + 1)]
+    assert clock.goes(np.arange(LAST_MS + 1.0)).tolist() == goes
+    for ms in range(LAST_MS + 1):
+        assert clock.when(ms) == sum(goes[:ms])
+    assert clock.at(np.array([np.inf])).tolist() == [np.inf]
+    start, end = map(clock.when, map(float, stretch))
+    back = clock.recorded(start, end)
+    assert sum(high - low for low, high in back) == pytest.approx(end - start)
+    inside = {ms for low, high in back for ms in range(int(low), int(high))}
+    assert inside == {ms for ms in range(stretch[0], stretch[1]) if goes[ms]}
+
+
+# Runs made by hand ----------------------------------------------------------------------------------------------------
+
+SHELL = Framework(
+    name="shell",
+    title="Shell",
+    recognise=lambda _head: None,
+    read=lambda _log: of_rows({}, [], [], []),
+    vocabulary=Vocabulary(scope="step", scopes=("step",)),
+    attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
+    unread_work=frozenset({"hole"}),
+)
+
+
+@pytest.fixture(autouse=True)
+def known() -> Iterator[None]:
+    frameworks()[SHELL.name] = SHELL
+    yield
+    del frameworks()[SHELL.name]
+
+
+def made(folder: Path, name: str, steps: list[tuple[float, float]], duration_ms: float, *problems: str) -> Path:
+    """A run whose steps each have two groups of a unit, one after the other, and then 100 ms of their own."""
+    groups, units, edges, scopes = [], [], [], []
+    for number, (start, end) in enumerate(steps):
+        middle, last = (start + end - 100) / 2, end - 100
+        for part, (begin, stop) in enumerate([(start + 50, middle), (middle + 10, last)]):
+            group = f"{number}.{part}"
+            groups.append(Group(group, 1, begin, stop, group, f"step:{number}", submit_ms=begin - 10, rank=len(groups)))
+            units.append(Unit(len(units), group, "w", begin, stop, measured_ms={"cpu": (stop - begin) / 2}))
+        edges.append(Edge(f"{number}.0", f"{number}.1", "barrier", "rows"))
+        edges += [Edge(f"{number - 1}.1", f"{number}.0", "order", "the program")] if number else []
+        scopes.append(Scope(f"step:{number}", "step", start, end))
+    run = {"app_id": "made", "name": name, "framework": "shell", "started_at_ms": 0, "duration_ms": duration_ms}
+    trace = of_rows(run, [Worker("w", 2, added_ms=2000.0)], groups, units, edges, scopes)
+    found = Problems()
+    for each in problems:
+        found.add(each, "data loss", "log", None, "something is missing")
+    path = folder / f"{name}-{len(steps)}-{int(duration_ms)}-{len(problems)}.duckdb"
+    assemble(trace, [], SHELL, [], found, path, {}, lambda _: None)
+    return path
+
+
+def loaded(path: Path, scope: str = "all") -> Execution:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return load(connection, scope)
+
+
+WORK = [(10_000.0, 12_000.0), (12_500.0, 14_000.0), (30_000.0, 31_000.0)]
+
+
+def test_pauses_of_a_shell_are_left_out(tmp_path: Path) -> None:
+    path = made(tmp_path, "shell", WORK, 40_000.0)
+    run = loaded(path)
+    assert run.clock.left_out.tolist() == [[0, 10_000], [14_000, 30_000], [31_000, 40_000]]  # 0.5 s is no pause
+    assert run.runtime_ms == 5000
+    with duckdb.connect(str(path), read_only=True) as connection:
+        answer = diagnose(connection, run)
+        whole = diagnose(connection, load(connection, "whole"))
+    assert answer.unsubmitted is not None
+    assert (answer.unsubmitted.left_out_ms, answer.unsubmitted.whole_ms, answer.unsubmitted.stretches) == (
+        35_000,
+        40_000,
+        3,
+    )
+    assert sum(answer.resource_ms.values()) == pytest.approx(5000)
+    assert answer.other_ms["no scope"] == pytest.approx(500)
+    assert answer.resource_ms["cpu"] == pytest.approx(whole.resource_ms["cpu"])
+    # The path is told by recorded time, and no stretch of it lies in a pause.
+    for item in answer.critical_path:
+        assert sum(item.resource_ms.values()) == pytest.approx(item.end_ms - item.start_ms)
+        assert run.clock.when(item.end_ms) - run.clock.when(item.start_ms) == item.end_ms - item.start_ms
+    assert sum(item.end_ms - item.start_ms for item in answer.critical_path) == pytest.approx(5000)
+    assert {item.id for item in answer.critical_path if "." in item.id} == {
+        f"{n}.{part}" for n in range(3) for part in "01"
+    }
+    assert whole.unsubmitted is None
+    assert whole.runtime_ms == 40_000
+
+
+@pytest.mark.parametrize("scope", ["whole", "step:2", "0..40000"])
+def test_a_scope_that_is_named_keeps_its_pauses(tmp_path: Path, scope: str) -> None:
+    assert loaded(made(tmp_path, "shell", WORK, 40_000.0), scope).clock.left_out_ms == 0
+
+
+def test_a_program_keeps_its_pauses_and_one_that_is_not_known_those_that_are_not_most(tmp_path: Path) -> None:
+    assert loaded(made(tmp_path, "program", WORK, 40_000.0)).clock.left_out_ms == 0
+    # Until the first worker is there, at 2 s, a program may have waited for it.
+    assert loaded(made(tmp_path, "", WORK, 40_000.0)).clock.left_out.tolist()[0] == [2000, 10_000]
+    assert loaded(made(tmp_path, "", [(3000.0, 12_000.0)], 20_000.0)).clock.left_out_ms == 0  # 9 of 20 s
+    assert loaded(made(tmp_path, "shell", [(3000.0, 12_000.0)], 20_000.0)).clock.left_out_ms == 11_000
+    assert loaded(made(tmp_path, "shell", [(0.0, 97_000.0)], 100_000.0)).clock.left_out_ms == 0  # 3 of 100 s
+
+
+def test_nothing_is_left_out_of_a_log_with_holes(tmp_path: Path) -> None:
+    assert loaded(made(tmp_path, "shell", WORK, 40_000.0, "hole")).clock.left_out_ms == 0
+    assert loaded(made(tmp_path, "shell", WORK, 40_000.0, "dent")).clock.left_out_ms == 35_000
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_is_kept_stays_as_it_was(tmp_path: Path, seed: int) -> None:
+    """Time of every unit, order of every two, and the dependencies, with and without the pauses."""
+    chosen = np.random.default_rng(seed)
+    begins, work = 0.0, []
+    for pause, length in zip(chosen.integers(0, 5000, 6), chosen.integers(400, 3000, 6), strict=True):
+        work.append((begins + pause, begins + pause + length))
+        begins += float(pause + length)
+    path = made(tmp_path, "shell", work, begins + chosen.integers(0, 9000))
+    run, whole = loaded(path), loaded(path, "whole")
+    assert run.clock.left_out_ms > 0
+    assert run.runtime_ms == pytest.approx(whole.runtime_ms - run.clock.left_out_ms)
+    assert run.units.duration_ms.tolist() == pytest.approx(whole.units.duration_ms.tolist())
+    assert (
+        np.argsort(run.units.launch_ms, kind="stable").tolist()
+        == np.argsort(whole.units.launch_ms, kind="stable").tolist()
+    )
+    assert set(run.dag.edges) == set(whole.dag.edges)
+    run.dag.check()
+    for node_id, node in run.dag.nodes.items():
+        if node.group is not None:
+            assert node.end_ms - node.start_ms == pytest.approx(
+                whole.dag.nodes[node_id].end_ms - whole.dag.nodes[node_id].start_ms
+            )
+
+
+# Spark ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "properties", "told"),
+    [
+        ("Spark shell", {}, True),
+        ("GraphX", {"spark.repl.class.uri": "http://10.0.0.1:1"}, True),
+        ("Databricks Shell", {"spark.databricks.clusterSource": "UI"}, True),
+        ("Databricks Shell", {"spark.databricks.clusterSource": "JOB", "spark.repl.class.uri": "x"}, False),
+        ("nightly", {"spark.submit.deployMode": "cluster"}, False),
+        ("nightly", {"spark.submit.deployMode": "client"}, None),
+        (None, {}, None),
+    ],
+)
+def test_who_submits(name: str | None, properties: dict[str, str], told: bool | None) -> None:
+    assert attended(name, properties) is told
+
+
+# Public logs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "left_out_s", "whole_s"),
+    [
+        ("rapids-tools/dataset_eventlog", 353.3, 355.6),
+        ("apache-spark/app-20161115172038-0000", 100.7, 101.8),
+        ("rapids-tools/pandas_execs_eventlog.zstd", 113.9, 133.7),  # PySpark's shell
+        ("rapids-tools/e2e_photon_eventlog.zstd", 0, 0),  # a job's notebook
+        ("dr-elephant/event_log_1", 0, 0),  # a program that waited for executors
+    ],
+)
+def test_shells_among_public_logs(
+    real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, left_out_s: float, whole_s: float
+) -> None:
+    code, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
+    told = json.loads(out)["debug"]
+    assert code in (0, 4)
+    if not left_out_s:
+        assert told["unsubmitted"] is None
+        return
+    assert told["unsubmitted"]["left_out_ms"] == pytest.approx(left_out_s * 1000, abs=100)
+    assert told["runtime_ms"] == pytest.approx((whole_s - left_out_s) * 1000, abs=100)
+    assert told["other_ms"].get("no scope", 0) < 0.35 * told["runtime_ms"]
+    _, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log)
+    assert f"Nothing was submitted for {left_out_s} of {whole_s} s" in " ".join(out.split())
+
+
+def test_a_public_shell_that_ran_nothing(real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog/apache-spark/application_1555004656427_0144")
+    assert code == 0
+    assert "nothing was submitted" in out
+    assert "no query running" not in out.lower()
