@@ -146,9 +146,9 @@ def test_other_time_counts_by_its_largest_cause() -> None:
     assert sentence(waiting) == (
         "Waiting for executors holds this run up: 5.1 of 17.0 s on the critical path (30 %); next is cpu with 5.0 s."
     )
-    alone = replace(waiting, coordinator_ms=6_000)
+    alone = replace(waiting, no_unit_ms=6_000)
     assert sentence(alone).endswith("next is cpu with 5.0 s. In all, 6.0 s pass while no task runs.")
-    assert bottleneck_of(replace(waiting, coordinator_ms=5_000)).alone_ms is None
+    assert bottleneck_of(replace(waiting, no_unit_ms=5_000)).alone_ms is None
 
 
 def test_the_coordinator_holds_a_run_up_in_which_nothing_else_happens_for_half_of_its_time() -> None:

@@ -48,7 +48,9 @@ def build(stages: list[Stage], units: Units, start_ms: float, end_ms: float, slo
     """The DAG as Spark's coordinator makes it."""
     stated = {pair: dependency for _, each in stages for pair, dependency in each.items()}
     groups = [group for group, _ in stages]
-    return build_dag(groups, units, start_ms, end_ms, slots, stated, barriers=JobBarriers(), coordinator="driver")
+    return build_dag(
+        groups, units, start_ms, end_ms, pool_of(slots), stated, barriers=JobBarriers, coordinator="driver"
+    )
 
 
 def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Units:
@@ -62,7 +64,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)))
 
 
-def slots(count: int, executors: int = 1) -> Slots:
+def pool_of(count: int, executors: int = 1) -> Slots:
     executor = np.repeat(np.arange(executors), count)
     endless = np.full(len(executor), np.inf)
     return Slots(executor, executor, np.zeros(len(executor)), endless, endless)
@@ -106,7 +108,7 @@ def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
     tasks = tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "coordinator") == 5
-    assert replay(dag, tasks, tasks.duration_ms, slots(1)).makespan_ms == 50
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
 
 
 def test_a_retried_stage_follows_its_earlier_attempt() -> None:
@@ -126,7 +128,7 @@ def test_many_small_queries_build_quickly_enough_to_be_linear() -> None:
     tasks = tasks_of(*((i, 10 * i, 10 * i + 8) for i in range(count)))
     dag = build(stages, tasks, 0, 10 * count, slots=1)
     assert len(dag.nodes) == 2 * count + 1
-    assert replay(dag, tasks, tasks.duration_ms, slots(1)).makespan_ms == pytest.approx(10 * count)
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == pytest.approx(10 * count)
 
 
 def test_the_slides_example_sums_the_path_and_not_the_other_operators() -> None:
@@ -162,7 +164,7 @@ def test_company_counts_who_is_on_the_device() -> None:
 def test_replay_uses_slots_in_waves() -> None:
     dag = build([stage(0, 0, 20)], tasks_of(*((0, 0, 10) for _ in range(6))), 0, 20, slots=6)
     tasks = tasks_of(*((0, 0, 10) for _ in range(6)))
-    assert [replay(dag, tasks, tasks.duration_ms, slots(n)).makespan_ms for n in (1, 2, 3, 6, 12)] == [
+    assert [replay(dag, tasks, tasks.duration_ms, pool_of(n)).makespan_ms for n in (1, 2, 3, 6, 12)] == [
         60,
         30,
         20,
@@ -174,14 +176,14 @@ def test_replay_uses_slots_in_waves() -> None:
 def test_tasks_spread_over_executors_before_they_pile_up() -> None:
     tasks = tasks_of((0, 0, 10), (0, 0, 10))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
-    played = replay(dag, tasks, tasks.duration_ms, slots(2, executors=2))
-    assert sorted(slots(2, executors=2).worker[played.slot]) == [0, 1]
+    played = replay(dag, tasks, tasks.duration_ms, pool_of(2, executors=2))
+    assert sorted(pool_of(2, executors=2).worker[played.slot]) == [0, 1]
 
 
 def test_a_task_goes_where_it_ran_while_there_is_a_slot() -> None:
     tasks = replace(tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10)), worker=np.array([1, 1, 1]))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
-    pool = slots(2, executors=2)
+    pool = pool_of(2, executors=2)
     played = replay(dag, tasks, tasks.duration_ms, pool)
     assert sorted(pool.worker[played.slot]) == [0, 1, 1]
 
@@ -189,15 +191,15 @@ def test_a_task_goes_where_it_ran_while_there_is_a_slot() -> None:
 def test_a_limit_keeps_sequential_stages_sequential() -> None:
     tasks = tasks_of((0, 0, 10), (0, 10, 20), (0, 20, 30))
     dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=4)
-    assert replay(dag, tasks, tasks.duration_ms, slots(4), limits=[1]).makespan_ms == 30
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(4), limits=[1]).makespan_ms == 30
 
 
 def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
     stages = [stage(0, 0, 10, sql=1), stage(1, 0, 10, sql=2)]
     tasks = tasks_of(*((0, 0, 10) for _ in range(4)), *((1, 0, 10) for _ in range(4)))
     dag = build(stages, tasks, 0, 10, slots=8)
-    first = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(by_rank))
-    shared = replay(dag, tasks, tasks.duration_ms, slots(2), Policy(fair_share))
+    first = replay(dag, tasks, tasks.duration_ms, pool_of(2), Policy(by_rank))
+    shared = replay(dag, tasks, tasks.duration_ms, pool_of(2), Policy(fair_share))
     assert first.node_end_ms["stage:0.0"] == 20
     assert shared.node_end_ms["stage:0.0"] == 40 or shared.node_end_ms["stage:1.0"] == 40
     assert shared.launch_ms[tasks.group == 1].min() == 0
@@ -242,7 +244,7 @@ def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = (
 def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 10, 20, 0), (0, 20, 30, 0), (0, 0, 5, 1))
     dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=2)
-    pool = slots(1, executors=2)
+    pool = pool_of(1, executors=2)
     patient = replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank, patience_ms=3000))
     assert patient.launch_ms.tolist() == tasks.launch_ms.tolist()
     assert pool.worker[patient.slot].tolist() == tasks.worker.tolist()
@@ -252,7 +254,7 @@ def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
 def test_patience_ends_when_no_task_was_launched_at_home_for_so_long() -> None:
     tasks = at_home((0, 0, 5000, 0), (0, 3000, 5500, 1), (0, 5000, 6000, 0), elsewhere=(1,))
     dag = build([stage(0, 0, 6000)], tasks, 0, 6000, slots=2)
-    pool = slots(1, executors=2)
+    pool = pool_of(1, executors=2)
     played = replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 3000, 5000]
     home = at_home((0, 0, 5000, 0), (0, 5000, 6000, 0))
@@ -266,5 +268,5 @@ def test_tasks_without_a_home_go_before_those_that_wait() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 1, 11, 0), (0, 2, 12, 1))
     tasks = replace(tasks, placement=np.array([AT_HOME, AT_HOME, ANYWHERE]))
     dag = build([stage(0, 0, 12)], tasks, 0, 12, slots=2)
-    played = replay(dag, tasks, tasks.duration_ms, slots(1, executors=2), Policy(by_rank, patience_ms=3000))
+    played = replay(dag, tasks, tasks.duration_ms, pool_of(1, executors=2), Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 10, 0]

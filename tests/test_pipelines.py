@@ -52,7 +52,9 @@ class Flow:
         zero = np.zeros(len(rows), dtype=np.int64)
         group = np.array(order, dtype=np.int64)
         self.units = Units(np.arange(len(rows)), group, zero - 1, zero, launch, finish, parts, zero, upstream)
-        self.dag: Dag = build(self.groups, self.units, 0, end_ms, slots, stated)
+        pool = np.zeros(slots, dtype=np.int64)
+        there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
+        self.dag: Dag = build(self.groups, self.units, 0, end_ms, there, stated)
         self.dag.check()
 
     def replayed(self, *, slots: int = 9, **times: float) -> Replayed:

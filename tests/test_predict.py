@@ -62,15 +62,16 @@ def execution(
     end = float(finish.max())
     whole = Group("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)
+    slots = Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf))
     return Execution(
         framework=SPARK,
         measure="makespan",
         resources=known(),
         scope=Scope("all", 0, end),
-        dag=build([whole], units, 0, end, len(pool), {}, barriers=JobBarriers(), coordinator="driver"),
+        dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
         units=units,
         volumes=Volumes(*[zero] * 8, *[nothing] * 4),
-        slots=Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf)),
+        slots=slots,
         hosts=("a",) * executors,
         coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
         recorded=recorded_of(workers=executors, cores=cores, memory=memory),

@@ -65,6 +65,7 @@ DEBUG = Debug(
     disagreements=(Disagreement("stage:1.0", "disk", 0.4, 0.0, 0.12), Disagreement("stage:2.0", "net", 0.1, 0.5, 0.9)),
     assumptions=("input from s3a://bucket: read over the network, counted as net",),
     coordinator_ms=15_000.0,
+    no_unit_ms=15_000.0,
     vocabulary=WORDS,
 )
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from query.model.dag import Units
 from query.model.records import Floats
-from query.model.timeline import Level, Timeline, covered, left_open, merged
+from query.model.timeline import Level, Timeline, Use, covered, left_open, merged
 
 LAST_MS = 12
 
@@ -49,12 +49,15 @@ def test_the_mean_of_a_stretch_without_length_is_what_is_asked_for() -> None:
     assert means.tolist() == [1.5, 7.0]
 
 
-def test_what_ends_makes_room_for_what_starts() -> None:
-    level = Level(np.array([0.0, 2.0, 2.0]), np.array([2.0, 4.0, 5.0]))
-    assert level.highest(0, 2) == 1
-    assert level.highest(0, 3) == 2
-    assert level.highest(4, 9) == 1
-    assert level.highest(5, 9) == 0
+def test_slots_are_full_while_units_hold_all_that_there_are() -> None:
+    """Three units on two slots, the second of which is there from 4 on."""
+    use = Use(np.array([0.0, 3.0, 5.0]), np.array([3.0, 7.0, 6.0]), np.array([0.0, 4.0]), np.array([np.inf, np.inf]))
+    assert use.is_full(0, 1)
+    assert use.is_full(3, 4), "what ends makes room for what starts, which fills it again"
+    assert not use.is_full(4, 5)
+    assert use.is_full(4, 6)
+    assert not use.is_full(6, 20)
+    assert not Use(np.array([5.0]), np.array([6.0]), np.array([4.0]), np.array([np.inf])).is_full(0, 5)
 
 
 def units_of(*rows: tuple[float, float, list[float]]) -> Units:
@@ -78,7 +81,6 @@ def test_no_unit_that_takes_time_is_no_time_on_anything(units: Units) -> None:
 
 def test_nothing_at_all() -> None:
     level = Level(np.empty(0), np.empty(0))
-    assert level.highest(0, 9) == 0
     assert level.between(0, 9).tolist() == [0]
     assert merged(np.empty(0), np.empty(0)).tolist() == []
     assert left_open(np.empty((0, 2)), 1, 3) == [(1, 3)]
@@ -97,12 +99,12 @@ def test_between_sums_what_is_open(found: list[Interval], stretch: Interval) -> 
     assert level.between(start, end).tolist() == pytest.approx([expected])
 
 
-@given(intervals, stretches)
-def test_highest_is_the_most_open_at_a_time(found: list[Interval], stretch: Interval) -> None:
-    start, end = stretch
-    lasting = [(first, last) for first, last in found if first < last]
-    expected = max((len(open_at(lasting, ms)) for ms in range(start, end)), default=0)
-    assert start == end or Level(*columns(lasting)).highest(start, end) == expected
+@given(intervals, intervals, stretches)
+def test_slots_are_full_as_counted(units: list[Interval], slots: list[Interval], stretch: Interval) -> None:
+    running = [(first, last) for first, last in units if first < last]
+    there = [(first, last) for first, last in slots if first < last]
+    full = [len(open_at(running, ms)) >= max(len(open_at(there, ms)), 1) for ms in range(*stretch)]
+    assert Use(*columns(running), *columns(there)).is_full(*stretch) == any(full)
 
 
 @given(intervals.filter(bool), st.lists(stretches, min_size=1, max_size=4))

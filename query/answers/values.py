@@ -299,8 +299,9 @@ class Debug:
 
     `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.verdict says how it is
     decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
-    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on.  `unmodelled`
-    is a device that computed for units and is in no resource, so that no answer knows what more of it would bring.
+    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on; `no_unit_ms`
+    that of the scope in which no unit ran, whatever was waited for.  `unmodelled` is a device that computed for units
+    and is in no resource, so that no answer knows what more of it would bring.
     """
 
     scope: str
@@ -320,6 +321,7 @@ class Debug:
     disagreements: tuple[Disagreement, ...] = ()
     assumptions: tuple[str, ...] = ()
     coordinator_ms: float = 0.0
+    no_unit_ms: float = 0.0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     outcome: Outcome | None = None
     doubts: tuple[Doubt, ...] = ()
@@ -448,7 +450,7 @@ class Bottleneck:
     share         … and of the scope's runtime
     second        the resource that comes next: where a resource holds the run up, only one that follows closely
     second_ms     its time
-    alone_ms      of a cause: the whole time in which the coordinator alone moved the path on, where it is longer
+    alone_ms      of a cause: the whole time in which no unit ran, where it is longer
     """
 
     kind: Literal["resource", "cause", "coordinator", "unknown", "nothing"]

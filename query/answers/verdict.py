@@ -123,7 +123,7 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
         return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, others[second])
     next_one = largest if most_ms > 0 else None
     if cause != "unknown":
-        alone_ms = debug.coordinator_ms if debug.coordinator_ms > cause_ms else None
+        alone_ms = debug.no_unit_ms if debug.no_unit_ms > cause_ms else None
         return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, next_one, most_ms, alone_ms)
     if debug.coordinator_ms > max(most_ms, whole_ms / 2):
         share = debug.coordinator_ms / whole_ms

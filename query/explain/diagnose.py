@@ -29,7 +29,7 @@ from query.answers.values import (
 from query.attribute import storage
 from query.explain import findings
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
-from query.explain.waiting import waiting
+from query.explain.waiting import waiting, without_unit
 from query.explain.wording import terms_of
 from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
@@ -81,6 +81,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, unmodelled),
         coordinator_ms=sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator"),
+        no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,
         unmodelled=unmodelled,
         unsubmitted=_unsubmitted(execution),

@@ -25,13 +25,16 @@ _ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
 def waiting(
     connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece]
 ) -> tuple[dict[Cause, float], dict[Cause, float]]:
-    """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's whole
-    time without a unit, by what was missing: a worker, a scope under way, or the coordinator's answer.
+    """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's time in
+    which the coordinator alone moved it on, by what was missing: a worker, a scope under way, or its own answer.
     """
-    alive = merged(execution.slots.available_ms, execution.slots.until_ms)
-    busy = _busy_scopes(connection, execution)
-    units = execution.units
+    units, slots = execution.units, execution.slots
     running = merged(units.launch_ms, units.finish_ms)
+    # Where a unit runs there is a worker, whatever the log says of when that came and went.
+    alive = merged(
+        np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
+    )
+    busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
     other_ms: dict[Cause, float] = dict.fromkeys(get_args(Cause), 0.0)
     alone_ms: dict[Cause, float] = dict.fromkeys(_ALONE, 0.0)
@@ -65,6 +68,12 @@ def waiting(
         else:
             other_ms["unknown"] += rest
     return {cause: ms for cause, ms in sorted(other_ms.items(), key=lambda each: -each[1]) if ms > 0}, alone_ms
+
+
+def without_unit(execution: Execution) -> float:
+    """Wall-clock of a scope, ms, in which no unit of it ran."""
+    ran = merged(execution.units.launch_ms, execution.units.finish_ms)
+    return execution.runtime_ms - float((ran[:, 1] - ran[:, 0]).sum())
 
 
 def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:

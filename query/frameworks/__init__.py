@@ -222,7 +222,8 @@ class Framework:
     operators   how time is told apart by operator
     spilling    frames ('package.Class.method:line') below which a unit does what it does for want of memory only, and
                 frames below those that it would work in anyway; two patterns
-    barriers    what its coordinator waited for where the log does not say; without it only stated dependencies hold
+    barriers    the groups of a scope → what its coordinator waited for where the log does not say; without it only
+                stated dependencies hold
     schedule    the scheduler and the settings that the run names → how it gives out lanes
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into
@@ -249,7 +250,7 @@ class Framework:
     names: Names = Names()
     operators: Operators | None = None
     spilling: tuple[str, str] | None = None
-    barriers: Callable[[], Barriers] | None = None
+    barriers: Callable[[Sequence[Group]], Barriers] | None = None
     schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None

@@ -4,13 +4,17 @@ The path is walked backwards from the end: what ended last before a node could s
 the scope, so the seconds on each resource along it sum to the runtime.  The bottleneck is summed over the path
 only; what ran beside it cost nothing.
 
+The coordinator is on the path only while no unit runs.  Where some do that the path does not wait for, as another
+thread of the program started them, the stretch is that of their group: what the coordinator did then was not seen to
+hold anything up.
+
 Where groups run in a pipeline, the busier of two holds up the other: the path leaves a group for the one it reads when
 that one ended, if it was the busier, and else where the group itself began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +22,7 @@ import numpy as np
 from indexes.resources import OTHER
 from query.model.dag import Dag, Node, Units
 from query.model.records import Floats
-from query.model.timeline import Timeline
+from query.model.timeline import Timeline, left_open, merged
 
 CoordinatorParts = Callable[[float, float], Floats]
 """(start_ms, end_ms) → wall-clock of the coordinator in each resource and `other`, (resources + 1,)."""
@@ -50,8 +54,8 @@ def critical_path(dag: Dag, units: Units, coordinator_parts: CoordinatorParts, n
             if before is None or left_ms > start:
                 before, start = each, left_ms
         start = min(start, cursor)
-        if cursor > start:
-            pieces.append(Piece(node, start, cursor, clock.parts(node, start, cursor)))
+        for each, begin, end in clock.seen(node, start, cursor):
+            pieces.append(Piece(each, begin, end, clock.parts(each, begin, end)))
         cursor, node = start, before
     return pieces[::-1]
 
@@ -65,6 +69,34 @@ class WallClock:
         order = np.argsort(units.group, kind="stable")
         bounds = np.searchsorted(units.group[order], np.arange(len(dag.groups) + 1))
         self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
+        self.running = merged(units.launch_ms, units.finish_ms)
+        self.nodes = {node.group: node for node in dag.nodes.values() if node.group is not None}
+
+    def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
+        """A stretch of a node, its end first; of the coordinator's, what groups' units ran in is theirs."""
+        runs = _within(self.running, start_ms, end_ms) if node.kind == "coordinator" else np.empty((0, 2))
+        if not len(runs):
+            if end_ms > start_ms:
+                yield node, start_ms, end_ms
+            return
+        mine = np.flatnonzero((self.units.launch_ms < end_ms) & (self.units.finish_ms > start_ms))
+        ran = [(each, self._runs(each)) for each in np.unique(self.units.group[mine]).tolist()]
+        for begin, end in runs[::-1].tolist():
+            if end_ms > end:
+                yield node, end, end_ms
+            end_ms = end
+            while end_ms > begin:
+                # Of the groups that ran just before, the one that did so for the longest.
+                since, group = min(
+                    (float(first), group)
+                    for group, intervals in ran
+                    for first, last in _within(intervals, begin, end_ms)[-1:].tolist()
+                    if last >= end_ms
+                )
+                yield self.nodes[group], since, end_ms
+                end_ms = since
+        if end_ms > start_ms:
+            yield node, start_ms, end_ms
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
         """(resources + 1,) that sum to end − start; what nothing accounts for is `other`."""
@@ -74,11 +106,16 @@ class WallClock:
         elif node.group is None:
             parts = self.coordinator_parts(start_ms, end_ms)
         else:
-            # Before its first unit a group waits for slots: then the units in the slots say what the time went to.
-            own = Timeline(self.units.select(self.of_group[node.group]))
-            begun = min(max(node.start_ms, start_ms), end_ms)
-            parts = self.everything.between(start_ms, begun) + own.between(begun, end_ms)
+            # While none of its own runs a group waits for slots: then the units in the slots say what the time went to.
+            parts = Timeline(self.units.select(self.of_group[node.group])).between(start_ms, end_ms)
+            for begin, end in left_open(_within(self._runs(node.group), start_ms, end_ms), start_ms, end_ms):
+                parts = parts + self.everything.between(begin, end)
         return fill(parts, end_ms - start_ms)
+
+    def _runs(self, group: int) -> Floats:
+        """When units of a group ran, disjoint."""
+        mine = self.of_group[group]
+        return merged(self.units.launch_ms[mine], self.units.finish_ms[mine])
 
     def busy(self, node: Node) -> float:
         """The share of a group's time in which its units did not wait for those that they share a pipeline with."""
@@ -87,6 +124,13 @@ class WallClock:
         mine = self.of_group[node.group]
         length = float(self.units.duration_ms[mine].sum())
         return 1.0 - float(self.units.upstream_ms[mine].sum()) / length if length > 0 else 0.0
+
+
+def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:
+    """What of sorted disjoint intervals lies in a stretch."""
+    first = int(np.searchsorted(intervals[:, 1], start_ms, side="right"))
+    last = int(np.searchsorted(intervals[:, 0], end_ms, side="left"))
+    return np.clip(intervals[first:last], start_ms, end_ms)
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:

@@ -12,7 +12,7 @@ A group that nobody submits starts by its dependencies alone: a pipelined one ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query.model.records import Floats, Ints
-from query.model.timeline import Level
+from query.model.timeline import Use
 from query.model.trace import EdgeKind
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from query.frameworks import Barriers
+    from query.model.execution import Slots
 
 EPSILON_MS = 1.0
 """Events are stamped in whole milliseconds, so an end and the start it causes may be one apart either way."""
@@ -153,22 +154,23 @@ def build(
     units: Units,
     start_ms: float,
     end_ms: float,
-    slots: int,
+    slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
     *,
-    barriers: Barriers | None = None,
+    barriers: Callable[[Sequence[Group]], Barriers] | None = None,
     coordinator: str = "coordinator",
     word: str = "group",
 ) -> Dag:
     """The DAG of the given groups between two times.
 
-    `groups` are those of the scope and `units.group` indexes them; `slots` is how many units the cluster could run
-    at a time, which tells waiting for the coordinator from waiting for a slot.  `stated` are the dependencies of the
-    trace by (source, target), `barriers` what else the framework infers.  `coordinator` and
-    `word` are what the framework calls it and a group, for names of intervals.
+    `groups` are those of the scope and `units.group` indexes them; `slots` are those there were, which tells waiting
+    for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target),
+    `barriers` what else the framework infers.  `coordinator` and `word` are what the framework calls it and a group,
+    for names of intervals.
     """
-    builder = _Builder(groups, start_ms, end_ms, stated, barriers, coordinator, word)
-    busy = Level(units.launch_ms, units.finish_ms)
+    inferred = None if barriers is None else barriers(groups)
+    builder = _Builder(groups, start_ms, end_ms, stated, inferred, coordinator, word)
+    use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
     for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
         group = groups[index]
         if group.submit_ms is None:
@@ -176,7 +178,7 @@ def build(
             continue
         # With slots free all the time, what passes up to the first launch is the coordinator's (it packs the units);
         # otherwise it is a wait for slots, which the replay finds again by itself.
-        waited = busy.highest(group.submit_ms, group.start_ms) >= slots
+        waited = use.is_full(group.submit_ms, group.start_ms)
         builder.add(index, builder.all_sources(group), group.submit_ms if waited else group.start_ms)
     return builder.finish()
 
@@ -220,16 +222,14 @@ class _Builder:
         }
 
     def all_sources(self, group: Group) -> dict[str, Dependency]:
-        """What a submitted group waited for: what its trace states, else what its framework infers as well."""
+        """What a submitted group waited for: what its trace states, and what its framework infers beyond."""
         known = self.stated_sources(group)
         if self.barriers is None:
             return known
         inferred = self.barriers.sources(
             group, _released(group) + EPSILON_MS, {source: each.why for source, each in known.items()}
         )
-        found = known
-        if not any(each.kind != "order" for each in known.values()):
-            found = {**{source: Dependency("barrier", why) for source, why in inferred.items()}, **known}
+        found = {**{source: Dependency("barrier", why) for source, why in inferred.items()}, **known}
         self.barriers.add(group, {source: each.why for source, each in found.items()})
         return found
 

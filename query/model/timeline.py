@@ -28,8 +28,6 @@ class Level:
         order = np.argsort(moments, kind="stable")
         self.moments: Floats = moments[order]
         self.values: Floats = np.cumsum(np.concatenate([rates, -rates])[order], axis=0)[:-1]
-        self._ends_first: tuple[Floats, Floats] | None = None
-        self._start_ms, self._end_ms = start_ms, end_ms
         self.integral = _integral(self.moments, self.values)
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
@@ -45,17 +43,29 @@ class Level:
         result[lasting] = total[lasting] / length[lasting]
         return result
 
-    def highest(self, start_ms: float, end_ms: float) -> int:
-        """The most intervals open at a time from start to just before end, what was open at the start included."""
-        if self._ends_first is None:  # what ends as another starts makes room for it
-            moments = np.concatenate([self._start_ms, self._end_ms])
-            count = len(self._start_ms)
-            order = np.lexsort((np.concatenate([np.ones(count), np.zeros(count)]), moments))
-            self._ends_first = moments[order], np.cumsum(np.where(order < count, 1, -1))
-        moments, level = self._ends_first
-        first = int(np.searchsorted(moments, start_ms, side="right")) - 1
-        last = int(np.searchsorted(moments, end_ms, side="left"))
-        return int(level[max(first, 0) : last].max(initial=0))
+
+class Use:
+    """When units held all the slots that there were.
+
+    Slots come and go with their workers.  Where there is none yet, and so no unit, there is nothing to be full.
+    """
+
+    def __init__(self, launch_ms: Floats, finish_ms: Floats, available_ms: Floats, until_ms: Floats) -> None:
+        self._moments: Floats = np.unique(np.concatenate([launch_ms, finish_ms, available_ms, until_ms]))
+
+        def open_at(start_ms: Floats, end_ms: Floats) -> Floats:
+            started = np.searchsorted(np.sort(start_ms), self._moments, side="right")
+            ended = np.searchsorted(np.sort(end_ms), self._moments, side="right")  # what ends there makes room
+            return (started - ended).astype(np.float64)
+
+        busy, there = open_at(launch_ms, finish_ms), open_at(available_ms, until_ms)
+        self._full = np.concatenate([[0], np.cumsum((busy > 0) & (busy >= there))])
+
+    def is_full(self, start_ms: float, end_ms: float) -> bool:
+        """Whether that was so at any time from start to just before end."""
+        first = int(np.searchsorted(self._moments, start_ms, side="right")) - 1
+        last = int(np.searchsorted(self._moments, end_ms, side="left"))
+        return bool(self._full[last] > self._full[max(first, 0)]) if last > max(first, 0) else False
 
 
 class Timeline:

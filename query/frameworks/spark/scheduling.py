@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 
 from query.frameworks.spark.settings import duration_ms
-from query.model.dag import Group
+from query.model.dag import EPSILON_MS, Group
 from query.model.policy import Policy, by_rank, fair_share
 
 LOCALITY_WAIT_MS = 3000.0
 """Spark's default of spark.locality.wait."""
+
+SHUFFLE, EARLIER_JOB = "shuffle", "shuffle of an earlier job"
+"""Why a stage waits for one whose rows it reads: of its own job, or of one that had ended before its job began."""
+
+MOST = 0.5
+"""A stage that ran for this share of the time in which nothing else is known to have held up a job did so."""
 
 
 def schedule(scheduler: str | None, properties: Mapping[str, str]) -> Policy:
@@ -22,30 +29,115 @@ def schedule(scheduler: str | None, properties: Mapping[str, str]) -> Policy:
 
 
 class JobBarriers:
-    """What the driver waited for before it submitted a stage that reads no shuffled rows of another.
+    """What the driver waited for before it submitted a stage that opens a job.
 
-    Such a stage opens a job.  The program, or the adaptive planner, submitted it after what had ended by then in the
-    same query; across queries only the order of submission is known.
+    A stage that reads shuffled rows of its own job waited for these alone.  Another opens a job, and the log does not
+    say what the program, or the adaptive planner, waited for:
+
+    - for what had ended by then in its own query, or where the stage states parents in earlier jobs, for those;
+    - then for what ended last of other queries (nested ones among them), if it ran in what is left up to the
+      submission, for all of its length or most of the time left.
+
+    One thread of a program runs one query at a time, so two queries that both went on submitting while the other ran
+    are of two threads, and neither waited for the other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._threads = _Threads(groups)
+        self._known: dict[str, Group] = {}
         self._of_query: dict[str, list[Group]] = {}
         self._waited_for: dict[str, frozenset[str]] = {}
         self._open: list[tuple[float, str]] = []  # heap of ends not yet passed by a submission
-        self._latest: str | None = None
+        self._ended: dict[str, Group] = {}  # by query, what ended last of it; in order of ends
 
     def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
         while self._open and self._open[0][0] <= limit_ms:
-            self._latest = heapq.heappop(self._open)[1]
-        same = [each for each in self._of_query.get(group.scope_id or "", ()) if each.end_ms <= limit_ms]
-        awaited = frozenset[str]().union(*(self._waited_for[each.group_id] for each in same))
-        found = {each.group_id: "job barrier" for each in same if each.group_id not in awaited}
-        if not found and not known and self._latest is not None:
-            return {self._latest: "submission order"}
+            ended = self._known[heapq.heappop(self._open)[1]]
+            self._ended.pop(_query(ended), None)
+            self._ended[_query(ended)] = ended
+        if SHUFFLE in known.values():
+            return {}
+        found: dict[str, str] = {}
+        earlier = [self._known[source] for source, why in known.items() if why == EARLIER_JOB]
+        if not earlier:
+            same = [each for each in self._of_query.get(_query(group), ()) if each.end_ms <= limit_ms]
+            awaited = frozenset[str]().union(*(self._waited_for[each.group_id] for each in same))
+            earlier = [each for each in same if each.group_id not in awaited]
+            found = {each.group_id: "job barrier" for each in earlier}
+        since_ms = max((each.end_ms for each in earlier), default=None)
+        last = self._last(group, since_ms)
+        if last is not None:
+            found[last.group_id] = "job barrier" if _query(last) == _query(group) else "submission order"
         return found
 
+    def _last(self, group: Group, since_ms: float | None) -> Group | None:
+        """What ended last that the submission waited for, of what ended after all that it is known to have waited for;
+        `since_ms` is None where that is nothing."""
+        for each in reversed(self._ended.values()):
+            if since_ms is not None and (each.end_ms <= since_ms + EPSILON_MS or not _fills(each, since_ms, group)):
+                if each.end_ms <= since_ms + EPSILON_MS:
+                    return None
+                continue
+            if not self._threads.apart(group, each):
+                return each
+        return None
+
     def add(self, group: Group, sources: Mapping[str, str]) -> None:
+        self._known[group.group_id] = group
         self._waited_for[group.group_id] = frozenset(sources)
-        if group.scope_id is not None:
-            self._of_query.setdefault(group.scope_id, []).append(group)
+        self._of_query.setdefault(_query(group), []).append(group)
         heapq.heappush(self._open, (group.end_ms, group.group_id))
+
+
+def _query(group: Group) -> str:
+    """The query of a stage; one outside of queries stands for itself."""
+    return group.group_id if group.scope_id is None else group.scope_id
+
+
+def _submitted(group: Group) -> float:
+    return group.start_ms if group.submit_ms is None else group.submit_ms
+
+
+def _fills(group: Group, since_ms: float, waiting: Group) -> bool:
+    """Whether a stage ran in a stretch up to a submission, for all of its own length or most of the stretch."""
+    if _submitted(group) >= since_ms - EPSILON_MS:
+        return True
+    return group.end_ms - max(group.start_ms, since_ms) >= MOST * (_submitted(waiting) - since_ms)
+
+
+class _Threads:
+    """Which queries were run by different threads of the program."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._submits: dict[str, list[float]] = {}
+        self._runs: dict[str, list[tuple[float, float]]] = {}
+        for each in sorted(groups, key=lambda group: group.start_ms):
+            self._submits.setdefault(_query(each), []).append(_submitted(each))
+            runs = self._runs.setdefault(_query(each), [])
+            if runs and each.start_ms <= runs[-1][1]:
+                runs[-1] = runs[-1][0], max(runs[-1][1], each.end_ms)
+            else:
+                runs.append((each.start_ms, each.end_ms))
+        for times in self._submits.values():
+            times.sort()
+        self._apart: dict[tuple[str, str], bool] = {}
+
+    def apart(self, one: Group, other: Group) -> bool:
+        """Whether one query went on submitting after the other had submitted something beside its running stages."""
+        first, second = sorted((_query(one), _query(other)))
+        if first == second:
+            return False
+        if (first, second) not in self._apart:
+            self._apart[first, second] = self._interrupted(first, second) or self._interrupted(second, first)
+        return self._apart[first, second]
+
+    def _interrupted(self, running: str, other: str) -> bool:
+        """Whether a query submitted something both before and after the other did so while it ran."""
+        runs, last = self._runs[running], self._submits[running][-1]
+        for time in self._submits[other]:
+            if time >= last:
+                return False
+            position = bisect_right(runs, (time - EPSILON_MS, float("inf"))) - 1
+            if position >= 0 and time < runs[position][1] - EPSILON_MS:
+                return True
+        return False

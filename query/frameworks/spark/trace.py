@@ -24,6 +24,7 @@ from indexes.schema import Table, read
 from query.attribute.storage import roots
 from query.frameworks.spark.log.run import collect
 from query.frameworks.spark.log.tables import tables
+from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from query.inputs.containers import LogFile
 from query.model.records import Columns, Floats, Problem, RunTables, integers, numbers, objects
 from query.model.trace import Bounds, Trace
@@ -61,7 +62,7 @@ def trace(found: RunTables) -> Trace:
         groups=_groups(stages, keys),
         units=_units(tasks),
         bounds=bounds(tasks),
-        dependencies=_dependencies(stages, keys),
+        dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_groups=_operator_groups(found["operators"], stages, keys),
         operator_metrics=_operator_metrics(found["operator_metrics"]),
@@ -172,14 +173,21 @@ def _turn(stage: Mapping[str, Any]) -> tuple[float, int]:
     return (float("inf") if stage["job_id"] is None else stage["job_id"]), stage["stage_id"]
 
 
-def _dependencies(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -> Columns:
+    """Whose shuffled rows a stage reads.  Where those were there before its job was submitted (the parent is cached, or
+    skipped), they do not say what the job waited for."""
     attempts: dict[int, list[str]] = {}
     for key in keys:
         attempts.setdefault(key[0], []).append(group_id(*key))
+    submit_ms = dict(zip(_listed(jobs, "job_id"), _listed(jobs, "submit_ms"), strict=True))
+    end_ms = dict(zip((group_id(*key) for key in keys), _listed(stages, "end_ms"), strict=True))
     rows = []
-    for key, parents in zip(keys, _listed(stages, "parents"), strict=True):
-        target = group_id(*key)
-        rows += [(source, target, "barrier", "shuffle") for each in parents for source in attempts.get(each, ())]
+    for key, job, parents in zip(keys, _listed(stages, "job_id"), _listed(stages, "parents"), strict=True):
+        target, asked = group_id(*key), submit_ms.get(job)
+        for source in (source for each in parents for source in attempts.get(each, ())):
+            ended = end_ms[source]
+            earlier = asked is not None and ended is not None and ended <= asked
+            rows.append((source, target, "barrier", EARLIER_JOB if earlier else SHUFFLE))
         rows += [(each, target, "order", "earlier attempt") for each in attempts[key[0]] if each != target]
     return _columns(["source", "target", "kind", "why"], list(dict.fromkeys(rows)))
 

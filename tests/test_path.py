@@ -1,0 +1,284 @@
+"""The critical path tells the coordinator's time from that of units: on random runs, and on every public log.
+
+The coordinator is on the path only while no unit runs.  Whatever the program did (queries side by side or one within
+another, parents that are cached or skipped, groups that are tried again, one long group beside many short ones), the
+path's time with units is the time in which units ran, counted here once more by other means.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import crystalperf as cp
+from indexes.errors import InputError
+from indexes.resources import CPU, OTHER, resources
+from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
+from query.model.critical import Piece, critical_path
+from query.model.dag import Dag, Dependency, Group, Units, build
+from query.model.execution import Slots
+from query.model.records import Floats
+from query.whatif.replay import replay
+
+NAMES = resources()
+END_MS = 60
+TASKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), min_size=1, max_size=4)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a random run does: a stage of a query (None: of none), submitted some time after an earlier one's event.
+
+    `beside` is whether it is submitted while that one runs, else when it has ended; `reads` are the earlier stages
+    whose rows it reads; tasks are (wait after the submission, length).
+    """
+
+    query: int | None
+    after: int
+    beside: bool
+    pause: int
+    reads: tuple[int, ...]
+    own_job: bool
+    tasks: tuple[tuple[int, int], ...]
+
+
+STAGES = st.builds(
+    Stage,
+    query=st.none() | st.integers(0, 2),
+    after=st.integers(0, 9),
+    beside=st.booleans(),
+    pause=st.integers(0, 15),
+    reads=st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    own_job=st.booleans(),
+    tasks=TASKS.map(tuple),
+)
+
+
+@dataclass
+class Made:
+    groups: list[Group]
+    units: Units
+    dag: Dag
+    slots: Slots
+
+
+def made(stages: list[Stage], slots: int) -> Made:
+    """The trace of such a run, all of whose tasks' time is on the CPU; what is past END_MS is cut off."""
+    groups: list[Group] = []
+    stated: dict[tuple[str, str], Dependency] = {}
+    rows: list[tuple[int, float, float]] = []
+    for number, each in enumerate(stages):
+        before = groups[each.after % number] if number else None
+        since = 0.0 if before is None else before.start_ms if each.beside else before.end_ms
+        sources = [groups[source] for source in each.reads if source < number]
+        submit = min(max([since, *(source.end_ms for source in sources if not each.beside)]) + each.pause, END_MS)
+        times = [(submit + wait, submit + wait + length) for wait, length in each.tasks]
+        times = [(start, min(end, END_MS)) for start, end in times if start < END_MS] or [(END_MS, END_MS)]
+        query = None if each.query is None else f"sql:{each.query}"
+        start, end = min(start for start, _ in times), max(end for _, end in times)
+        name = f"stage:{number}.0"
+        groups.append(Group(name, name, query, number, float(min(submit, start)), float(start), float(end)))
+        for source in sources:
+            stated[source.group_id, name] = Dependency("barrier", EARLIER_JOB if each.own_job else SHUFFLE)
+        rows += [(number, float(start), float(end)) for start, end in times]
+    rows.sort(key=lambda row: row[1])
+    zero = np.zeros(len(rows), dtype=np.int64)
+    launch, finish = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    parts = np.zeros((len(rows), len(NAMES) + 1))
+    parts[:, NAMES.index(CPU)] = finish - launch
+    of_group = np.array([row[0] for row in rows], dtype=np.int64)
+    units = Units(np.arange(len(rows)), of_group, zero - 1, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+    worker, endless = np.zeros(slots, dtype=np.int64), np.full(slots, np.inf)
+    there = Slots(worker, worker, np.zeros(slots), endless, endless)
+    dag = build(groups, units, 0, END_MS, there, stated, barriers=JobBarriers, coordinator="driver")
+    return Made(groups, units, dag, there)
+
+
+def unseen(start_ms: float, end_ms: float) -> Floats:
+    """A coordinator of which there are no samples."""
+    return np.array([*[0.0] * len(NAMES), end_ms - start_ms])
+
+
+def path_of(run: Made) -> list[Piece]:
+    return critical_path(run.dag, run.units, unseen, NAMES)
+
+
+def ran(run: Made, start_ms: float, end_ms: float) -> int:
+    """Milliseconds of a stretch in which a task ran, counted one by one."""
+    tasks = list(zip(run.units.launch_ms.tolist(), run.units.finish_ms.tolist(), strict=True))
+    return sum(any(launch <= ms < finish for launch, finish in tasks) for ms in range(int(start_ms), int(end_ms)))
+
+
+runs = st.builds(made, st.lists(STAGES, min_size=1, max_size=10), st.integers(1, 12))
+
+
+@settings(max_examples=400, deadline=None)
+@given(runs)
+def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> None:
+    run.dag.check()
+    pieces = path_of(run)
+    moments = [0.0, *(piece.end_ms for piece in pieces)]
+    assert [piece.start_ms for piece in pieces] == moments[:-1]
+    assert moments[-1] == END_MS
+    for piece in pieces:
+        assert piece.end_ms > piece.start_ms
+        assert piece.parts_ms.sum() == pytest.approx(piece.end_ms - piece.start_ms)
+        busy = ran(run, piece.start_ms, piece.end_ms)
+        if piece.node.kind == "coordinator":
+            assert busy == 0, f"{piece.node.node_id} is on the path while units run"
+        # All that units do is on the CPU, so the path is idle exactly while none of them runs.
+        assert piece.parts_ms[NAMES.index(CPU)] == pytest.approx(busy)
+
+
+@settings(max_examples=200, deadline=None)
+@given(runs)
+def test_what_overlapped_stays_beside_each_other(run: Made) -> None:
+    """A group that began before another ended is no successor of it, and the replay finds an order for all of them."""
+    graph = run.dag.graph()
+    import networkx as nx
+
+    for each in run.groups:
+        for later in nx.descendants(graph, each.group_id):
+            node = run.dag.nodes[later]
+            if node.group is not None:
+                assert node.start_ms >= each.end_ms - 1
+    assert set(replay(run.dag, run.units, run.units.duration_ms, run.slots).node_end_ms) == set(run.dag.nodes)
+
+
+# By hand --------------------------------------------------------------------------------------------------------------
+
+
+def stage(number: int, submit: float, end: float, *, sql: int | None = None) -> Group:
+    return Group(f"s{number}", f"s{number}", None if sql is None else f"sql:{sql}", number, submit, submit, end)
+
+
+def sources(groups: list[Group], **stated: str) -> dict[str, dict[str, str]]:
+    """What each group waits for; `stated` says why it reads the rows of another: s2_s0=SHUFFLE."""
+    barriers, found = JobBarriers(groups), {}
+    for each in sorted(groups, key=lambda group: group.submit_ms or 0.0):
+        known = {name.split("_")[1]: why for name, why in stated.items() if name.split("_")[0] == each.group_id}
+        found[each.group_id] = barriers.sources(each, (each.submit_ms or 0.0) + 1, known) | known
+        barriers.add(each, found[each.group_id])
+    return found
+
+
+def test_a_query_waits_for_the_one_that_ran_within_it() -> None:
+    groups = [stage(0, 0, 10, sql=0), stage(1, 20, 200, sql=1), stage(2, 205, 220, sql=0)]
+    assert sources(groups)["s2"] == {"s0": "job barrier", "s1": "submission order"}
+
+
+def test_a_job_that_reads_what_an_earlier_one_computed_waits_for_what_ran_since() -> None:
+    """As `show` looks at ever more partitions: every job reads the shuffle of the first."""
+    groups = [stage(0, 0, 10, sql=0), stage(1, 11, 50, sql=0), stage(2, 55, 90, sql=0)]
+    found = sources(groups, s1_s0=SHUFFLE, s2_s0=EARLIER_JOB)
+    assert found["s2"] == {"s0": EARLIER_JOB, "s1": "job barrier"}
+    assert sources(groups, s1_s0=SHUFFLE, s2_s0=SHUFFLE)["s2"] == {"s0": SHUFFLE}
+
+
+def test_a_stage_that_was_all_that_ran_held_up_what_came_after() -> None:
+    """A model is trained in one long stage, while short jobs read what had been cached before."""
+    training = [stage(0, 0, 10), stage(1, 20, 257), stage(2, 30, 35), stage(3, 100, 105), stage(4, 259, 270)]
+    assert sources(training, s2_s0=EARLIER_JOB, s3_s0=EARLIER_JOB, s4_s0=EARLIER_JOB)["s4"] == {
+        "s0": EARLIER_JOB,
+        "s1": "submission order",
+    }
+
+
+def test_a_stage_that_ran_for_little_of_the_wait_did_not_cause_it() -> None:
+    groups = [stage(0, 0, 100, sql=0), stage(1, 10, 103, sql=0), stage(2, 110, 120, sql=0)]
+    assert sources(groups, s2_s0=EARLIER_JOB)["s2"] == {"s0": EARLIER_JOB}
+
+
+def test_queries_of_two_threads_do_not_wait_for_each_other() -> None:
+    """Each goes on submitting while the other runs; the third follows the one whose thread is free."""
+    first = [stage(0, 0, 10, sql=0), stage(1, 12, 40, sql=0), stage(2, 45, 60, sql=0)]
+    second = [stage(3, 1, 30, sql=1), stage(4, 32, 43, sql=1), stage(5, 50, 90, sql=1)]
+    third = [stage(6, 65, 80, sql=2)]
+    found = sources(first + second + third)
+    assert found["s2"] == {"s1": "job barrier"}
+    assert found["s4"] == {"s3": "job barrier"}
+    assert found["s5"] == {"s4": "job barrier"}
+    assert found["s6"] == {"s2": "submission order"}
+
+
+# Every public log, by its own JSON ------------------------------------------------------------------------------------
+
+
+def events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a log in one file or in parts; lines that are none are left out."""
+    files = sorted(path.glob("events_*")) if path.is_dir() else [path]
+    for each in files:
+        raw: Any = each.open("rb")
+        if raw.peek(4)[:4] == b"\x28\xb5\x2f\xfd":
+            raw = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+        with raw:
+            try:
+                for line in raw:
+                    if line.startswith(b"{") and line.rstrip().endswith(b"}"):
+                        try:
+                            event = json.loads(line)
+                        except ValueError:
+                            continue
+                        if isinstance(event, dict) and "Event" in event:
+                            yield event
+            except zstandard.ZstdError:
+                return
+
+
+def ended_tasks(path: Path) -> Floats:
+    """Launch and finish of every task whose end the log has, Unix ms."""
+    found = [
+        (info["Launch Time"], info["Finish Time"])
+        for event in events(path)
+        if event["Event"] == "SparkListenerTaskEnd" and (info := event.get("Task Info"))
+    ]
+    times = np.array(found, dtype=np.float64).reshape(-1, 2)
+    return times[times[:, 1] > times[:, 0]]
+
+
+def union_ms(times: Floats, start_ms: float, end_ms: float) -> float:
+    """How much of a stretch is in any of the intervals."""
+    reached, total = start_ms, 0.0
+    for start, end in sorted(np.clip(times, start_ms, end_ms).tolist()):
+        total += max(end - max(start, reached), 0.0)
+        reached = max(reached, end)
+    return total
+
+
+def test_no_log_has_time_without_a_task_while_its_tasks_ran(real_inputs: Path, tmp_path: Path) -> None:
+    compared, wrong = 0, []
+    for number, log in enumerate(sorted(real_inputs.glob("spark-eventlog/*/*"))):
+        try:
+            run = cp.profile([log], output=tmp_path / f"{number}.duckdb")
+        except InputError:
+            continue
+        answer = run.debug()
+        with duckdb.connect(run.path, read_only=True) as connection:
+            ((began, duration_ms),) = connection.execute("SELECT started_at_ms, duration_ms FROM runs").fetchall()
+        ran_ms = union_ms(ended_tasks(log), began, began + duration_ms)
+        without = answer.runtime_ms - ran_ms
+        path_ms = sum(each.end_ms - each.start_ms for each in answer.critical_path)
+        waits = {"no worker", "no scope", "coordinator", "no unit"}
+        waited_ms = sum(ms for cause, ms in answer.other_ms.items() if cause in waits)
+        checks = {
+            "the path is as long as the run": abs(path_ms - answer.runtime_ms) < 0.01,
+            "the coordinator": answer.coordinator_ms <= without + 0.01,
+            "no task runs": answer.no_unit_ms <= without + 0.01,
+            "waiting": waited_ms <= without + 0.01,
+            "other": sum(answer.other_ms.values()) == pytest.approx(answer.resource_ms[OTHER], abs=0.01),
+        }
+        wrong += [(log.name, what, without, answer.no_unit_ms) for what, right in checks.items() if not right]
+        compared += ran_ms > 0
+    assert not wrong
+    assert compared > 50
