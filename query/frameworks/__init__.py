@@ -43,7 +43,9 @@ process      has another process of the same machine do the work; a thread that 
 
 
 def plural(noun: str) -> str:
-    """`workers`, `queries`, `processes`."""
+    """`workers`, `queries`, `processes`, `vertices`."""
+    if noun.endswith("ex"):
+        return f"{noun[:-2]}ices"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
@@ -217,6 +219,7 @@ class Framework:
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
     process     arguments of a recorded process (None where the recording lost them) and its file's name
                 → (application id if it says, worker id), None if foreign; without it recordings are left out
+    unit_thread name of a thread → that of the thread of the unit that it works for, where a trace names these
     sources     version of the run → names of the indexes whose functions its frames may be, best first
     names       how its class names differ from its sources'
     operators   how time is told apart by operator
@@ -246,6 +249,7 @@ class Framework:
     raw: Callable[[], tuple[Table, ...]] = tuple
     annotate: Callable[[str, str], Role | None] = lambda _class, _method: None
     process: Callable[[str | None, str], tuple[str | None, str] | None] | None = None
+    unit_thread: Callable[[str], str] = lambda name: name
     sources: Callable[[str | None], tuple[str, ...]] = lambda _version: ()
     names: Names = Names()
     operators: Operators | None = None

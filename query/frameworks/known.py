@@ -12,12 +12,11 @@ from query.plugins import entries
 @cache
 def frameworks() -> dict[str, Framework]:
     """All known frameworks by name, the built-in ones first."""
+    from query.frameworks.flink import FLINK
     from query.frameworks.spark import SPARK
 
-    return {
-        SPARK.name: SPARK,
-        **{each.name: each for each in entries("frameworks").values() if each.name != SPARK.name},
-    }
+    built_in = {each.name: each for each in (SPARK, FLINK)}
+    return {**built_in, **{each.name: each for each in entries("frameworks").values() if each.name not in built_in}}
 
 
 def get(name: str) -> Framework:

@@ -151,6 +151,8 @@ class Trace:
 
     `run` is the one row of `runs`; the other tables have the names and columns of schema.sql's run part.  `raw` are
     tables in the framework's own words, described by its package, which nothing but SQL and its package reads.
+    `unit_threads` has the name of each unit's thread, in the order of units, where the framework names its threads by
+    what they run.
     """
 
     run: Mapping[str, Any]
@@ -167,6 +169,7 @@ class Trace:
     resources: tuple[Resource, ...] = field(default_factory=known)
     problems: tuple[Problem, ...] = ()
     raw: RunTables = field(default_factory=dict)
+    unit_threads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for resource in self.resources:

@@ -10,6 +10,7 @@ is estimated first: the one under which threads are busy when units run.
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,3 +159,30 @@ def _level(start_ms: Floats, end_ms: Floats, begin_ms: float, bins: int) -> Floa
     np.add.at(level, ((start_ms - begin_ms) / BIN_MS).astype(np.int64), 1.0)
     np.add.at(level, np.minimum(((end_ms - begin_ms) / BIN_MS).astype(np.int64) + 1, bins), -1.0)
     return np.cumsum(level)[:bins]
+
+
+def named_unit_at(
+    thread: Ints,
+    names: Sequence[str],
+    moment_ms: Floats,
+    unit_threads: Sequence[str],
+    launch_ms: Floats,
+    finish_ms: Floats,
+) -> Ints:
+    """The same where threads are named by what they run: the unit of that name that was under way at the moment.
+
+    `names` are those of the threads that `thread` numbers; units are sorted by launch.
+    """
+    result = np.full(len(thread), -1, dtype=np.int64)
+    units_of: dict[str, list[int]] = {}
+    for unit, name in enumerate(unit_threads):
+        units_of.setdefault(name, []).append(unit)
+    for number in np.unique(thread):
+        units = np.array(units_of.get(names[number], []), dtype=np.int64)
+        if not len(units):
+            continue
+        mine = np.flatnonzero(thread == number)
+        last = np.searchsorted(launch_ms[units], moment_ms[mine] + TOLERANCE_MS, side="right") - 1
+        inside = (last >= 0) & (finish_ms[units][np.maximum(last, 0)] >= moment_ms[mine] - TOLERANCE_MS)
+        result[mine[inside]] = units[last[inside]]
+    return result

@@ -13,7 +13,7 @@ from query.frameworks import Framework
 from query.model.records import Columns, Floats, Problems, objects
 from query.model.trace import Trace
 from query.recordings import jfr
-from query.samples.align import Seen, assign, clock_shift, unit_at
+from query.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
 from query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
 
 ADRIFT = 0.05
@@ -69,9 +69,16 @@ def place(
     launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
     finish = np.asarray(units["finish_ms"], dtype=np.float64)[mine]
     seen = _seen(time, start_ms, in_unit, in_unit | idle)
-    shift = clock_shift(seen, launch, finish)
-    seen = Seen(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_unit)
-    position = unit_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish)
+    if trace.unit_threads:
+        names = [framework.unit_thread(each.java_name or each.os_name) for each in recording.threads]
+        position = named_unit_at(
+            time.thread, names, start_ms, [trace.unit_threads[each] for each in mine], launch, finish
+        )
+        shift, in_unit = 0.0, (position >= 0) & ~idle
+    else:
+        shift = clock_shift(seen, launch, finish)
+        seen = Seen(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_unit)
+        position = unit_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish)
     known = (position >= 0) & in_unit
     ids = np.asarray(units["unit_id"], dtype=np.int64)[mine]
     unit_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)

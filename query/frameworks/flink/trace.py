@@ -1,0 +1,367 @@
+"""An archive of a job as the trace that every framework hands over.
+
+A vertex is a group, a subtask's attempt a unit.  An edge with a blocking exchange is a barrier, any other is pipelined:
+both ends run, and what a subtask idled or was back-pressured for such an edge is its neighbours' time, not its own.
+
+Subtasks of a pipeline share slots, and an archive does not say which.  So a TaskManager's lanes are the most subtasks
+that ran on it at a time: the replay finds room for what had room, and no more is said of slots.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+from indexes.resources import known
+from indexes.schema import Table, read
+from query.frameworks.flink import archive
+from query.frameworks.flink.archive import Archive, Attempt
+from query.inputs.containers import LogFile
+from query.model.records import Problems, integers, numbers, objects, shortened
+from query.model.timeline import Level
+from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
+
+_UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
+_JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed", "SUSPENDED": "failed"}
+
+_UNKNOWN_WORKER = "unknown"
+
+
+def raw_tables() -> tuple[Table, ...]:
+    """The tables in Flink's own words that a run file has beside the others."""
+    return read(files(__package__).joinpath("schema.sql").read_text(encoding="utf-8"))
+
+
+def read_archive(log: LogFile) -> Trace:
+    """The trace of an archive.  Raises InputError, one sentence."""
+    problems = Problems(log.problems)
+    return trace(archive.read(log, problems), log.origin, problems)
+
+
+@dataclass(frozen=True)
+class _Subtask:
+    """One attempt of a subtask, on the run's clock; `starting_ms` is deploying it and opening its operators."""
+
+    vertex: str
+    facts: Attempt
+    launch_ms: float
+    finish_ms: float
+    starting_ms: float
+
+    @property
+    def worker(self) -> str:
+        return self.facts.worker or self.facts.host or _UNKNOWN_WORKER
+
+
+def trace(found: Archive, origin: str, problems: Problems) -> Trace:
+    """The trace of an archive's pages."""
+    job = found.job
+    subtasks = _subtasks(found, origin, problems)
+    start_ms, end_ms = _span(found, subtasks)
+    order = _order(found)
+    ids = {vertex: f"vertex:{number}" for number, vertex in enumerate(order)}
+    edges = _edges(found, ids)
+    subtasks = [_shifted(each, start_ms, end_ms) for each in subtasks if each.vertex in ids]
+    waits = _waits(subtasks, edges, ids)
+    _tell_streaming(found, origin, problems)
+    lanes = _lanes(subtasks)
+    units = rows([_unit(number, each, ids, waits[number]) for number, each in enumerate(subtasks)])
+    units.pop("measured_ms", None)
+    if units:
+        units["part"] = integers([each.facts.subtask for each in subtasks])
+        units["attempt"] = integers([each.facts.attempt for each in subtasks])
+        units["starting_ms"] = units["overhead_ms"] = numbers([each.starting_ms for each in subtasks])
+    else:
+        units = {name: objects([]) for name in ("unit_id", "group_id", "worker_id", "launch_ms", "finish_ms", "status")}
+    return Trace(
+        run={
+            "app_id": job.jid,
+            "name": shortened(job.name),
+            "framework": "flink",
+            "framework_version": None,
+            "measure": "makespan",
+            "started_at_ms": round(start_ms),
+            "duration_ms": end_ms - start_ms,
+            "complete": job.state in _JOB_STATUS,
+            "properties": {key: value for key, value in found.settings.items() if key in _KEPT_SETTINGS},
+            "libraries": [],
+        },
+        workers=rows(_workers(subtasks, lanes)),
+        groups=rows([_group(found, vertex, ids, subtasks, edges) for vertex in order]),
+        units=units,
+        bounds=_bounds(subtasks, waits),
+        dependencies=rows(edges),
+        scopes=rows([_scope(found, end_ms - start_ms)]),
+        problems=tuple(problems),
+        raw={
+            "flink_vertices": {
+                "group_id": objects([ids[vertex] for vertex in order]),
+                "vertex_id": objects(order),
+                "parallelism": integers([found.vertices[vertex].parallelism for vertex in order]),
+                "description": objects([_description(found, vertex) for vertex in order]),
+            },
+            "flink_subtasks": _subtask_table(subtasks),
+        },
+        unit_threads=tuple(_thread(found, each) for each in subtasks),
+    )
+
+
+_KEPT_SETTINGS = frozenset(["execution-mode", "job-parallelism", "object-reuse-mode", "restart-strategy"])
+
+
+# Subtasks ---------------------------------------------------------------------------------------------------------
+
+
+def _subtasks(found: Archive, origin: str, problems: Problems) -> list[_Subtask]:
+    """All attempts that began, in order of their start, still in Unix ms."""
+    listed: list[_Subtask] = []
+    for vertex_id, vertex in found.vertices.items():
+        attempts = {(each.subtask, each.attempt): each for each in vertex.subtasks}
+        attempts |= {(each.subtask, each.attempt): each for each in found.attempts.get(vertex_id, ())}
+        if not attempts and vertex.parallelism:
+            problems.add(
+                "no subtasks", "data loss", origin, vertex.name, "vertices whose subtasks are not in the archive"
+            )
+        for (number, attempt), each in attempts.items():
+            states = found.states_ms.get((vertex_id, number), {}) if _is_last(attempts, number, attempt) else {}
+            launch = _known(each.start_ms) or states.get("DEPLOYING") or states.get("SCHEDULED")
+            if launch is None:
+                continue  # never given to a TaskManager
+            finish = _known(each.end_ms) or math.inf
+            listed.append(_Subtask(vertex_id, each, launch, finish, _starting(each, states, launch, finish)))
+    return sorted(listed, key=lambda each: (each.launch_ms, each.vertex, each.facts.subtask))
+
+
+def _is_last(attempts: Iterable[tuple[int, int]], number: int, attempt: int) -> bool:
+    return all(other <= attempt for mine, other in attempts if mine == number)
+
+
+def _starting(each: Attempt, states: Mapping[str, float], launch: float, finish: float) -> float:
+    """Deploying and initializing, ms; 0 where the archive does not tell."""
+    spent = sum(max(each.spent_ms.get(state) or 0.0, 0.0) for state in ("DEPLOYING", "INITIALIZING"))
+    if not spent and launch < states.get("RUNNING", 0.0) <= finish:
+        spent = states["RUNNING"] - launch
+    return spent
+
+
+def _known(moment: float | None) -> float | None:
+    return moment if moment is not None and moment > 0 else None
+
+
+def _span(found: Archive, subtasks: list[_Subtask]) -> tuple[float, float]:
+    """When the job began and ended, Unix ms; by its subtasks where it does not say."""
+    job = found.job
+    start = _known(job.start_ms) or min((each.launch_ms for each in subtasks), default=0.0)
+    ends = [each.finish_ms for each in subtasks if math.isfinite(each.finish_ms)]
+    end = _known(job.end_ms) or _known(job.now) or max(ends, default=start)
+    return start, max(end, start)
+
+
+def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
+    launch = min(max(each.launch_ms, start_ms), end_ms)
+    finish = max(min(each.finish_ms, end_ms), launch)
+    starting = min(each.starting_ms, finish - launch)
+    return _Subtask(each.vertex, each.facts, launch - start_ms, finish - start_ms, starting)
+
+
+def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) -> list[float]:
+    """Per subtask, how long it waited for those that it shares a pipeline with, ms."""
+    flows = [each for each in edges if each.kind == "pipelined"]
+    reads, feeds = {each.target for each in flows}, {each.source for each in flows}
+    found = []
+    for each in subtasks:
+        idle, pressed = (
+            _measured(value) for value in (each.facts.metrics.idle_ms, each.facts.metrics.backpressured_ms)
+        )
+        waited = (idle or 0.0) * (ids[each.vertex] in reads) + (pressed or 0.0) * (ids[each.vertex] in feeds)
+        found.append(min(waited, each.finish_ms - each.launch_ms - each.starting_ms))
+    return found
+
+
+def _measured(value: float | str | None) -> float | None:
+    """A summed time in ms; "NaN" and what is below 0 were not measured."""
+    try:
+        number = float(value) if value is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float) -> Unit:
+    facts = each.facts
+    return Unit(
+        unit_id=number,
+        group_id=ids[each.vertex],
+        worker_id=each.worker,
+        launch_ms=each.launch_ms,
+        finish_ms=each.finish_ms,
+        host=_host(facts.host),
+        status=_UNIT_STATUS.get(facts.status, "unfinished"),  # type: ignore[arg-type]
+        reason=facts.status.lower() if facts.status in ("FAILED", "CANCELED") else None,
+        upstream_ms=waited_ms,
+        handed_bytes=facts.metrics.written_bytes,
+    )
+
+
+def _bounds(subtasks: list[_Subtask], waits: list[float]) -> Bounds:
+    """A subtask has its lane once it runs; what it waited for others then was measured, and is on no resource."""
+    columns = len(known()) + 1
+    floor, outside, nothing = (np.zeros((len(subtasks), columns)) for _ in range(3))
+    held = np.zeros(len(subtasks))
+    for number, each in enumerate(subtasks):
+        held[number] = each.finish_ms - each.launch_ms - each.starting_ms
+        floor[number, -1] = waits[number]
+        outside[number, -1] = each.starting_ms
+    return Bounds(held, floor, nothing, outside)
+
+
+def _subtask_table(subtasks: list[_Subtask]) -> dict[str, np.ndarray[tuple[int], np.dtype[np.object_]]]:
+    facts = [each.facts for each in subtasks]
+    metrics = [each.metrics for each in facts]
+    spent = {state: [_measured(each.spent_ms.get(state)) for each in facts] for state in _STATES}
+    return {
+        "unit_id": np.arange(len(subtasks)),
+        "subtask": integers([each.subtask for each in facts]),
+        "attempt": integers([each.attempt for each in facts]),
+        "state": objects([shortened(each.status, 40) or "UNKNOWN" for each in facts]),
+        **{name: numbers(spent[state]) for state, name in _STATES.items()},
+        "busy_ms": numbers([_measured(each.busy_ms) for each in metrics]),
+        "idle_ms": numbers([_measured(each.idle_ms) for each in metrics]),
+        "backpressured_ms": numbers([_measured(each.backpressured_ms) for each in metrics]),
+        **{
+            name: integers([getattr(each, name) for each in metrics])
+            for name in ("read_bytes", "written_bytes", "read_records", "written_records")
+        },
+    }
+
+
+_STATES = {"DEPLOYING": "deploying_ms", "INITIALIZING": "initializing_ms", "RUNNING": "running_ms"}
+
+
+# Vertices and the job ---------------------------------------------------------------------------------------------
+
+
+def _order(found: Archive) -> list[str]:
+    """Vertex ids, each behind those that it reads; as the plan lists them otherwise."""
+    reads = {node.id: [each.source for each in node.inputs] for node in found.plan.nodes}
+    order: dict[str, None] = {}
+    pending = [*(node.id for node in found.plan.nodes if node.id in found.vertices), *found.vertices]
+    while pending:
+        ready = [
+            each for each in pending if all(source in order or source not in pending for source in reads.get(each, ()))
+        ]
+        for each in ready or pending[:1]:  # a circle, as iterations have: any order
+            order.setdefault(each)
+        pending = [each for each in pending if each not in order]
+    return list(order)
+
+
+def _edges(found: Archive, ids: Mapping[str, str]) -> list[Edge]:
+    edges = []
+    for node in found.plan.nodes:
+        for each in node.inputs:
+            if node.id in ids and each.source in ids:
+                kind: EdgeKind = "barrier" if each.exchange.startswith("blocking") else "pipelined"
+                why = shortened(html.unescape(each.strategy), 100) or each.exchange or "reads"
+                edges.append(Edge(ids[each.source], ids[node.id], kind, why))
+    return edges
+
+
+def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_Subtask], edges: list[Edge]) -> Group:
+    facts, mine = found.vertices[vertex], [each for each in subtasks if each.vertex == vertex]
+    states = Counter(each.facts.status for each in mine if _is_last_of(mine, each))
+    status = "unfinished"
+    if mine and set(states) == {"FINISHED"}:
+        status = "succeeded"
+    elif states["FAILED"]:
+        status = "failed"
+    launch = min((each.launch_ms for each in mine), default=None)
+    flows = any(each.kind == "pipelined" and each.target == ids[vertex] for each in edges)
+    return Group(
+        group_id=ids[vertex],
+        unit_count=max(facts.parallelism, len({each.facts.subtask for each in mine})),
+        first_launch_ms=launch,
+        end_ms=max((each.finish_ms for each in mine), default=None),
+        name=shortened(html.unescape(facts.name), 200),
+        scope_id=_scope_id(found),
+        rank=int(ids[vertex].partition(":")[2]),
+        submit_ms=None if flows else launch,
+        status=status,  # type: ignore[arg-type]
+    )
+
+
+def _is_last_of(mine: Iterable[_Subtask], one: _Subtask) -> bool:
+    return all(each.facts.attempt <= one.facts.attempt for each in mine if each.facts.subtask == one.facts.subtask)
+
+
+def _scope_id(found: Archive) -> str:
+    return f"job:{found.job.jid[:8]}"
+
+
+def _scope(found: Archive, duration_ms: float) -> Scope:
+    job = found.job
+    status = _JOB_STATUS.get(job.state, "unfinished")
+    error = None if status != "failed" else _cause(found.error) or job.state.lower()
+    return Scope(_scope_id(found), "job", 0.0, duration_ms, shortened(job.name), status=status, error=error)  # type: ignore[arg-type]
+
+
+_CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error|Throwable)[^\n]*)", re.MULTILINE)
+
+
+def _cause(error: str | None) -> str | None:
+    """The last cause of an exception, without its package: what really happened stands there."""
+    causes = _CAUSE.findall((error or "")[:200_000])
+    return shortened(causes[-1] if causes else error)
+
+
+def _description(found: Archive, vertex: str) -> str | None:
+    text = next((node.description for node in found.plan.nodes if node.id == vertex), "")
+    return shortened(re.sub(r"<br\s*/?>", " ", html.unescape(text)))
+
+
+def _tell_streaming(found: Archive, origin: str, problems: Problems) -> None:
+    if found.plan.type == "STREAMING" and found.settings.get("execution-mode", "PIPELINED") == "PIPELINED":
+        problems.add(
+            "streaming job",
+            "info",
+            origin,
+            None,
+            "a job whose exchanges are all pipelined: answers are about its makespan, from its start to its end, not"
+            " about latency or throughput",
+        )
+
+
+# TaskManagers -----------------------------------------------------------------------------------------------------
+
+
+def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
+    """The most subtasks at a time, by TaskManager."""
+    found: dict[str, int] = {}
+    for worker in dict.fromkeys(each.worker for each in subtasks):
+        mine = [each for each in subtasks if each.worker == worker]
+        launch, finish = (np.array([getattr(each, name) for each in mine]) for name in ("launch_ms", "finish_ms"))
+        found[worker] = max(Level(launch, finish).highest(float(launch.min()), float(finish.max())), 1)
+    return found
+
+
+def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int]) -> list[Worker]:
+    hosts = {each.worker: _host(each.facts.host) for each in subtasks}
+    return [Worker(worker, count, host=hosts[worker]) for worker, count in lanes.items()]
+
+
+def _host(text: str | None) -> str | None:
+    """Without the port that older versions put behind it."""
+    return None if text is None else shortened(re.sub(r":\d+$", "", text), 200)
+
+
+def _thread(found: Archive, each: _Subtask) -> str:
+    """How Flink names the thread of a subtask: its vertex, its number and its attempt."""
+    vertex = found.vertices[each.vertex]
+    return f"{html.unescape(vertex.name)} ({each.facts.subtask + 1}/{vertex.parallelism})#{each.facts.attempt}"

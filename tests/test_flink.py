@@ -1,0 +1,271 @@
+"""Flink: the archive of a real job, and pages as other versions and other jobs have them.
+
+tests/data/flink/join-and-sort.json.gz is the archive of a batch job of Flink 1.20.3 on two TaskManagers, the job of
+`python -m lab.runs.flink`: two scans of CSV, a hash join on four subtasks, an aggregate and a sort, all behind blocking
+exchanges.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from indexes.errors import InputError
+from query.frameworks import Framework, plural
+from query.frameworks.flink import FLINK, frames
+from query.frameworks.flink.trace import read_archive
+from query.inputs.containers import LogFile, Part
+from query.model.trace import Trace
+
+JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
+JOB = "0123456789abcdef0123456789abcdef"
+START = 1_700_000_000_000.0
+
+
+def log_of(path: Path) -> LogFile:
+    return LogFile(str(path), (Part(str(path)),))
+
+
+def attempt(
+    number: int,
+    start: float,
+    end: float,
+    *,
+    state: str = "FINISHED",
+    attempt: int = 0,
+    worker: str = "tm1",
+    **more: Any,
+) -> dict[str, Any]:
+    """One attempt of a subtask; start and end in ms since the job's start."""
+    return {
+        "subtask": number,
+        "attempt": attempt,
+        "status": state,
+        "host": "h1:4711",
+        "taskmanager-id": worker,
+        "start-time": START + start,
+        "end-time": START + end,
+        "status-duration": {"DEPLOYING": more.pop("deploying", 0), "INITIALIZING": 0, "RUNNING": end - start},
+        "metrics": {"read-bytes": 10, "write-bytes": 20, **more},
+    }
+
+
+def archive_of(
+    path: Path,
+    vertices: dict[str, list[dict[str, Any]]],
+    inputs: dict[str, list[tuple[str, str]]] | None = None,
+    *,
+    state: str = "FINISHED",
+    end: float = 100.0,
+    error: str | None = None,
+    earlier: dict[str, list[dict[str, Any]]] | None = None,
+) -> Path:
+    """An archive of vertices with their subtasks; `inputs` are (vertex, exchange) by reader."""
+    job = {"jid": JOB, "name": "a job", "state": state, "start-time": START, "end-time": START + end, "vertices": []}
+    nodes = [
+        {"id": each, "inputs": [{"id": source, "ship_strategy": "HASH[k]", "exchange": exchange} for source, exchange in
+                                (inputs or {}).get(each, [])]}
+        for each in vertices
+    ]  # fmt: skip
+    pages: dict[str, Any] = {
+        "/jobs/overview": {"jobs": [{"jid": JOB, "name": "a job", "start-time": START}]},
+        f"/jobs/{JOB}": job,
+        f"/jobs/{JOB}/plan": {"plan": {"jid": JOB, "type": "BATCH", "nodes": nodes}},
+        f"/jobs/{JOB}/exceptions": {"root-exception": error},
+    }
+    for each, subtasks in vertices.items():
+        pages[f"/jobs/{JOB}/vertices/{each}"] = {
+            "id": each, "name": f"vertex {each}", "parallelism": len(subtasks), "subtasks": subtasks
+        }  # fmt: skip
+        for one in (earlier or {}).get(each, []):
+            pages[f"/jobs/{JOB}/vertices/{each}/subtasks/{one['subtask']}/attempts/{one['attempt']}"] = one
+    path.write_text(json.dumps({"archive": [{"path": key, "json": json.dumps(page)} for key, page in pages.items()]}))
+    return path
+
+
+def read(path: Path) -> Trace:
+    return read_archive(log_of(path))
+
+
+def of(trace: Trace, table: str, column: str) -> list[Any]:
+    found: list[Any] = getattr(trace, table)[column].tolist()
+    return found
+
+
+# A real job -------------------------------------------------------------------------------------------------------
+
+
+def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
+    run = cp.profile(JOIN)
+    header, debug = run.header(), run.debug()
+    assert (header.framework, header.name, header.workers, header.slots_per_worker) == ("flink", "join and sort", 2, 2)
+    assert debug.runtime_ms == 81_255
+    assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(81_255)
+    path = [each.name.partition("[")[0] for each in debug.critical_path if each.id.startswith("vertex")]
+    assert path == ["Source: lineitem", "HashJoin", "HashAggregate", "Sort"]
+
+
+def test_the_replay_of_a_real_job_gives_it_back() -> None:
+    assert abs(cp.profile(JOIN).unchanged().replay_error_ratio) <= 0.02
+
+
+def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
+    trace = read(JOIN)
+    vertices, subtasks = trace.raw["flink_vertices"], trace.raw["flink_subtasks"]
+    assert vertices["parallelism"].tolist() == [1, 1, 4, 1, 1]
+    assert set(subtasks["state"].tolist()) == {"FINISHED"}
+    assert all(each > 0 for each in subtasks["deploying_ms"].tolist())
+    source = of(trace, "units", "group_id").index("vertex:1")
+    assert subtasks["written_records"].tolist()[source] == 600_000
+    assert set(of(trace, "dependencies", "kind")) == {"barrier"}
+    assert len(trace.unit_threads) == 8
+    assert "Source: lineitem[4] (1/1)#0" in trace.unit_threads
+
+
+def test_other_slots_are_refused_and_a_faster_cpu_is_not() -> None:
+    run = cp.profile(JOIN)
+    assert "keeps its parallelism" in run.predict(["slots=2x"]).refused[0]
+    assert "keeps its parallelism" in run.predict(["taskmanagers=2x"]).refused[0]
+
+
+# Pages ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_blocking_exchange_is_a_barrier_and_any_other_a_pipeline(tmp_path: Path) -> None:
+    vertices = {name: [attempt(0, 0, 50)] for name in ("aa", "bb", "cc")}
+    inputs = {"bb": [("aa", "blocking")], "cc": [("bb", "pipelined_bounded")]}
+    trace = read(archive_of(tmp_path / "a", vertices, inputs))
+    assert of(trace, "dependencies", "kind") == ["barrier", "pipelined"]
+    assert of(trace, "groups", "submit_ms") == [0.0, 0.0, None]
+
+
+def test_waiting_for_a_pipeline_is_the_neighbours_time(tmp_path: Path) -> None:
+    """A source that nobody took rows from for 30 of 50 ms, and a reader that had none for 40 ms."""
+    pressed = {"accumulated-backpressured-time": 30, "accumulated-idle-time": 5, "accumulated-busy-time": "NaN"}
+    idle = {"accumulated-idle-time": 40, "accumulated-backpressured-time": 0}
+    vertices = {"aa": [attempt(0, 0, 50, **pressed)], "bb": [attempt(0, 0, 60, **idle)]}
+    trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "pipelined")]}))
+    assert of(trace, "units", "upstream_ms") == [30, 40]
+    assert trace.raw["flink_subtasks"]["busy_ms"].mask.tolist() == [True, True]
+
+
+def test_idling_behind_a_blocking_exchange_is_ones_own(tmp_path: Path) -> None:
+    vertices = {"aa": [attempt(0, 0, 50)], "bb": [attempt(0, 50, 100, **{"accumulated-idle-time": 40})]}
+    trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "blocking")]}))
+    assert of(trace, "units", "upstream_ms") == [0, 0]
+
+
+def test_deploying_is_no_time_of_the_subtasks_own(tmp_path: Path) -> None:
+    trace = read(archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50, deploying=20)]}))
+    assert trace.bounds.held_ms.tolist() == [30]
+    assert of(trace, "units", "starting_ms") == [20]
+
+
+def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) -> None:
+    vertices = {"aa": [attempt(0, 40, 90, attempt=1, worker="tm2")]}
+    failed = {"aa": [attempt(0, 0, 30, state="FAILED")]}
+    trace = read(archive_of(tmp_path / "a", vertices, earlier=failed))
+    assert of(trace, "units", "status") == ["failed", "succeeded"]
+    assert of(trace, "units", "attempt") == [0, 1]
+    assert of(trace, "groups", "status") == ["succeeded"]
+    assert sorted(of(trace, "workers", "worker_id")) == ["tm1", "tm2"]
+
+
+def test_a_failed_job_tells_its_last_cause(tmp_path: Path) -> None:
+    error = (
+        "org.apache.flink.runtime.JobException: Recovery is suppressed\n\tat a.B.c(B.java:1)\n"
+        "Caused by: java.net.ConnectException: Connection refused\n\tat d.E.f(E.java:2)\n"
+    )
+    vertices = {"aa": [attempt(0, 0, 50, state="FAILED")]}
+    trace = read(archive_of(tmp_path / "a", vertices, state="FAILED", error=error))
+    assert of(trace, "scopes", "status") == ["failed"]
+    assert of(trace, "scopes", "error") == ["ConnectException: Connection refused"]
+
+
+def test_lanes_are_the_most_subtasks_at_a_time(tmp_path: Path) -> None:
+    vertices = {"aa": [attempt(0, 0, 50), attempt(1, 0, 50)], "bb": [attempt(0, 40, 90)]}
+    trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "pipelined")]}))
+    assert of(trace, "workers", "lanes") == [3]
+
+
+def test_a_job_that_never_got_a_slot_is_a_run_without_units(tmp_path: Path) -> None:
+    never = {"subtask": 0, "attempt": 0, "status": "CANCELED", "start-time": -1, "end-time": START + 10}
+    path = archive_of(tmp_path / "a", {"aa": [never]}, state="CANCELED")
+    debug = cp.profile(path, output=tmp_path / "run.duckdb").debug()
+    assert debug.runtime_ms == 100
+
+
+PAGE = json.dumps({"path": "/jobs/overview", "json": json.dumps({"jobs": [{"jid": JOB}]})}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(f'{{"archive":[{PAGE}', "not a whole archive"), (f'{{"archive":[{PAGE}]}}', "without a page")],
+)
+def test_a_damaged_archive_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    path = tmp_path / "archive"
+    path.write_text(content)
+    with pytest.raises(InputError, match=sentence):
+        cp.profile(path)
+
+
+def test_a_damaged_page_costs_that_page(tmp_path: Path) -> None:
+    path = archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50)], "bb": [attempt(0, 0, 50)]})
+    document = json.loads(path.read_text())
+    for page in document["archive"]:
+        if page["path"].endswith("/vertices/bb"):
+            page["json"] = page["json"][:40]
+    path.write_text(json.dumps(document))
+    trace = read(path)
+    assert of(trace, "groups", "name") == ["vertex aa"]
+    assert any(each.name == "damaged page" for each in trace.problems)
+
+
+def test_names_are_as_the_user_wrote_them(tmp_path: Path) -> None:
+    """Flink escapes names for its web page."""
+    path = archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50)]})
+    path.write_text(path.read_text().replace("vertex aa", "Source -&gt; Map"))
+    assert of(read(path), "groups", "name") == ["Source -> Map"]
+
+
+# Frames and processes -----------------------------------------------------------------------------------------------
+
+
+def test_a_helper_thread_works_for_its_subtask() -> None:
+    subtask = "Source: lineitem[4] (1/1)#0"
+    assert frames.unit_thread(f"Source Data Fetcher for {subtask}") == subtask
+    assert frames.unit_thread(subtask) == subtask
+
+
+def test_task_managers_are_told_by_their_resource_id() -> None:
+    main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner --configDir conf"
+    assert frames.process(f"{main} -D taskmanager.resource-id=tm1 -D a=b", "x.jfr") == (None, "tm1")
+    entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir conf"
+    assert frames.process(entry, "x.jfr") == (None, "jobmanager")
+    assert frames.process("org.example.Main", "x.jfr") is None
+    assert frames.process(None, "taskmanager-tm2.jfr") == (None, "tm2")
+
+
+def test_roles_of_frames() -> None:
+    assert FLINK.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
+    assert FLINK.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take") == "wait"
+    assert FLINK.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
+
+
+def test_the_words_of_flink_are_english() -> None:
+    framework: Framework = FLINK
+    assert (framework.vocabulary.groups, framework.vocabulary.units) == ("vertices", "subtasks")
+    assert plural("index") == "indices"
+
+
+def test_a_public_archive_of_an_older_version(real_inputs: Path, tmp_path: Path) -> None:
+    folder = real_inputs / "flink/history-archive"
+    (path,) = folder.iterdir()
+    run = cp.profile(path, output=tmp_path / "run.duckdb")
+    debug = run.debug()
+    assert debug.runtime_ms == 18_608
+    assert debug.scopes[0].name == "test555"
