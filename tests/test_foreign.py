@@ -21,7 +21,6 @@ from query.inputs import foreign
 Answer = Callable[..., tuple[int, str, str]]
 
 PUBLIC = {
-    "flink/history-archive": "a job archive of Flink",
     "flink/plan-1.18": "Flink",
     "flink/rest": "an answer of Flink's REST interface",
     "flink/timeseries": "",

@@ -201,7 +201,11 @@ KINDS = (
     Foreign("a recording of ROCm's profiler", "", _json(rb'"rocprofiler-sdk-tool"')),
     Foreign("a thread dump", "it is one moment of one process; a recording has many", _has(rb"Full thread dump ")),
     # Logs and traces of other systems
-    Foreign("a job archive of Flink", "", _json(rb'^\s*\{\s*"archive"\s*:\s*\[', rb'"path"\s*:\s*"/')),
+    Foreign(
+        "a job archive of Flink",
+        "its page of the job is missing",
+        _json(rb'^\s*\{\s*"archive"\s*:\s*\[', rb'"path"\s*:\s*"/'),
+    ),
     Foreign("a compiled SQL plan of Flink", "", _json(rb'"flinkVersion"\s*:')),
     Foreign("a plan that Flink explains", "", _has(rb"== (Abstract Syntax Tree|Optimized Execution Plan) ==\n")),
     Foreign(
