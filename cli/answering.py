@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
+    paths: Sequence[str],
+    output: str,
+    app: str,
+    indexes: Sequence[str],
+    *,
+    force: bool = False,
+    full: bool = False,
+    as_json: bool,
 ) -> int:
     """Read, explain, and ask the usual what-ifs; a run that was read before is only asked."""
     with progress() as step:
@@ -27,9 +34,9 @@ def analyze(
     if as_json:
         write_json(to_json(answer))
     else:
-        from cli.render import verdict_text
+        from cli.screen import verdict_text
 
-        write(verdict_text(answer, next_command(answer.next, run.path)))
+        write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
     return 0
 
 
@@ -88,12 +95,12 @@ def predict(
     if as_json:
         write_json(to_json(answer))
     elif answered:
-        from cli.render import prediction_text, sweep_text
+        from cli.whatifs import prediction_text, sweep_text
 
         header = run.header()
         write(sweep_text(header, answer) if isinstance(answer, Sweep) else prediction_text(header, answer))
     if not answered:
-        from cli.render import refusal_text
+        from cli.whatifs import refusal_text
 
         say(f"crystalperf: {refusal_text(points)}")
     return 0 if answered else 1

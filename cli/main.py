@@ -62,6 +62,7 @@ def _complete_framework(incomplete: str) -> list[str]:
 
 # Options that several commands have ---------------------------------------------------------------------------------
 
+Full = Annotated[bool, typer.Option("--full", help="show all, beyond the 45 lines of the first screen")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
 Paths = Annotated[
     list[str],
@@ -153,6 +154,7 @@ def analyze(
     force: Force = False,
     app_id: App = "",
     index: Indexes = [],  # noqa: B006 - typer reads the default and makes a new list of it
+    full: Full = False,
     as_json: AsJson = False,
 ) -> int:
     """say what holds a job up, where its time went and what would help
@@ -163,7 +165,7 @@ def analyze(
     """
     from cli.answering import analyze as answer
 
-    return answer(paths, output, app_id, index, force=force, as_json=as_json)
+    return answer(paths, output, app_id, index, force=force, full=full, as_json=as_json)
 
 
 @app.command()

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from cli.answering import next_command
-from cli.render import debug_text, verdict_text
+from cli.render import debug_text
+from cli.screen import verdict_text
 from cli.text import time_unit
 from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource, known
@@ -133,7 +134,7 @@ def test_a_resource_holds_a_run_up_and_a_close_second_is_named() -> None:
     assert found == Bottleneck("resource", "net", 10_000, pytest.approx(10 / 26), "cpu", 9_000)
     assert bottleneck_of(debug(cpu=7_000, net=10_000, other=9_000, unknown=9_000)).second is None
     assert sentence(debug(cpu=9_000, net=10_000, other=7_000)) == (
-        "Network holds this run up: 10.0 of 26.0 s on the critical path (38 %). CPU follows closely: 9.0 s."
+        "Network holds this run up: 10.0 of 26.0 s (38 %). CPU comes close: 9.0 s."
     )
 
 
@@ -144,10 +145,10 @@ def test_other_time_counts_by_its_largest_cause() -> None:
     waiting = debug(cpu=5_000, other=12_000, no_worker=5_100, unknown=4_000, starting=2_900)
     assert bottleneck_of(waiting) == Bottleneck("cause", "no worker", 5_100, pytest.approx(5.1 / 17), "cpu", 5_000)
     assert sentence(waiting) == (
-        "Waiting for executors holds this run up: 5.1 of 17.0 s on the critical path (30 %); next is cpu with 5.0 s."
+        "Waiting for executors holds this run up: 5.1 of 17.0 s (30 %). CPU comes next: 5.0 s."
     )
     alone = replace(waiting, no_unit_ms=6_000)
-    assert sentence(alone).endswith("next is cpu with 5.0 s. In all, 6.0 s pass while no task runs.")
+    assert sentence(alone).endswith("(30 %). In all, no task runs for 6.0 s. CPU comes next: 5.0 s.")
     assert bottleneck_of(replace(waiting, no_unit_ms=5_000)).alone_ms is None
 
 
@@ -156,20 +157,19 @@ def test_the_coordinator_holds_a_run_up_in_which_nothing_else_happens_for_half_o
     found = debug(cpu=3_000, other=9_000, coordinator=1_000, unknown=8_000, coordinator_ms=8_000)
     assert bottleneck_of(found) == Bottleneck("coordinator", "coordinator", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
     assert sentence(found) == (
-        "The driver holds this run up: 8.0 of 12.0 s (67 %) pass before, between and after the stages, when no task"
-        " runs."
+        "The driver holds this run up: for 8.0 of 12.0 s (67 %), no task runs. CPU comes next: 3.0 s."
     )
     assert bottleneck_of(replace(found, coordinator_ms=6_000)).kind == "unknown"
 
 
 def test_the_unknown_is_no_cause() -> None:
-    found = debug(cpu=1_000, other=25_000, unknown=25_000)
-    assert bottleneck_of(found) == Bottleneck("unknown", "unknown", 25_000, pytest.approx(25 / 26), "cpu", 1_000)
+    found = debug(cpu=2_000, other=24_000, unknown=20_000, starting=4_000)
+    assert bottleneck_of(found) == Bottleneck("unknown", "unknown", 20_000, pytest.approx(20 / 26), "cpu", 2_000)
     assert sentence(found) == (
-        "No resource holds this run up as far as can be seen: 25.0 of 26.0 s on the critical path (96 %) went to"
-        " waiting or to work unknown; next is cpu with 1.0 s."
+        "What holds this run up is not known: for 20.0 of 26.0 s (77 %), nothing recorded says what the time went to."
+        " The largest part that is known is CPU: 2.0 s."
     )
-    assert "next is" not in sentence(debug(cpu=10, other=25_990, unknown=25_990))
+    assert "part that is known" not in sentence(debug(cpu=10, other=25_990, unknown=25_990))
     assert bottleneck_of(debug(other=5_000, unknown=5_000)).second is None
 
 
@@ -181,7 +181,7 @@ def test_a_run_without_time_has_nothing_to_explain() -> None:
 def test_a_resource_of_a_framework_has_its_own_name() -> None:
     run = debug(cpu=1_000)
     run = replace(run, runtime_ms=5_000, resource_ms={"cpu": 1_000, "disk": 0, "net": 0, "gpu": 4_000, "other": 0})
-    assert sentence(run, (*known(), GPU)) == "GPU holds this run up: 4.0 of 5.0 s on the critical path (80 %)."
+    assert sentence(run, (*known(), GPU)) == "GPU holds this run up: 4.0 of 5.0 s (80 %)."
 
 
 # Words --------------------------------------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ def test_a_resource_of_a_framework_has_its_own_name() -> None:
 def test_causes_are_told_in_the_words_of_the_framework() -> None:
     assert [cause_words(each, SPARK) for each in ("no worker", "no scope", "coordinator", "no unit")] == [
         "waiting for executors",
-        "no query running (the program itself)",
-        "driver (planning, submitting, collecting)",
+        "no query or job running (the program itself)",
+        "driver alone (planning, submitting, collecting)",
         "no task running",
     ]
     assert cause_words("starting", SPARK) == "starting and ending tasks"
-    assert cause_words("unknown", SPARK) == "unknown"
+    assert cause_words("unknown", SPARK) == "of unknown cause"
     plain = Vocabulary()
     assert cause_words("upstream", plain) == "waiting for units of other groups"
     assert cause_words("no worker", plain) == "waiting for workers"
@@ -220,11 +220,8 @@ def test_help_is_one_sentence() -> None:
         next_step(HEADER, bottleneck_of(debug(net=1))),
     )  # fmt: skip
     unit = time_unit(26_000)
-    assert help_sentence(told, unit) == (
-        "What would help most of the doublings below: network twice as fast, 16.0 s (-38 %)."
-    )
-    assert help_sentence(replace(told, best=None), unit) == "None of the doublings below would shorten it noticeably."
-    assert help_sentence(replace(told, best=None, what_ifs=()), unit) == ""
+    assert help_sentence(told, unit) == "What would help most: network twice as fast, 16.0 s (-38 %)."
+    assert help_sentence(replace(told, best=None), unit) == ""
 
 
 def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,9 +387,9 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
     assert (found.next.kind, found.next.facts) == ("predict", {"setting": "gpu_speed=2x,4x,8x"})
     plain = json.loads(json.dumps(as_json(found), allow_nan=False))
     check(plain, schemas()["verdict"], schemas()["verdict"])
-    text = verdict_text(found, next_command(found.next, file)) + debug_text(found.header, found.debug)
+    text = verdict_text(found, next_command(found.next, file), "run", full=True) + debug_text(found.header, found.debug)
     assert "train   Bare of unknown version   1 process x 1 stream   10.0 s" in text
-    assert "GPU holds this run up: 6.5 of 10.0 s on the critical path (65 %)." in text
+    assert "GPU holds this run up: 6.5 of 10.0 s (65 %)." in text
     assert "Kernel group  kernels  waves" in text
     assert not re.search("executor|stage|task|driver|spark", text, re.IGNORECASE)
 

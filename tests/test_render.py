@@ -78,14 +78,13 @@ def words(debug: Debug) -> str:
 
 def test_what_other_time_was_is_said_in_words() -> None:
     text = words(DEBUG)
-    assert "Waiting for executors holds this run up: 12.0 of 20.0 s on the critical path (60 %); next is cpu" in text
-    assert "In all, 15.0 s pass while no task runs." in text
-    assert "other: 12.0 s waiting for executors, 3.0 s unknown" in text
+    assert "Waiting for executors holds this run up: 12.0 of 20.0 s (60 %). In all, no task runs" in text
+    assert "other: 12.0 s waiting for executors; 3.0 s of unknown cause" in text
 
 
 def test_the_unknown_is_not_called_a_cause() -> None:
     unknown = replace(DEBUG, other_ms={"unknown": 15_000.0}, critical_path=DEBUG.critical_path[1:], coordinator_ms=0.0)
-    assert "No resource holds this run up as far as can be seen" in words(unknown)
+    assert "What holds this run up is not known: for 15.0 of 20.0 s (75 %)" in words(unknown)
 
 
 def test_operators_have_their_node_and_what_attributed_them() -> None:
@@ -93,20 +92,20 @@ def test_operators_have_their_node_and_what_attributed_them() -> None:
     assert "17 Exchange by k 1, 2, 3.1 … 9.0 9.0 . . ." in text
     assert "compiling generated code 1, 2, 3.1 … 0.7 0.7 . . ." in text
     assert "stages task [s] cpu" in text
-    assert "* by Spark" not in text
+    assert "* timed by" not in text
     timed = replace(DEBUG, operators=(operator(17, "Sort", 9_000.0, "plan metrics"),))
     assert "17 Sort * 1, 2, 3.1 …" in words(timed)
-    assert "* by Spark's own timing of operators" in words(timed)
+    assert "* timed by Spark itself, which leaves some out" in words(timed)
     several = replace(DEBUG, operators=(*DEBUG.operators, operator(3, "Sort", 500.0, scope="sql:2")))
     assert "sql:2 3 Sort" in words(several)
-    assert "Per operator" not in words(replace(DEBUG, operators=(operator(None, "not attributed", 9_000.0),)))
+    assert "Operator" not in words(replace(DEBUG, operators=(operator(None, "not attributed", 9_000.0),)))
 
 
 def test_stages_show_skew_by_time_and_by_bytes() -> None:
     text = words(DEBUG)
     assert "Stage tasks waves median [s] longest bytes idle start GC" in text
     assert "stage:1.0 6 1.5 2.0 2.5x 3.0x 20 % 10 % 1 %" in text
-    assert "the longest task's time and what the task that read most read" in text
+    assert "longest: the longest task's time, and bytes: what the task that read most read, both in medians" in text
     assert "idle: of the slots' time; start, GC: of the tasks' time" in text
     assert "spilled" not in text
     spilled = words(replace(DEBUG, groups=tuple(stage(number, number, 3 << 20) for number in range(20))))

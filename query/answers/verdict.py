@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.resources import CPU, DISK, NET, OTHER, Resource
 from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
+from query.answers.whatifs import NOTICEABLE
 from query.frameworks import Framework, Vocabulary
 from query.frameworks.known import get
 
@@ -25,9 +26,6 @@ KNEE = 0.10
 
 CLOSE_SECOND = 0.75
 """A second resource is named from this share of the bottleneck's time."""
-
-NOTICEABLE = 0.03
-"""What shortens a run by less is no help."""
 
 _FASTER = {"2x": "twice as fast", "10x": "ten times as fast"}
 
@@ -128,7 +126,7 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     if debug.coordinator_ms > max(most_ms, whole_ms / 2):
         share = debug.coordinator_ms / whole_ms
         return Bottleneck("coordinator", "coordinator", debug.coordinator_ms, share, next_one, most_ms)
-    return Bottleneck("unknown", "unknown", other_ms, other_ms / whole_ms, next_one, most_ms)
+    return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, next_one, most_ms)
 
 
 def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:

@@ -6,12 +6,17 @@ A door brings its own way to write figures; what is said, and of what, is the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
+
+from query.answers.whatifs import telling
 
 if TYPE_CHECKING:
     from indexes.resources import Resource
-    from query.answers.values import Bottleneck, Cause, Debug, Verdict
+    from query.answers.values import Bottleneck, Cause, Debug, Knee, Sweep, Verdict
     from query.frameworks import Vocabulary
+
+WORTH_A_WORD = 0.05
+"""The resource that comes after a cause is named from this share of the runtime."""
 
 
 class Figures(Protocol):
@@ -34,17 +39,22 @@ class Figures(Protocol):
 
 
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
-    """What time on no resource was."""
+    """What time on no resource was, after its seconds."""
     told: dict[Cause, str] = {
         "no worker": f"waiting for {vocabulary.workers}",
-        "no scope": f"no {vocabulary.scope} running (the program itself)",
-        "coordinator": f"{vocabulary.coordinator} (planning, submitting, collecting)",
+        "no scope": f"{_none(vocabulary)} running (the program itself)",
+        "coordinator": f"{vocabulary.coordinator} alone (planning, submitting, collecting)",
         "no unit": f"no {vocabulary.unit} running",
         "starting": f"starting and ending {vocabulary.units}",
         "upstream": f"waiting for {vocabulary.units} of other {vocabulary.groups}",
-        "unknown": "unknown",
+        "unknown": "of unknown cause",
     }
     return told[cause]
+
+
+def _none(vocabulary: Vocabulary) -> str:
+    """No scope of any kind: `no query or job`."""
+    return f"no {' or '.join((vocabulary.scope, *vocabulary.scopes[1:]))}"
 
 
 def device_name(resource: str, resources: Sequence[Resource]) -> str:
@@ -60,34 +70,34 @@ def capitalised(text: str) -> str:
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
     """What holds a scope up, and by how many of how many seconds."""
     words, whole_ms = debug.vocabulary, debug.runtime_ms
-    run = "this run" if debug.unsubmitted is None else "the work"
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
             return "Nothing to explain: nothing was submitted."
         return "Nothing to explain: no time passes between the first and the last event of the log."
-    share = figures.percent(found.time_ms, whole_ms)
-    of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)}"
-    on_path = f"{of} on the critical path ({share})"
+    it = "this run" if debug.scope in ("all", "whole") else debug.scope
+    if debug.unsubmitted is not None:
+        it = "the work"
+    of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
+    second = "" if found.second is None else device_name(found.second, resources)
     if found.kind == "resource":
-        sentence = f"{device_name(found.name, resources)} holds {run} up: {on_path}."
-        if found.second is None:
-            return sentence
-        return f"{sentence} {device_name(found.second, resources)} follows closely: {figures.text(found.second_ms)}."
-    if found.kind == "coordinator":
-        return (
-            f"The {words.coordinator} holds {run} up: {of} ({share}) pass before, between and after the"
-            f" {words.groups}, when no {words.unit} runs."
-        )
-    rest = ""
-    if found.second is not None and not figures.is_nothing(found.second_ms):
-        rest = f"; next is {found.second} with {figures.text(found.second_ms)}"
+        close = f" {second} comes close: {figures.text(found.second_ms)}." if second else ""
+        return f"{device_name(found.name, resources)} holds {it} up: {of}.{close}"
+    if found.second_ms < WORTH_A_WORD * whole_ms:
+        second = ""
     if found.kind == "unknown":
-        return f"No resource holds {run} up as far as can be seen: {on_path} went to waiting or to work unknown{rest}."
-    what = capitalised(cause_words(cast("Cause", found.name), words))
-    alone = ""
-    if found.alone_ms is not None:
-        alone = f" In all, {figures.text(found.alone_ms)} pass while no {words.unit} runs."
-    return f"{what} holds {run} up: {on_path}{rest}.{alone}"
+        known = f" The largest part that is known is {second}: {figures.text(found.second_ms)}." if second else ""
+        return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
+    told: dict[str, str] = {
+        "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
+        "no scope": f"The program itself holds {it} up: for {of}, {_none(words)} is running.",
+        "coordinator": f"The {words.coordinator} holds {it} up: for {of}, no {words.unit} runs.",
+        "no unit": f"Gaps hold {it} up: for {of}, a {words.group} is under way, and none of its {words.units} runs.",
+        "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
+        "upstream": f"Waiting for {words.units} of other {words.groups} holds {it} up: {of}.",
+    }
+    alone = "" if found.alone_ms is None else f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
+    following = f" {second} comes next: {figures.text(found.second_ms)}." if second else ""
+    return f"{told[found.name]}{alone}{following}"
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
@@ -95,15 +105,46 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     found = debug.unsubmitted
     if found is None:
         return ""
-    of = f"Nothing was submitted for {whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
-    return f"{of}; the rest of this is about the {figures.text(debug.runtime_ms)} of work."
+    of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
+    return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
 
 
 def help_sentence(verdict: Verdict, figures: Figures) -> str:
-    """Which doubling would help most; empty where none is answered."""
+    """Which doubling would help most; empty where none does."""
     best = verdict.best
     if best is None or best.predicted_ms is None:
-        asked = any(each.doubles and each.predicted_ms is not None for each in verdict.what_ifs)
-        return "None of the doublings below would shorten it noticeably." if asked else ""
+        return ""
     then = f"{figures.text(best.predicted_ms)} ({figures.change(best.predicted_ms, verdict.debug.runtime_ms)})"
-    return f"What would help most of the doublings below: {best.question}, {then}."
+    return f"What would help most: {best.question}, {then}."
+
+
+def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
+    """What can be said of a runtime that is not predicted; empty where that is nothing."""
+    low, high = telling(bound_ms, runtime_ms) or (None, None)
+    if low is not None and high is not None:
+        same = figures.text(low) == figures.text(high)
+        return figures.text(low) if same else f"{figures.number(low)} to {figures.text(high)}"
+    if low is not None:
+        return f"at least {figures.text(low)}"
+    return "" if high is None else f"at most {figures.text(high)}"
+
+
+def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
+    """How far off the model is where nothing changes."""
+    off = figures.change(replayed_ms, runtime_ms)
+    return f"Check: for the run as it was, the model says {figures.text(replayed_ms)} ({off})."
+
+
+def range_sentence(name: str) -> str:
+    """What the range is that stands beside a prediction."""
+    return f"{name}: 9 of 10 reruns would end there."
+
+
+def knee_sentence(knee: Knee, sweep: Sweep) -> str:
+    """Where more stops being worth it, and by what rule."""
+    setting, rule = sweep.points[knee.point].setting, f"{100 * knee.least_share:.0f} %"
+    if knee.point + 1 == len(sweep.points):
+        then = "it does up to the last value asked"
+    else:
+        then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
+    return f"More is worth it while doubling it saves {rule}: {then}."

@@ -85,11 +85,8 @@ def predict(execution: Execution, world: World, *, base: Unchanged | None = None
             return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), groups=groups)
         if (resource := unseen(execution, world)) is not None:
             whole, _ = _predicted(_all_on(execution, resource.name), world, base, replans)
-            device, word = resource.setting, execution.framework.vocabulary.unit
-            why = (
-                f"{device}: the run left no samples, and {execution.evidence.unseen:.0%} of {word} time is of unknown"
-                f" cause: the {device}, or not"
-            )
+            share, word = 100 * execution.evidence.unseen, execution.framework.vocabulary.unit
+            why = f"the run left no samples, and nothing else tells what {share:.0f} % of {word} time went to"
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
     except BoundedError as error:

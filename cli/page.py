@@ -1,0 +1,94 @@
+"""A page of text being written: lines, paragraphs that wrap, tables.
+
+It is 80 columns wide unless a terminal says otherwise; colour only where stdout is a terminal that has it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from io import StringIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cli.text import cut_right, printable
+
+WIDTH = 80
+WIDEST = 120
+"""Lines longer than this are hard to follow, however wide the terminal."""
+
+NARROWEST = 12
+"""A column that gives way to others keeps this width."""
+
+
+class Page:
+    """Text being written: lines, paragraphs that wrap, tables."""
+
+    def __init__(self) -> None:
+        terminal = sys.stdout.isatty()
+        known = terminal or "COLUMNS" in os.environ
+        self.width = min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), WIDEST) if known else WIDTH
+        self._text = StringIO()
+        # rich looks at NO_COLOR, FORCE_COLOR and TERM itself.
+        self._console = Console(
+            file=self._text,
+            width=self.width,
+            force_terminal=True if terminal else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=False,
+        )
+
+    def line(self, text: str = "") -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def strong(self, text: str) -> None:
+        for each in wrapped(text, self.width):
+            self._console.print(Text(each, style="bold"), soft_wrap=True)
+
+    def paragraph(self, text: str, hanging: str = "") -> None:
+        """Wrapped text, its later lines set in by `hanging`; words longer than a line stay whole, to be pasted."""
+        for each in wrapped(text, self.width, hanging):
+            self.line(each)
+
+    def table(
+        self,
+        heads: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        sides: str,
+        *,
+        cut: int | None = None,
+        strong_last: bool = False,
+    ) -> None:
+        """Rows without rules.  `sides` has < or > for each column; column `cut` gives way where a line is too long."""
+        cells = [[printable(each) for each in row] for row in rows]
+        if cut is not None:
+            widths = [max(len(row[number]) for row in (heads, *cells)) for number in range(len(heads))]
+            width = max(self.width - sum(widths) - 2 * (len(widths) - 1) + widths[cut], NARROWEST)
+            for row in cells:
+                row[cut] = cut_right(row[cut], width)
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for head, side in zip(heads, sides, strict=True):
+            table.add_column(Text(head), justify="left" if side == "<" else "right", overflow="fold")
+        for number, row in enumerate(cells):
+            strong = strong_last and number + 1 == len(cells)
+            table.add_row(*map(Text, row), style="bold" if strong else None)
+        self._console.print(table)
+
+    def text(self) -> str:
+        lines = [line.rstrip() for line in self._text.getvalue().split("\n")]
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def wrapped(text: str, width: int, hanging: str = "") -> list[str]:
+    """Lines of a text; a number stays with its unit, and a word longer than a line stays whole."""
+    kept = re.sub(r"(?<=\d) (?=(?:s|ms|min|%)(?!\w))", "\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(kept, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

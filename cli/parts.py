@@ -1,0 +1,278 @@
+"""The parts of answers: what several answers show, each a function that writes to a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.remedies import note_sentence
+from cli.text import counted, cut_left, cut_right, grouped, percent, printable, time_unit
+from query.answers.words import bottleneck_sentence, capitalised, cause_words, unsubmitted_sentence
+
+if TYPE_CHECKING:
+    from cli.page import Page
+    from cli.text import TimeUnit
+    from query.answers.values import Bottleneck, Debug, Finding, Header, PathItem
+
+WORTH_SHOWING = 0.02
+"""A stretch of the critical path, or a cause of other time, is shown from this share of the runtime."""
+
+PLAN_METRICS = "plan metrics"
+"""The basis of time that the framework itself measured of its operators."""
+
+TELLING_CALLEE = 0.25
+"""What a function called for its work is named from this share of its time."""
+
+SCOPES_SHOWN = 20
+
+
+def heading(page: Page, header: Header) -> None:
+    """What ran, on what, for how long."""
+    words, version = header.vocabulary, header.framework_version or "of unknown version"
+    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
+    facts = [
+        cut_right(printable(header.name), 40),
+        f"{header.framework_title} {printable(version)}",
+        f"{counted(header.workers, words.worker)}{slots}",
+        time_unit(header.duration_ms).text(header.duration_ms),
+        "" if header.complete else "log incomplete",
+    ]
+    page.paragraph("   ".join(each for each in facts if each))
+
+
+def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
+    """What the answer is about, what holds that up, and on what the figures rest."""
+    if debug.unsubmitted is not None:
+        page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
+    page.strong(bottleneck_sentence(found, debug, header.resources, unit))
+    if not header.has_samples:
+        return
+    samples, units = debug.samples, debug.vocabulary.units
+    share = percent(samples.resolved, samples.on_units)
+    page.paragraph(
+        f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in code that an index has."
+    )
+
+
+# The critical path --------------------------------------------------------------------------------------------------
+
+
+def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The critical path in order of time; the short stretches are summed in one row."""
+    resources = list(debug.resource_ms)
+    shown, rest = fold_path(debug.critical_path, debug.runtime_ms, most)
+    rows = [
+        [
+            item.id,
+            item.name,
+            unit.number(item.end_ms - item.start_ms),
+            *(unit.number(item.resource_ms.get(each, 0.0)) for each in resources),
+        ]
+        for item in shown
+    ]
+    if rest:
+        sums = [sum(item.resource_ms.get(each, 0.0) for item in rest) for each in resources]
+        length = sum(item.end_ms - item.start_ms for item in rest)
+        rows.append([f"{len(rest)} more", "shorter ones", unit.number(length), *map(unit.number, sums)])
+    rows.append(["whole", "", unit.number(debug.runtime_ms), *map(unit.number, debug.resource_ms.values())])
+    heads = ["Critical path", "what the end waited for", f"time [{unit.name}]", *resources]
+    page.table(heads, rows, "<<>" + ">" * len(resources), cut=1, strong_last=True)
+    causes = [(cause, ms) for cause, ms in debug.other_ms.items() if ms >= WORTH_SHOWING * debug.runtime_ms]
+    told = [
+        f"{unit.text(ms)} {cause_words(cause, debug.vocabulary)}" for cause, ms in causes if not unit.is_nothing(ms)
+    ]
+    if told:
+        page.paragraph(f"other: {'; '.join(told)}", "       ")
+
+
+def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:
+    """The stretches to show, in order of time, and those to sum up; a single short one is shown as well."""
+    ranked = sorted(path, key=lambda item: item.start_ms - item.end_ms)
+    worth = [item for item in ranked[:most] if item.end_ms - item.start_ms >= WORTH_SHOWING * runtime_ms]
+    chosen = {id(item) for item in worth}
+    rest = [item for item in path if id(item) not in chosen]
+    if len(rest) == 1:
+        return list(path), []
+    return [item for item in path if id(item) in chosen], rest
+
+
+# What it cost, and whose time it was --------------------------------------------------------------------------------
+
+
+def findings(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
+    """What cost time, and what to try."""
+    if not found:
+        return
+    page.line()
+    page.line("Findings, by what they cost at most")
+    for number, finding in enumerate(found, 1):
+        cost = unit.text(finding.cost_ms)
+        page.paragraph(f"{number:3}  {cost:>8}  {printable(finding.what)} ({finding.basis})", hanging=" " * 15)
+        page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)
+
+
+def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """How the units of the groups went that took most of the critical path."""
+    words = debug.vocabulary
+    longest = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))[:most]
+    if not longest:
+        return
+    shown = {each.id for each in longest}
+    page.line()
+    spilled = any(each.spill_bytes for each in longest)
+    rows = [
+        [
+            each.id,
+            grouped(each.units),
+            f"{each.waves:.1f}",
+            unit.number(each.median_ms),
+            "." if each.skew_time is None else f"{each.skew_time:.1f}x",
+            "." if each.skew_bytes is None else f"{each.skew_bytes:.1f}x",
+            percent(each.idle_ms, each.slots * each.length_ms),
+            percent(each.starting_ms, each.unit_ms),
+            percent(each.gc_ms, each.unit_ms),
+            *([f"{each.spill_bytes / 2**20:.0f} MiB" if each.spill_bytes else "."] if spilled else []),
+        ]
+        for each in debug.groups
+        if each.id in shown
+    ]
+    heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
+    heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
+    page.table(heads, rows, "<" + ">" * (len(heads) - 1))
+    if len(debug.groups) > len(rows):
+        page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
+    page.paragraph(
+        f"waves: {words.units} for each {words.lane}; longest: the longest {words.unit}'s time, and bytes: what the"
+        f" {words.unit} that read most read, both in medians; idle: of the {words.lanes}' time; start, GC: of the"
+        f" {words.units}' time"
+    )
+
+
+def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The operators of plans that most unit time went to."""
+    known = [each for each in debug.operators if each.scope is not None and not unit.is_nothing(each.time_ms)]
+    if not any(each.node_id is not None for each in known):
+        return
+    page.line()
+    resources = list(debug.resource_ms)
+    several = len({each.scope for each in known}) > 1
+    rows = []
+    for each in known[:most]:
+        place = "" if each.node_id is None else str(each.node_id)
+        ran_in = _short_ids(each.groups)
+        rows.append(
+            [
+                f"{each.scope} {place}" if several else place,
+                each.name if each.basis != PLAN_METRICS else f"{each.name} *",
+                ", ".join(ran_in[:3]) + (" …" if len(ran_in) > 3 else ""),
+                unit.number(each.time_ms),
+                *(unit.number(each.resource_ms.get(key, 0.0)) for key in resources),
+            ]
+        )
+    words = debug.vocabulary
+    heads = ["node", "Operator", words.groups, f"{words.unit} [{unit.name}]", *resources]
+    page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
+    if len(known) > most:
+        page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
+    if any(each.basis == PLAN_METRICS for each in known[:most]):
+        page.paragraph(f"* timed by {header.framework_title} itself, which leaves some out; the others by samples")
+
+
+def _short_ids(groups: Sequence[str]) -> list[str]:
+    """What tells groups apart in a narrow column, in the order of their numbers: 3 and 4.1, of x:3.0 and x:4.1."""
+    return sorted({each.rpartition(":")[2].removesuffix(".0") for each in groups}, key=_natural)
+
+
+def _natural(text: str) -> list[tuple[bool, int, str]]:
+    """A key that sorts 9 before 10."""
+    parts = [each for each in re.split(r"(\d+)", text) if each]
+    return [(not each.isdigit(), int(each) if each.isdigit() else 0, each) for each in parts]
+
+
+def disagreements(page: Page, debug: Debug, most: int) -> None:
+    """Where the index and the log contradict each other, so that a reader knows which labels to distrust."""
+    if not debug.disagreements:
+        return
+    page.line()
+    page.line("Labels that the log contradicts; the log's figures were kept")
+    for each in debug.disagreements[:most]:
+        label = f"the index says {each.resource} {100 * each.label_share:.0f} %"
+        if each.label_share > each.at_most_share:
+            bound = f"the log permits at most {100 * each.at_most_share:.0f} %"
+        else:
+            bound = f"the log has at least {100 * each.at_least_share:.0f} %"
+        page.paragraph(f"  - {each.group}: {label}, {bound} of running time", hanging="    ")
+    if len(debug.disagreements) > most:
+        page.line(f"  {len(debug.disagreements) - most} more; --json has all")
+
+
+def functions(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The functions that most unit time went to, by samples."""
+    if not debug.functions[:most]:
+        return
+    page.line()
+    rows = []
+    for each in debug.functions[:most]:
+        name = cut_left(printable(each.qualified_name), page.width - 28)
+        rows.append([unit.number(each.time_ms), f"{each.resource} {100 * each.share:.0f} %", name])
+        if each.callee and each.callee_ms >= TELLING_CALLEE * each.time_ms:
+            share = f"{100 * each.callee_ms / each.time_ms:.0f} % in "
+            rows.append(["", "", "  " + share + cut_left(printable(each.callee), page.width - 30 - len(share))])
+    page.table([f"{debug.vocabulary.unit} time [{unit.name}]", "label", "in function"], rows, "><<")
+
+
+def passed_over(page: Page, debug: Debug) -> None:
+    """Which frames did not decide their sample, so that nobody has to take the share of placed samples on trust."""
+    if not debug.samples.skipped:
+        return
+    page.line()
+    counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
+    units = debug.vocabulary.units
+    page.paragraph(f"Frames passed over before one decided, in samples of {units}: {counts}")
+
+
+def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
+    """The scopes that can be asked about."""
+    if not debug.scopes:
+        return
+    page.line()
+    rows = [
+        [each.id, each.name, unit.number(each.start_ms), "?" if each.end_ms is None else unit.number(each.end_ms)]
+        for each in debug.scopes[:SCOPES_SHOWN]
+    ]
+    page.table([capitalised(debug.vocabulary.scope), "", f"start [{unit.name}]", "end"], rows, "<<>>", cut=1)
+    if len(debug.scopes) > SCOPES_SHOWN:
+        page.line(f"{len(debug.scopes) - SCOPES_SHOWN} more; --json has all")
+
+
+# What is uncertain --------------------------------------------------------------------------------------------------
+
+
+def serious_problems(header: Header) -> list[str]:
+    """What reading lost, the worst first."""
+    return [each.meaning for each in header.problems if each.severity != "info"]
+
+
+def problems(page: Page, header: Header) -> None:
+    """What reading the input lost."""
+    lost = serious_problems(header)
+    notes = len(header.problems) - len(lost)
+    if notes and lost:
+        lost.append(f"{counted(notes, 'note')} besides (SELECT * FROM import_stats)")
+    listed(page, "Missing from the input", lost)
+
+
+def not_seen(page: Page, header: Header, debug: Debug) -> None:
+    """What was lost in reading, and what could not be seen at all."""
+    problems(page, header)
+    listed(page, "Not seen", [note_sentence(each) for each in debug.unseen])
+
+
+def listed(page: Page, title: str, items: Sequence[str]) -> None:
+    """A title, and a dash for each item."""
+    if items:
+        page.line()
+        page.line(title)
+        for each in items:
+            page.paragraph(f"  - {printable(each)}", hanging="    ")

@@ -1,0 +1,110 @@
+"""The first screen: the answer of `analyze`, in at most 45 lines; `--full` adds the rest.
+
+Outcome and doubts first, then what holds the run up, what to do, and what that rests on.  A screen that gets too long
+gives up rows of tables, never a part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli import parts
+from cli.page import Page
+from cli.remedies import with_remedy
+from cli.text import TimeUnit, printable, time_unit
+from cli.whatifs import usual
+from query.answers.words import help_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from query.answers.values import Finding, Verdict
+
+MOST_LINES = 45
+"""So much of a terminal is read without scrolling."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many rows the parts may take."""
+
+    path: int
+    what_ifs: int
+    to_do: int = 3
+
+
+_ROOMS = (Room(8, 8), Room(6, 5), Room(5, 4), Room(4, 3), Room(3, 3, 2), Room(2, 2, 1))
+"""The most first; a screen takes the first that fits."""
+
+_ALL = Room(path=20, what_ifs=20)
+
+
+def verdict_text(verdict: Verdict, next_command: str, run: str, *, full: bool = False) -> str:
+    """The answer of `analyze`; `run` is how a command names the run file."""
+    if full:
+        return _text(verdict, next_command, run, _ALL, full=True)
+    text = ""
+    for room in _ROOMS:
+        text = _text(verdict, next_command, run, room, full=False)
+        if text.count("\n") <= MOST_LINES:
+            break
+    return text
+
+
+def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bool) -> str:
+    header, debug = verdict.header, verdict.debug
+    unit = time_unit(debug.runtime_ms)
+    page = Page()
+    parts.heading(page, header)
+    page.line()
+    parts.lead(page, verdict.bottleneck, header, debug, unit)
+    if best := help_sentence(verdict, unit):
+        page.paragraph(best)
+    _to_do(page, debug.findings[: room.to_do], unit)
+    page.line()
+    parts.path_table(page, debug, unit, room.path)
+    page.line()
+    usual(page, verdict, unit, room.what_ifs)
+    if full:
+        parts.findings(page, debug.findings, unit)
+        parts.operators(page, header, debug, unit, 20)
+        parts.functions(page, debug, unit, len(debug.functions))
+        parts.disagreements(page, debug, 6)
+        parts.listed(page, "Assumed", debug.assumptions)
+        parts.not_seen(page, header, debug)
+        page.line()
+    else:
+        page.line()
+        _not_seen(page, verdict)
+    page.paragraph(f"Kept as {printable(verdict.run)}", hanging="  ")
+    if not full:
+        page.line(f"More:   crystalperf debug {run}")
+    page.line(f"Next:   {next_command}")
+    return page.text()
+
+
+def _to_do(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
+    """What to do, and what that brings at most."""
+    if not found:
+        return
+    page.line()
+    page.line("What to do, by what it saves at most")
+    for number, finding in enumerate(found, 1):
+        start = f"{number:3}  {unit.text(finding.cost_ms):>8}  "
+        text = f"{start}{finding.advice}: {finding.what} ({finding.basis})"
+        page.paragraph(printable(text), hanging=" " * len(start))
+
+
+def _not_seen(page: Page, verdict: Verdict) -> None:
+    """The worst of what was lost in reading, and the first thing that could not be seen; a line or two each."""
+    lost, notes = parts.serious_problems(verdict.header), verdict.debug.unseen
+    if lost:
+        more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""
+        page.paragraph(f"Missing from the input: {printable(lost[0])}{more}.", hanging="  ")
+    if notes:
+        first = next((each for each in notes if each.remedy is not None), notes[0])
+        told = first.remedy is not None and first.remedy.kind == "set up the job" and verdict.next.kind == "setup"
+        more = f" ({len(notes) - 1} more)" if len(notes) > 1 else ""
+        sentence = first.what if told else with_remedy(first.what, first.remedy)
+        page.paragraph(f"Not seen: {printable(sentence)}{more}.", hanging="  ")
