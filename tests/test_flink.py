@@ -105,7 +105,8 @@ def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
     assert (header.framework, header.name, header.workers, header.slots_per_worker) == ("flink", "join and sort", 2, 2)
     assert debug.runtime_ms == 81_255
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(81_255)
-    path = [each.name.partition("[")[0] for each in debug.critical_path if each.id.startswith("vertex")]
+    long = [each for each in debug.critical_path if each.end_ms - each.start_ms > 1000]
+    path = [each.name.partition("[")[0] for each in long if each.id.startswith("vertex")]
     assert path == ["Source: lineitem", "HashJoin", "HashAggregate", "Sort"]
 
 

@@ -25,7 +25,6 @@ from query.frameworks.flink import archive
 from query.frameworks.flink.archive import Archive, Attempt
 from query.inputs.containers import LogFile
 from query.model.records import Problems, integers, numbers, objects, shortened
-from query.model.timeline import Level
 from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
 
 _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
@@ -346,8 +345,9 @@ def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
     found: dict[str, int] = {}
     for worker in dict.fromkeys(each.worker for each in subtasks):
         mine = [each for each in subtasks if each.worker == worker]
-        launch, finish = (np.array([getattr(each, name) for each in mine]) for name in ("launch_ms", "finish_ms"))
-        found[worker] = max(Level(launch, finish).highest(float(launch.min()), float(finish.max())), 1)
+        launch, finish = (np.sort([getattr(each, name) for each in mine]) for name in ("launch_ms", "finish_ms"))
+        ended = np.searchsorted(finish, launch, side="right")  # what ends as another begins makes room for it
+        found[worker] = int((np.arange(1, len(mine) + 1) - ended).max())
     return found
 
 
