@@ -15,7 +15,9 @@ from indexes import guard
 from indexes.errors import IndexFileError, NoAnswerError, Remedy, SettingError
 from query.answers import verdict
 from query.answers.values import Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
+from query.explain.chances import Chance, chances
 from query.explain.diagnose import diagnose
+from query.explain.facts import group_details
 from query.frameworks.known import get
 from query.model.execution import Execution
 from query.model.load import load, run_resources
@@ -97,6 +99,12 @@ class Run:
         execution = self._load(scope)
         with self._opened() as connection:
             return verdict.completed(diagnose(connection, execution), self.header())
+
+    def chances(self, debug: Debug) -> list[Chance]:
+        """What could be changed about the whole run, of which `debug` is the answer; query.answers.actions ranks it."""
+        execution = self._load("all")
+        with self._opened() as connection:
+            return chances(connection, execution, group_details(connection, execution, debug.critical_path), debug)
 
     def predict(
         self,

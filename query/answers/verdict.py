@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.resources import CPU, DISK, NET, OTHER, Resource
+from query.answers.actions import actions
 from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
 from query.answers.whatifs import NOTICEABLE
 from query.frameworks import Framework, Vocabulary
@@ -74,6 +75,19 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         replayed_ms = prediction.replayed_ms
         answers.append(what_if(question.text, prediction))
     bottleneck = bottleneck_of(debug)
+    progress("what could be changed, and what that would bring")
+    known = {each.setting: each for each in answers}
+
+    def ask(setting: str) -> WhatIf | Prediction | None:
+        key, _, value = setting.partition("=")
+        told = known.get(f"{header.vocabulary.word_of(key)}={value}")
+        if told is not None:
+            return told
+        try:
+            return run.predict([setting])
+        except CrystalPerfError:
+            return None
+
     return Verdict(
         run=str(run.path),
         header=header,
@@ -83,6 +97,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
         next=next_step(header, bottleneck),
+        actions=actions(run.chances(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
     )
 
 

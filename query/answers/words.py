@@ -12,11 +12,15 @@ from query.answers.whatifs import telling
 
 if TYPE_CHECKING:
     from indexes.resources import Resource
-    from query.answers.values import Bottleneck, Cause, Debug, Knee, Sweep, Verdict
+    from query.answers.values import Action, Bottleneck, Cause, Debug, Knee, Sweep, Verdict
     from query.frameworks import Vocabulary
 
 WORTH_A_WORD = 0.05
 """The resource that comes after a cause is named from this share of the runtime."""
+
+
+LEAST_SHARE = 0.03
+"""What shortens a run by less is nothing to do."""
 
 
 class Figures(Protocol):
@@ -148,3 +152,21 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     else:
         then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
     return f"More is worth it while doubling it saves {rule}: {then}."
+
+
+def gain_text(action: Action, figures: Figures) -> str:
+    """What an action brings: a prediction with its 90 % range, or what it can bring at most; empty where unknown."""
+    if action.gain_ms is not None:
+        text = f"about {figures.text(action.gain_ms)} shorter"
+        if action.gain_ms_range is None:
+            return f"{text} by the model, which no rerun has checked"
+        low, high = action.gain_ms_range
+        if low < 0:
+            return f"{text} (90 %: from {figures.text(-low)} longer to {figures.text(high)} shorter)"
+        return f"{text} (90 %: {figures.text(low)} to {figures.text(high)})"
+    return "" if action.gain_ms_range is None else f"at most {figures.text(action.gain_ms_range[1])} shorter"
+
+
+def nothing_to_do(verdict: Verdict) -> str:
+    """The sentence that stands for actions where there are none."""
+    return "" if verdict.actions else f"Nothing here would shorten it by {LEAST_SHARE:.0%}."

@@ -91,6 +91,9 @@ def coordinator(
 ON_LANES = ("idle slots", "short of CPUs")
 """Rules whose advice is about lanes."""
 
+SEE = "record samples to see what it did"
+"""What to do about a unit of which nothing more is known."""
+
 NAMED = 2
 """Groups of one finding that are named, those of the largest costs …"""
 
@@ -260,7 +263,7 @@ def _first_of_its_worker(terms: Terms, detail: Detail, excess_ms: float) -> Why 
         "first",
         f"it was the first on {words.worker} {longest.worker_id}, which "
         + ("had yet to load and compile code" if sure else "may have had to load and compile code"),
-        f"keep {words.workers} alive between runs" if sure else "record samples to see what it did",
+        f"keep {words.workers} alive between runs" if sure else SEE,
         "modelled" if sure else "guessed",
     )
 
@@ -282,7 +285,7 @@ def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why |
 
 def _unexplained(detail: Detail, excess_ms: float) -> Why:
     """What is left: it waited, where CPU time says that it did not compute."""
-    longest, advice = detail.longest, "record samples to see what it did"
+    longest, advice = detail.longest, SEE
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
         return Why("unknown", "for no reason that the log tells", advice, "measured")
     cpu, whole = longest.cpu_ms / 1000, longest.duration_ms / 1000

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from indexes.schema import Table
-    from query.answers.values import Finding
+    from query.answers.values import Debug, Finding
+    from query.explain.chances import Chance
     from query.explain.facts import Detail
     from query.inputs.containers import LogFile
     from query.inputs.files import Application, Head, LogPart
@@ -178,6 +179,8 @@ class Rules:
     more         the run file, the groups of a scope → further findings
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
+    chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
+    resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     """
 
     idle: Callable[[Detail], str | None] | None = None
@@ -189,6 +192,8 @@ class Rules:
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
+    resized: Callable[[Execution, str, float], Chance | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,18 @@ frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
-rules.py        what a user can do about a finding; setup.py: what a job needs so that it leaves a log and samples
+rules.py        what a user can do about a finding; chances.py: what can be set or written, from what to what
+setup.py        what a job needs so that it leaves a log and samples
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from query.frameworks import Framework, Operators, Vocabulary
 from query.frameworks.spark import (
     attended,
+    chances,
     files,
     frames,
     memory,
@@ -68,7 +72,7 @@ SPARK = Framework(
     configured=partitions.configured,
     replan=partitions.replan,
     memory=memory.MEMORY,
-    rules=rules.RULES,
+    rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
     attended=attended.attended,
     unread_work=frozenset({"missing_part"}),

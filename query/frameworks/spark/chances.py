@@ -1,0 +1,358 @@
+"""What a user of Spark can set or write so that a run is shorter, each with its present and its new value.
+
+Numbers of partitions come from the run's own slots and bytes.  A setting is named only where it is what cut the tasks:
+spark.sql.shuffle.partitions where a stage has as many tasks, the rules of query.frameworks.spark.partitions for scans.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from query.answers.values import Debug
+from query.explain.chances import Chance
+from query.explain.facts import Detail
+from query.explain.findings import Part, idle_slots, starting_units, straggler
+from query.explain.wording import terms_of
+from query.frameworks.spark.memory import usable_bytes
+from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, DEFAULTS, MIB
+from query.frameworks.spark.rules import reads_files, reads_schema
+from query.frameworks.spark.settings import flag, size_bytes, whole
+from query.model.execution import Execution
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+MEMORY = "spark.executor.memory"
+OVERHEAD = "spark.executor.memoryOverhead"
+DEFAULT_MEMORY = "1g"
+
+A_TASK_BYTES = 64 * MIB
+"""What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
+
+A_TASK_MS = 1000.0
+"""A task of this length is long enough that handing it out counts for little."""
+
+MOST_WAVES = 4
+"""A last wave is evened out by the number of tasks where there are so few waves; else it is no matter of the number."""
+
+LEAST_OVERHEAD = 384 * MIB
+OVERHEAD_SHARE = 0.1
+"""Of executor memory, what Spark adds for all that is no heap, where it is not set (spark.executor.memoryOverhead)."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A stage that another number of tasks would help: how many it should have, and what that can bring."""
+
+    detail: Detail
+    wanted: int
+    part: Part
+
+
+def chances(
+    _connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail], debug: Debug
+) -> list[Chance]:
+    """What could be changed, in no order."""
+    on_path = [each for each in details if each.facts.path_ms > 0]
+    cuts = list(_cuts(execution, on_path))
+    return [
+        *_out_of_memory(execution, debug),
+        *_schemas(execution, on_path),
+        *_shuffles(execution.properties, cuts),
+        *_scans(execution.properties, cuts),
+        *_collections(execution.properties, cuts),
+        *_skew(execution, on_path),
+        *_memory(execution, on_path, debug),
+        *_late_executors(execution, debug),
+    ]
+
+
+def shown(name: str, before: str, after: str) -> str:
+    """A setting with its present and its new value."""
+    return f"`{name}` {before} → {after}"
+
+
+def conf(name: str, value: str) -> tuple[str, ...]:
+    """The line to paste into spark-submit."""
+    return (f"--conf {name}={value}",)
+
+
+def size(amount: float) -> str:
+    """Bytes as Spark's settings take them, rounded to three figures up: 512m, 12g, 64k."""
+    for unit, one in (("g", 2**30), ("m", MIB), ("k", 2**10)):
+        if amount >= one and (unit != "g" or amount % one == 0 or amount >= 10 * one):
+            return f"{math.ceil(amount / one)}{unit}"
+    return f"{max(math.ceil(amount / 1024), 1)}k"
+
+
+# Numbers of tasks -----------------------------------------------------------------------------------------------------
+
+
+def _cuts(execution: Execution, details: Sequence[Detail]) -> Iterator[Cut]:
+    """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones."""
+    terms = terms_of(execution)
+    for detail in details:
+        facts = detail.facts
+        if facts.units == 1 and reads_schema(detail):
+            continue
+        for part in idle_slots(terms, detail):
+            if part.kind in ("few", "empty"):
+                yield Cut(detail, facts.slots, part)
+            elif facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+                yield Cut(detail, math.ceil(facts.waves) * facts.slots, part)
+        for part in starting_units(terms, detail):
+            work_ms = facts.unit_ms - facts.starting_ms
+            least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
+            wanted = math.ceil(least / facts.slots) * facts.slots
+            if wanted * 2 <= facts.units:
+                yield Cut(detail, wanted, part)
+
+
+def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:
+    """Of cuts of one kind: the number of tasks wanted, the stage that it is most about, and what it brings at most."""
+    first = max(cuts, key=lambda each: each.part.cost_ms)
+    facts = first.detail.facts
+    others = f" and {len(cuts) - 1} more" if len(cuts) > 1 else ""
+    where = f"{facts.id}{others}: {facts.units} task{'s' if facts.units > 1 else ''} for {facts.slots} slots"
+    return first.wanted, where, sum(each.part.cost_ms for each in cuts)
+
+
+def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+    """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
+    mine = [each for each in cuts if "shuffle read" in each.detail.what]
+    rest = [each for each in mine if each.part.kind != "empty"]
+    count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
+    of_sql = [each for each in rest if each.detail.facts.scope is not None]
+    fixed = [each for each in of_sql if each.detail.facts.units == count]
+    present = properties.get(PARTITIONS) or f"{DEFAULT_PARTITIONS} (the default)"
+    for rule in ("idle slots", "starting units"):
+        same = [each for each in fixed if each.part.rule == rule]
+        if same:
+            wanted, where, most_ms = _told(same)
+            what = f"{shown(PARTITIONS, present, str(wanted))} ({where})"
+            yield Chance("setting", what, rule, "modelled", f"units={wanted}", most_ms, conf(PARTITIONS, str(wanted)))
+    merged = [each for each in of_sql if each.detail.facts.units < count and each.part.rule == "idle slots"]
+    if merged:
+        yield _kept_apart(properties, merged)
+    of_rdds = [each for each in rest if each.detail.facts.scope is None]
+    if of_rdds:
+        wanted, where, most_ms = _told(of_rdds)
+        key = "spark.default.parallelism"
+        if key in properties:
+            what = f"{shown(key, properties[key], str(wanted))} ({where})"
+            yield Chance("setting", what, of_rdds[0].part.rule, "modelled", None, most_ms, conf(key, str(wanted)))
+        else:
+            what = f"Ask for {wanted} partitions at {of_rdds[0].detail.facts.name} ({where})"
+            lines = (f"rdd.reduceByKey(merge, {wanted})  # or the same last argument of the operation there",)
+            yield Chance("code", what, of_rdds[0].part.rule, "modelled", None, most_ms, lines)
+
+
+def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:
+    """Partitions that adaptive execution merged below the number of slots, by the setting that let it."""
+    wanted, where, most_ms = _told(merged)
+    first = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
+    if flag(properties.get(first)) is False:
+        what = f"{shown(first, 'false', 'true')}: adaptive execution merges below the number of slots ({where})"
+        return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(first, "true"))
+    key = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
+    largest = max(merged, key=lambda each: each.part.cost_ms).detail
+    before = size_bytes(properties.get(key)) or DEFAULTS[key]
+    after = min(largest.read_bytes / wanted, before / 2)
+    what = f"{shown(key, size(before), size(after))}: adaptive execution merges small partitions ({where})"
+    return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
+
+
+def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+    """Stages that read files.
+
+    Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task read more
+    than such a part the files could not be cut, and rows have to be spread after they are read.
+    """
+    mine = [each for each in cuts if reads_files(each.detail) and each.part.rule == "idle slots"]
+    largest, cost = (size_bytes(properties.get(key)) or DEFAULTS[key] for key in _CUTS_FILES)
+    whole_files: list[Cut] = []
+    small: list[Cut] = []
+    for each in mine:
+        facts = each.detail.facts
+        part_bytes = min(largest, max(cost, each.detail.read_bytes / max(facts.slots, 1)))
+        is_cut = each.part.kind == "few" and facts.scope is not None and facts.most_bytes <= 1.2 * part_bytes
+        (small if is_cut else whole_files).append(each)
+    if small:
+        wanted, where, most_ms = _told(small)
+        first = max(small, key=lambda each: each.part.cost_ms).detail
+        after = max(first.read_bytes / wanted, MIB / 16)
+        key = _CUTS_FILES[1] if after < cost else _CUTS_FILES[0]
+        before = cost if after < cost else largest
+        what = f"{shown(key, size(before), size(after))}, so that Spark cuts smaller parts of the files ({where})"
+        yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
+    if whole_files:
+        wanted, where, most_ms = _told(whole_files)
+        name = max(whole_files, key=lambda each: each.part.cost_ms).detail.facts.name
+        what = f"Spread the rows over {wanted} partitions after {name} reads them: its files do not divide ({where})"
+        empty = next((each.part.what for each in whole_files if each.part.kind == "empty"), None)
+        if empty is not None:
+            what = f"Spread the rows over {wanted} partitions after {name} reads them: {empty}"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (f"df = df.repartition({wanted})",))
+
+
+_CUTS_FILES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+
+
+def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+    """Stages of rows that the program hands over, or of anything else that it cuts itself."""
+    mine = [each for each in cuts if "scan" not in each.detail.what and "shuffle read" not in each.detail.what]
+    for rule in ("idle slots", "starting units"):
+        same = [each for each in mine if each.part.rule == rule and each.part.kind != "empty"]
+        if same:
+            wanted, where, most_ms = _told(same)
+            name = max(same, key=lambda each: each.part.cost_ms).detail.facts.name
+            what = f"Cut what {name} works on into {wanted} partitions ({where})"
+            line = f"rdd = sc.parallelize(rows, {wanted})  # or rdd.repartition({wanted})"
+            if same[0].detail.facts.scope is not None:
+                line = f"df = df.{'repartition' if rule == 'idle slots' else 'coalesce'}({wanted})"
+            yield Chance("code", what, rule, "modelled", None, most_ms, (line,))
+
+
+def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+    """Jobs that only read the schema of files: a stage of one task each, that ends with a schema given."""
+    mine = [each for each in details if each.facts.units == 1 and reads_schema(each)]
+    if mine:
+        most_ms = sum(each.facts.path_ms for each in mine)
+        what = f"Give the schema where files are read, or read tables: {len(mine)} job"
+        what += f"{'s' if len(mine) > 1 else ''} of one task only read it ({mine[0].facts.name})"
+        yield Chance("code", what, "idle slots", "measured", None, most_ms, ("spark.read.schema(schema).load(path)",))
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+    """Stages that read a shuffle and wait for the task of a large key."""
+    terms = terms_of(execution)
+    found = [
+        (detail, part)
+        for detail in details
+        if "shuffle read" in detail.what
+        for part in straggler(terms, detail, ())
+        if part.kind == "data"
+    ]
+    if not found:
+        return
+    most_ms = sum(part.cost_ms for _, part in found)
+    detail, part = max(found, key=lambda each: each[1].cost_ms)
+    joins = any("Join" in each and "Broadcast" not in each for each in detail.operators)
+    adaptive = "spark.sql.adaptive.enabled"
+    if joins and flag(execution.properties.get(adaptive)) is False:
+        what = f"{shown(adaptive, 'false', 'true')}: it splits keys that hold most rows of a join ({part.group})"
+        yield Chance("setting", what, "straggler", "modelled", None, most_ms, conf(adaptive, "true"))
+        return
+    what = f"Split the few keys that hold most rows (salting): {part.group}: {part.what}"
+    yield Chance("code", what, "straggler", "modelled", None, most_ms)
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
+    """What the run died of, where it was memory."""
+    memory = None if debug.outcome is None else debug.outcome.memory
+    if memory is None or execution.properties.get("spark.master", "").startswith("local"):
+        return
+    failed = debug.outcome is not None and debug.outcome.status == "failed"
+    heap = size_bytes(execution.properties.get(MEMORY)) or 2.0**30
+    if memory == "heap":
+        chance = _doubled(MEMORY, execution.properties.get(MEMORY) or f"{DEFAULT_MEMORY} (the default)", 2 * heap)
+        yield replace(chance, what=f"{chance.what}: a heap was too small", why="outcome", comes_first=failed)
+        return
+    stated = size_bytes(execution.properties.get(OVERHEAD), "m")
+    before = stated or max(LEAST_OVERHEAD, OVERHEAD_SHARE * heap)
+    chance = _doubled(OVERHEAD, size(before) if stated else f"{size(before)} (the default)", 2 * before)
+    what = f"{chance.what}: a container was killed for memory beside the heap"
+    yield replace(chance, what=what, why="outcome", comes_first=failed)
+
+
+def _doubled(key: str, before: str, after: float) -> Chance:
+    return Chance("setting", shown(key, before, size(after)), key, "modelled", None, None, conf(key, size(after)))
+
+
+def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
+    """More memory against collections and spills; more partitions against spills of a shuffle's readers."""
+    costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling")}
+    if not costs:
+        return
+    resize = resized(execution, "memory", 2.0)
+    worst = max(costs, key=lambda each: costs[each])
+    if resize is not None:
+        yield replace(resize, why=worst, at_most_ms=costs[worst])
+    spilled = [
+        each
+        for each in details
+        if each.spill_memory_bytes and each.facts.scope is not None and "shuffle read" in each.what
+    ]
+    count = whole(execution.properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
+    at_count = [each for each in spilled if each.facts.units >= count]
+    if not at_count:
+        return
+    largest = max(at_count, key=lambda each: each.spill_memory_bytes)
+    heap = size_bytes(execution.properties.get(MEMORY)) or 2.0**30
+    a_task = usable_bytes(heap, execution.properties) / max(execution.recorded.get("cores") or 1.0, 1.0)
+    times = 1 + largest.spill_memory_bytes / largest.facts.units / max(a_task, 1.0)
+    wanted = min(math.ceil(times), 8) * count
+    present = execution.properties.get(PARTITIONS) or f"{DEFAULT_PARTITIONS} (the default)"
+    what = f"{shown(PARTITIONS, present, str(wanted))}, so that a task's rows fit its memory ({largest.facts.id})"
+    yield Chance("setting", what, "spilling", "modelled", None, costs.get("spilling"), conf(PARTITIONS, str(wanted)))
+
+
+# Executors ------------------------------------------------------------------------------------------------------------
+
+
+def _late_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
+    """Executors that came late, where Spark itself asks for them one after the other."""
+    cost = next((each.cost_ms for each in debug.findings if each.rule == "no worker"), None)
+    key = "spark.dynamicAllocation.initialExecutors"
+    executors = execution.recorded.get("workers")
+    if cost is None or not executors or not flag(execution.properties.get("spark.dynamicAllocation.enabled")):
+        return
+    before = execution.properties.get(key) or execution.properties.get("spark.dynamicAllocation.minExecutors") or "0"
+    if (whole(before) or 0) < executors:
+        after = f"{executors:.0f}"
+        what = f"{shown(key, before, after)}, so that executors are there from the start"
+        yield Chance("setting", what, "no worker", "measured", None, cost, conf(key, after))
+
+
+def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
+    """More executors, or slots of the one process that a local master has; more memory."""
+    properties, recorded = execution.properties, execution.recorded
+    master = properties.get("spark.master", "")
+    local = master.startswith("local") and not master.startswith("local-cluster")
+    if key == "memory":
+        name = "spark.driver.memory" if local else MEMORY
+        given = recorded.get("memory") if local else size_bytes(properties.get(MEMORY), "m") or recorded.get("memory")
+        before = properties.get(name) or (size(given) if given else f"{DEFAULT_MEMORY} (the default)")
+        after = ratio * (size_bytes(before, "m") or given or 2.0**30)
+        return Chance("setting", shown(name, before, size(after)), key, "modelled", f"memory={ratio:g}x", None,
+                      conf(name, size(after)))  # fmt: skip
+    executors, cores = recorded.get("workers"), recorded.get("cores")
+    if local:
+        if not cores:
+            return None
+        wider = f"local[{ratio * cores:.0f}]"
+        what = f"{shown('spark.master', master, wider)}, on a machine with as many cores free"
+        return Chance("machine", what, "cores", "modelled", f"cores={ratio:g}x", None, (f"--master {wider}",))
+    if not executors:
+        return None
+    now, then = f"{executors:.0f}", f"{ratio * executors:.0f}"
+    twice, name, value = f"Twice the executors, {now} → {then}", "spark.executor.instances", then
+    if flag(properties.get("spark.dynamicAllocation.enabled")):
+        name = "spark.dynamicAllocation.minExecutors"
+        twice += f": {shown(name, properties.get(name) or '0', then)}"
+    elif most := whole(properties.get("spark.cores.max")):
+        name, value = "spark.cores.max", f"{ratio * most:.0f}"
+        twice += f": {shown(name, str(most), value)}"
+    elif name in properties:
+        twice += f": {shown(name, properties[name], then)}"
+    else:
+        return Chance("machine", twice, key, "modelled", f"workers={ratio:g}x")
+    return Chance("setting", twice, key, "modelled", f"workers={ratio:g}x", None, conf(name, value))

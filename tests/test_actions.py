@@ -1,0 +1,219 @@
+"""What to do about a run, through the real reader: which settings and lines are told, with what figure, when not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from query.answers import actions as ranking
+from query.answers.values import Action, Debug, Failed, Outcome, Prediction, Tally, Verdict
+from query.answers.words import gain_text, nothing_to_do
+from query.explain.chances import Chance
+from query.frameworks.spark.chances import size
+from query.run import Run
+from tests.spark_logs import MIB, Query, Stage, Task, waves, write
+
+SCAN = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
+SHUFFLED = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Exchange", "Exchange hashpartitioning(a#1, 4)")])
+CLUSTER = {"spark.master": "yarn", "spark.executor.memory": "4g", "spark.executor.instances": "2"}
+
+
+def told(folder: Path, stages: Sequence[Stage], properties: dict[str, str] | None = None, **more: Any) -> Verdict:
+    given = {"executors": {"1": 8, "2": 8}, "properties": {**CLUSTER, **(properties or {})}, **more}
+    path = write(folder / "log", stages, **given)
+    return cp.profile([path], output=folder / "run.duckdb").verdict()
+
+
+def shuffling(count: int, **of: Any) -> Stage:
+    return Stage(list(waves(count, 16, 2, **of)), reads="ShuffledRowRDD")
+
+
+def lines(verdict: Verdict) -> list[str]:
+    return [line for each in verdict.actions for line in each.lines]
+
+
+class Figures:
+    """Whole seconds."""
+
+    def number(self, ms: float, /) -> str:
+        return f"{ms / 1000:.0f}"
+
+    def text(self, ms: float, /) -> str:
+        return f"{ms / 1000:.0f} s"
+
+    def is_nothing(self, ms: float, /) -> bool:
+        return ms < 500
+
+    def percent(self, part: float, whole: float, /) -> str:
+        return f"{part / whole:.0%}"
+
+    def change(self, after: float, before: float, /) -> str:
+        return f"{after / before - 1:+.0%}"
+
+
+def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_path: Path) -> None:
+    stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
+    first = verdict.actions[0]
+    assert first.what.startswith("`spark.sql.shuffle.partitions` 4 → 16 (stage:0.0: 4 tasks for 16 slots)")
+    assert first.lines == ("--conf spark.sql.shuffle.partitions=16",)
+    assert first.gain_ms is not None
+    assert first.gain_ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
+    assert "which no rerun has checked" in gain_text(first, Figures())
+
+
+def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
+    stage = shuffling(20, ms=20_000, cpu_ms=19_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "20"}, query=SHUFFLED)
+    assert "--conf spark.sql.shuffle.partitions=32" in lines(verdict)
+
+
+def test_partitions_are_not_blamed_where_they_are_not_what_cut_the_tasks(tmp_path: Path) -> None:
+    stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
+    assert not any("spark.sql.shuffle.partitions" in each for each in lines(verdict))
+    assert any("coalescePartitions.minPartitionSize" in each for each in lines(verdict))
+    off = {"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"}
+    (tmp_path / "off").mkdir()
+    assert any("parallelismFirst=true" in each for each in lines(told(tmp_path / "off", [stage], off, query=SHUFFLED)))
+
+
+def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
+    small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(small)], query=SCAN)
+    assert "--conf spark.sql.files.openCostInBytes=1m" in lines(verdict)
+    gzip = [Task(20_000, "1", cpu_ms=19_000, read_bytes=900 * MIB) for _ in range(4)]
+    (tmp_path / "gzip").mkdir()
+    verdict = told(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
+    assert "df = df.repartition(16)" in lines(verdict)
+    assert "its files do not divide" in verdict.actions[0].what
+    assert verdict.actions[0].gain_ms is None
+    assert gain_text(verdict.actions[0], Figures()) == "at most 15 s shorter"
+
+
+def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
+    tmp_path: Path,
+) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    assert "--conf spark.executor.instances=4" in lines(told(tmp_path, [busy], query=SCAN))
+    alone = replace(busy, after_ms=200_000)
+    (tmp_path / "alone").mkdir()
+    verdict = told(tmp_path / "alone", [alone], query=SCAN)
+    assert not any("executor.instances" in each for each in lines(verdict))
+    one = Stage([Task(90_000, "1", cpu_ms=89_000, read_bytes=900 * MIB)])
+    (tmp_path / "one").mkdir()
+    assert not any("executor.instances" in each for each in lines(told(tmp_path / "one", [one], query=SCAN)))
+
+
+def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
+    assert not any("executor.instances" in each for each in lines(verdict))
+    assert not any(each.why == "cpu_speed" for each in verdict.actions)
+
+
+def test_nothing_is_told_of_what_one_cannot_buy(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    (cpu,) = [each for each in told(tmp_path, [busy], query=SCAN).actions if each.why == "cpu_speed"]
+    assert "faster clock or of a newer generation" in cpu.what
+    assert cpu.kind == "machine"
+    assert cpu.gain_ms == pytest.approx(40_000 * 0.95 * 0.2, rel=0.1)
+
+
+def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> None:
+    full = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=4000, gc_ms=5000, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [full], query=SCAN)
+    (memory,) = [each for each in verdict.actions if each.why == "garbage"]
+    assert memory.what == "`spark.executor.memory` 4g → 8g"
+    assert memory.gain_ms_range is not None
+    assert memory.gain_ms_range[1] <= 0.5 * verdict.debug.runtime_ms
+
+
+def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    tasks = [replace(each, executor="driver") for each in busy.tasks]
+    verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8]"}, executors={"driver": 8}, query=SCAN)
+    assert "--master local[16]" in lines(verdict)
+    assert not any("executor" in each for each in lines(verdict))
+
+
+def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:
+    waiting = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [waiting], query=SCAN)
+    assert [each.kind for each in verdict.actions].index("record") == len(verdict.actions) - 1
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9990, read_bytes=128 * MIB)))
+    (tmp_path / "busy").mkdir()
+    assert all(each.kind != "record" for each in told(tmp_path / "busy", [busy], query=SCAN).actions)
+
+
+def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
+    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
+    none = replace(verdict, actions=())
+    assert nothing_to_do(none) == "Nothing here would shorten it by 3%."
+    assert nothing_to_do(replace(verdict, actions=(Action("code", "x", None, None, "measured", "x"),))) == ""
+
+
+# What was made of a run's end -----------------------------------------------------------------------------------------
+
+
+def made(run: Run, outcome: Outcome) -> tuple[list[Chance], Debug]:
+    debug = replace(run.debug(), outcome=outcome)
+    return run.chances(debug), debug
+
+
+def ranked(run: Run, outcome: Outcome) -> tuple[Action, ...]:
+    found, debug = made(run, outcome)
+    return ranking.actions(found, debug, run.header(), lambda _setting: None)
+
+
+def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    path = write(tmp_path / "log", [busy], executors={"1": 8, "2": 8}, properties=CLUSTER, query=SCAN)
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    failure = Failed("job", "job:3", "count", "RuntimeException: bad")
+    failed = Outcome("failed", (Tally("job", 4, 1),), (failure,))
+    found = ranked(run, failed)
+    assert found[0].what == "Fix what failed first: job job:3: RuntimeException: bad"
+    assert all(each.why != "workers" for each in found)
+    killed = ranked(run, replace(failed, memory="container"))
+    assert any("`spark.executor.memoryOverhead` 410m (the default) → 820m" in each.what for each in killed[:2])
+    heap = ranked(run, replace(failed, memory="heap"))
+    assert any(each.what.startswith("`spark.executor.memory` 4g → 8g: a heap was too small") for each in heap[:2])
+    assert all("Fix what failed" not in each.what for each in ranked(run, Outcome("succeeded")))
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+
+def prediction(gain_ms: float) -> Prediction:
+    return Prediction("all", "makespan", "x=2x", 100_000.0, 100_000.0, 100_000.0 - gain_ms, (60_000.0, 99_000.0))
+
+
+def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    debug = run.debug()
+    chance = Chance("setting", "a", "r", "modelled", asks="a=2x")
+    given = [
+        replace(chance, what="buy", kind="machine", asks="b=2x"),
+        replace(chance, what="bound", asks=None, at_most_ms=38_000.0),
+        chance,
+        replace(chance, what="small", asks=None, at_most_ms=2000.0),
+        replace(chance, what="no help", asks="none=2x"),
+    ]
+    gains = {"a=2x": 20_000.0, "b=2x": 36_000.0, "none=2x": 100.0}
+    found = ranking.actions(given, debug, run.header(), lambda asked: prediction(gains[asked]))
+    assert [each.what for each in found] == ["a", "bound", "buy"]
+    assert found[0].gain_ms_range == (1000.0, 40_000.0)
+    assert found[1].gain_ms_range == (0.0, 38_000.0)
+    twice = ranking.actions([chance, chance], debug, run.header(), lambda _asked: prediction(20_000.0))
+    assert len([each for each in twice if each.what == "a"]) == 1
+
+
+def test_sizes_are_as_sparks_settings_take_them() -> None:
+    assert [size(each) for each in (4 * 2**30, 300 * MIB, 1.5 * MIB, 65_536, 100)] == ["4g", "300m", "2m", "64k", "1k"]
