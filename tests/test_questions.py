@@ -79,18 +79,19 @@ def run_of(
     pool = np.zeros(slots, dtype=np.int64)
     facts = {"workers": 1.0, "cores": float(slots), "cpu_speed": 1.0, **configured(properties)}
     volumes = Volumes(
-        *(np.full(count, read), zero, np.full(count, fetched), zero, zero, zero, zero, zero),
+        *(np.full(count, read), zero, zero, np.full(count, fetched), zero, zero, zero, zero, zero),
         *(nothing, nothing, np.full(count, overhead_ms), nothing),
     )
+    there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
     return Execution(
         framework=framework,
         measure="makespan",
         resources=known(),
         scope=Scope("all", 0, end),
-        dag=build(groups, units, 0, end, slots, stated, barriers=JobBarriers(), coordinator="driver"),
+        dag=build(groups, units, 0, end, there, stated, barriers=JobBarriers, coordinator="driver"),
         units=units,
         volumes=volumes,
-        slots=Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf)),
+        slots=there,
         hosts=("a",),
         coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
         recorded={**dict.fromkeys(settings_of(known())), **facts},
@@ -121,7 +122,7 @@ def test_twice_the_input_is_twice_the_tasks_of_a_scan() -> None:
     answer = ask(run, "input=2x")
     assert answer.predicted_ms == pytest.approx(600)
     assert any("3 tasks become 6" in each for each in answer.assumptions)
-    assert ask(run, "input=2x", "cores=2").predicted_ms == pytest.approx(300)
+    assert ask(run, "input=2x", "cores=2").predicted_ms == pytest.approx(300, rel=0.01)  # two share a disk
 
 
 def test_less_input_never_takes_longer() -> None:

@@ -33,6 +33,7 @@ from query.model.world import (
     settings_of,
 )
 from query.whatif.predict import predict
+from query.whatif.transfers import MODEL, PAPER, Physics
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def plain(base: Base, configuration: Configuration) -> float | None:
     own time shows."""
     run = by_labels(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
-    return _answer(replace(run, slots=slots), base, configuration, replans=False, states=False).predicted_ms
+    bare = replace(run, slots=slots)
+    return _answer(bare, base, configuration, replans=False, states=False, physics=PAPER).predicted_ms
 
 
 def slots_alone(base: Base, configuration: Configuration) -> float | None:
@@ -111,16 +113,22 @@ def slots_alone(base: Base, configuration: Configuration) -> float | None:
     run = execution(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
     asked = replace(configuration, changed=only)
-    return _answer(replace(run, slots=slots), base, asked, replans=False, states=False).predicted_ms
+    return _answer(replace(run, slots=slots), base, asked, replans=False, states=False, physics=PAPER).predicted_ms
 
 
 def _answer(
-    run: Execution, base: Base, configuration: Configuration, *, replans: bool, states: bool = True
+    run: Execution,
+    base: Base,
+    configuration: Configuration,
+    *,
+    replans: bool,
+    states: bool = True,
+    physics: Physics = MODEL,
 ) -> Prediction:
     world = world_of(base, configuration)
     if not states:
         world = replace(world, recorded=run.recorded)
-    return predict(run, world, replans=replans)
+    return predict(run, world, replans=replans, physics=physics)
 
 
 def world_of(base: Base, configuration: Configuration) -> World:

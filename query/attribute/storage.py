@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -18,20 +18,13 @@ import numpy as np
 from indexes.resources import DISK, NET
 from query import sql
 from query.model.inserting import readable
+from query.model.places import FAR, Reach, far_groups, reach
 from query.model.records import Columns, objects
 
 if TYPE_CHECKING:
     from query.frameworks import Framework
 
-Reach = Literal["net", "replicas", "local"]
-"""net: always over the network; replicas: local where a unit ran beside a replica; local: this machine's disks."""
-
-_REPLICAS = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
-_LOCAL = ("file", "local")
 _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
-_FAR = ("rack", "any")
-"""How far from their worker the data of units were that ran on another machine than these."""
-
 _MOST_LOCATIONS = 5
 
 
@@ -65,12 +58,6 @@ def roots(location: str, default: str = "") -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def reach(root: str) -> Reach:
-    """How far a file system is; one that is not known is a service somewhere, as nearly all are."""
-    scheme = root.partition(":")[0]
-    return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
-
-
 def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns, names: Sequence[str]) -> None:
     """Make the view unit_samples (query/sql/unit_samples.sql) of a run file that has its samples and group_inputs.
 
@@ -80,10 +67,7 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
     units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
     view, select = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
     connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view")
-    groups: dict[str, set[Reach]] = {}
-    for each in inputs(connection):
-        groups.setdefault(each.group_id, set()).add(each.reach)
-    far = {key: "replicas" in kinds for key, kinds in groups.items() if "local" not in kinds}
+    far = far_groups(connection)
     elsewhere = {  # noqa: F841 (read by DuckDB)
         "group_id": objects(far),
         "by_place": np.array(list(far.values()), dtype=bool),
@@ -92,7 +76,7 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
         f"""
         CREATE OR REPLACE TEMP TABLE remote_reads AS
         SELECT unit_id FROM read_units JOIN elsewhere USING (group_id)
-        WHERE NOT by_place OR data_at IN {_FAR}
+        WHERE NOT by_place OR data_at IN {FAR}
         """
     )
     connection.execute(sql.text("unit_samples").format(vector=", ".join(_moved(name) for name in names)))
@@ -129,7 +113,7 @@ def assumptions(
             found.append(f"{where}: read over the network, {counted}")
         else:
             far, total = connection.execute(
-                f"SELECT count(*) FILTER (data_at IN {_FAR}), count(*) FROM units WHERE list_contains(?, group_id)",
+                f"SELECT count(*) FILTER (data_at IN {FAR}), count(*) FROM units WHERE list_contains(?, group_id)",
                 [keys],
             ).fetchall()[0]
             rest = "counted as net for these, as disk for the others"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from indexes.resources import Resource
+from indexes.resources import NET, Resource
 from query.model.clock import Clock
 from query.model.critical import fill
 from query.model.dag import Dag, Units
@@ -52,11 +52,16 @@ class Slots:
         return float(np.median(known)) if len(known) else np.inf
 
 
+_READ = ("input_bytes", "remote_bytes")
+
+
 @dataclass(frozen=True)
 class Volumes:
     """What the framework logged per unit, aligned with the units; 0 where it logged nothing.  Bytes unless named ms."""
 
     input: Ints
+    far: Ints
+    """Of the input, what lies on other machines."""
     remote: Ints
     local: Ints
     handed: Ints
@@ -70,10 +75,26 @@ class Volumes:
     spill_ms: Floats
     """Time in which a unit was seen spilling or reading back what it had spilled."""
 
+    @property
+    def tell_bytes(self) -> bool:
+        """Whether the log has bytes of anything that moved."""
+        return any(each.any() for each in (self.input, self.remote, self.local, self.handed, self.output))
+
     def moved(self, resource: Resource) -> Ints:
         """Bytes that each unit logged of a resource's device; what the page cache took or gave is among a disk's."""
-        columns = [getattr(self, name.removesuffix("_bytes")) for name in resource.moves]
-        return np.sum(columns, axis=0, dtype=np.int64) if columns else np.zeros(len(self.input), dtype=np.int64)
+        return self._of(resource, resource.moves)
+
+    def read(self, resource: Resource) -> Ints:
+        """The same without what was written, which stays in memory as a rule."""
+        return self._of(resource, [name for name in resource.moves if name in _READ])
+
+    def _of(self, resource: Resource, names: Sequence[str]) -> Ints:
+        found = np.zeros(len(self.input), dtype=np.int64)
+        for name in names:
+            found = found + getattr(self, name.removesuffix("_bytes"))
+            if name == "input_bytes":
+                found = found - self.far
+        return found + self.far if resource.name == NET else found
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
 from query.model.evidence import gathered, sampled_sums
 from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.places import FAR, far_groups
 from query.model.records import Floats, Ints
 from query.model.world import settings_of
 
@@ -200,7 +201,7 @@ def _groups_and_units(
     """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
     bounds = [scope.start_ms, scope.end_ms]
-    columns = connection.execute(sql.text("scope_units").format(parts=parts), bounds).fetchnumpy()
+    columns = connection.execute(sql.text("scope_units").format(parts=parts, far=FAR), bounds).fetchnumpy()
     described = {
         row[0]: row
         for row in connection.execute(
@@ -250,8 +251,13 @@ def _groups_and_units(
     def volume(name: str) -> Ints:
         return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
 
+    far = far_groups(connection)
+    reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
+    by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
+    is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place)
     volumes = Volumes(
         input=volume("input"),
+        far=np.where(is_far, volume("input"), 0),
         remote=volume("remote"),
         local=volume("local"),
         handed=volume("handed"),

@@ -3,10 +3,12 @@
 --
 -- parameters  start and end of the scope in ms since application start
 --             {parts}, the columns of the units' time by resource
+--             {far}, how far data are that lie on another machine (query.model.places)
 --
 -- one row per unit that ran within the scope, by launch:
 --   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
 --               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
+--   is_far      whether its data were on another machine, as far as they have a place
 SELECT
     unit_id, group_id, worker_id, coalesce(host, '?') AS host, launch_ms, finish_ms, {parts},
     CASE
@@ -16,6 +18,7 @@ SELECT
         WHEN data_at IN ('rack', 'any') AND bool_or(data_at = 'host') OVER (PARTITION BY group_id) THEN 2
         ELSE 0
     END AS placement,
+    coalesce(data_at IN {far}, false) AS is_far,
     coalesce(upstream_ms, 0) AS upstream_ms,
     coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
     coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,

@@ -29,6 +29,7 @@ from query.whatif.interval import interval, variances
 from query.whatif.limits import beyond, unseen
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import settled
+from query.whatif.transfers import MODEL, Physics, moves_known
 from query.whatif.waves import sequential_limits
 
 
@@ -60,11 +61,19 @@ def _policy(execution: Execution) -> Policy:
     return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties)
 
 
-def predict(execution: Execution, world: World, *, base: Unchanged | None = None, replans: bool = True) -> Prediction:
+def predict(
+    execution: Execution,
+    world: World,
+    *,
+    base: Unchanged | None = None,
+    replans: bool = True,
+    physics: Physics = MODEL,
+) -> Prediction:
     """The runtime of a scope in a changed world; a question that cannot be answered says why in `refused`.
 
     `base` is replay_unchanged() of the scope, where several questions share it.  `replans` is whether the framework
-    may cut its units anew for other slots; without, units stay as recorded, as in the paper.
+    may cut its units anew for other slots; without, units stay as recorded, as in the paper.  `physics` are the terms
+    of the model that hold.
     """
     base = base or replay_unchanged(execution)
     execution = replace(execution, recorded=world.recorded)  # what the user states included
@@ -78,12 +87,12 @@ def predict(execution: Execution, world: World, *, base: Unchanged | None = None
     )
     groups = _groups(execution, base.replayed, None)
     try:
-        predicted, outcome = _predicted(execution, world, base, replans)
+        predicted, outcome = _predicted(execution, world, base, replans, physics)
         if reason := beyond(execution, world):
             kept, _ = _predicted(execution, world, base, replans=False)
             predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
             return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), groups=groups)
-        if (resource := unseen(execution, world)) is not None:
+        if (resource := unseen(execution, world)) is not None and not moves_known(execution, resource):
             whole, _ = _predicted(_all_on(execution, resource.name), world, base, replans)
             share, word = 100 * execution.evidence.unseen, execution.framework.vocabulary.unit
             why = f"the run left no samples, and nothing else tells what {share:.0f} % of {word} time went to"
@@ -141,15 +150,17 @@ class _Outcome:
     replayed: Replayed
 
 
-def _predicted(execution: Execution, world: World, base: Unchanged, replans: bool) -> tuple[float, _Outcome]:
+def _predicted(
+    execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics = MODEL
+) -> tuple[float, _Outcome]:
     """The runtime that the model gives, ms, and the replay behind it."""
     try:
-        outcome = _changed_replay(execution, world, base, replans)
+        outcome = _changed_replay(execution, world, base, replans, physics)
     except NoWorkerLeftError:
         staying = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
         kept = replace(execution, slots=staying)
         again = replace(base, limits=sequential_limits(kept, base.policy))
-        outcome = _changed_replay(kept, world, again, replans)
+        outcome = _changed_replay(kept, world, again, replans, physics)
         worker = execution.framework.vocabulary.worker
         stay = f"{worker}s that were lost or given back in the recorded run stay to the end, for they would be needed"
         outcome = replace(outcome, state=outcome.state.assuming(stay))
@@ -164,14 +175,16 @@ def _predicted(execution: Execution, world: World, base: Unchanged, replans: boo
     return predicted, outcome
 
 
-def _changed_replay(execution: Execution, world: World, base: Unchanged, replans: bool) -> _Outcome:
+def _changed_replay(execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics) -> _Outcome:
     state = slots.apply(unchanged(execution), world, replans=replans)
-    for effect in (input, skew, operators, memory, speed, bandwidth):
+    for effect in (input, skew, operators, memory):
         state = effect.apply(state, world)
+    state = speed.apply(replace(state, before_ms=state.parts_ms), world)
+    state = bandwidth.apply(state, world, physics)
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
-    replayed = settled(state, execution, base.replayed, world, policy, base.limits)
+    replayed = settled(state, execution, base.replayed, world, policy, base.limits, physics)
     return _Outcome(state.assuming(*_assumed(state, world)), replayed)
 
 

@@ -6,11 +6,12 @@ and the schedule from how long each unit takes, so the two are worked out in tur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import CPU, NET
+from indexes.resources import CPU
 from query.model.dag import ANYWHERE
 from query.model.execution import Execution, Slots
 from query.model.policy import Policy
@@ -19,6 +20,7 @@ from query.model.world import World
 from query.whatif.effects import State
 from query.whatif.replay import Replayed, replay
 from query.whatif.sharing import company, mean_level
+from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
 from query.whatif.waves import first_wave, warm_up_factors
 
 ROUNDS = 12
@@ -35,27 +37,32 @@ def settled(
     world: World,
     policy: Policy,
     limits: list[int | None],
+    physics: Physics = MODEL,
 ) -> Replayed:
     """The replay of a changed state.
 
     `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
     """
-    execution, slots, parts = state.execution, state.slots, state.parts_ms
+    execution, slots = state.execution, state.slots
     units, names = execution.units, execution.names
     cpu = names.index(CPU)
     before = base
     if execution is not recorded:  # what the new units would share and when they would warm up on the recorded slots
         before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, limits)
+    parts_before = state.parts_ms if state.before_ms is None else state.before_ms
+    known = _transfers(recorded, base, execution, parts_before, world, physics)
+    parts, parts_before = _explained(state.parts_ms, known), _explained(parts_before, known)
+    by_bytes = [each.transfer.column for each in known]
     shared = {
         column: each.shared_by
         for column, each in enumerate(execution.resources)
-        if column != cpu and each.shared_by != "nobody"
+        if column != cpu and column not in by_bytes and each.shared_by != "nobody" and physics.scales != "nothing"
     }
     company_before = {
         column: _company_before(recorded, base, execution, column, whose) for column, whose in shared.items()
     }
-    as_recorded = World(recorded=world.recorded)
-    allowed = np.maximum(_pressure(execution, recorded.slots, before, as_recorded), 1.0)
+    as_before = World(recorded=world.recorded)
+    allowed = np.maximum(_pressure(execution, recorded.slots, before, as_before), 1.0)
     wave_before, warm_up = first_wave(group=units.group, replayed=before), warm_up_factors(recorded, base)
 
     placed = units
@@ -63,12 +70,18 @@ def settled(
         placed = replace(units, worker=np.full(len(units), -1), placement=np.full(len(units), ANYWHERE))
     now = before
     factor = {column: np.ones(len(units)) for column in shared}
+    among = [each.company for each in known]
+    length = parts_before.sum(axis=1)
+    together = list(among)  # of units cut anew, the recorded ones' company is all that is known
+    if units is recorded.units:
+        together = [_together(each, each.took_ms, length, recorded.slots, before) for each in known]
     stretch = np.ones(len(units))
-    on_cpu = np.minimum(execution.volumes.on_cpu_ms / world.ratio("cpu_speed"), parts[:, cpu])
+    least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+    on_cpu = np.minimum(least_ms, parts[:, cpu])
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     has_more_cpu = world.ratio("cores") > 1
     if has_more_cpu:
-        crowd_before = _crowd(recorded.slots, before, units.parts_ms, as_recorded, cpu)
+        crowd_before = _crowd(recorded.slots, before, parts_before, cpu)
     for _ in range(ROUNDS):
         current = parts.copy()
         for column in shared:
@@ -77,20 +90,80 @@ def settled(
         warmth = np.where(wave & ~wave_before, warm_up[units.group], 1.0)
         warmth = np.where(~wave & wave_before, 1.0 / warm_up[units.group], warmth)
         current[:, cpu] += current.sum(axis=1) * (stretch - 1.0) - waits * (1.0 - left)
-        last, now = now, replay(state.dag, placed, current.sum(axis=1) * warmth, slots, policy, limits)
+        more = np.delete(current - parts_before, by_bytes, axis=1).sum(axis=1)
+        took = []
+        for each, others in zip(known, among, strict=True):
+            transfer_ms, seen_ms = each.in_world(others, more)
+            mine = current[:, each.transfer.column]
+            current[:, each.transfer.column] = np.maximum(mine + (seen_ms - each.seen_ms), 0.0)
+            took.append(transfer_ms)
+        length = current.sum(axis=1)
+        last, now = now, replay(state.dag, placed, np.maximum(length * warmth, least_ms), slots, policy, limits)
         for column, whose in shared.items():
             after = _company(_owner(slots, whose), now, current, column)
             factor[column] = (factor[column] + after / company_before[column]) / 2
-        # A device that was hidden behind a slower one becomes the limit once it is full.
+        for position, each in enumerate(known):
+            after = _together(each, took[position], length, slots, now) / together[position]
+            among[position] = (among[position] + np.maximum(each.company * after, 1.0)) / 2
+        # A CPU that was hidden behind a slower device becomes the limit once it is full.
         excess = _pressure(execution, slots, now, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if has_more_cpu:
-            crowd = _over(_crowd(slots, now, current, world, cpu), crowd_before)
+            crowd = _over(_crowd(slots, now, current, cpu), crowd_before)
             eased = np.maximum(parts[:, cpu] * np.minimum(crowd, 1.0), on_cpu) - on_cpu
             left = (left + _over(eased, waits)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
     return now
+
+
+def _together(each: Known, took_ms: Floats, length_ms: Floats, slots: Slots, replayed: Replayed) -> Floats:
+    """How many units use a transfer's device at a time while each unit runs, itself counted as one."""
+    return company(
+        _owner(slots, each.transfer.shared_by)[replayed.slot],
+        replayed.launch_ms,
+        replayed.finish_ms,
+        share_of(took_ms, length_ms),
+    )
+
+
+def _transfers(
+    recorded: Execution, base: Replayed, execution: Execution, parts_ms: Floats, world: World, physics: Physics
+) -> list[Known]:
+    """The transfers of the units that are to run as they would have been in the recorded run.
+
+    Units that are cut anew are made of what the recorded ones of their group did, so they get the group's company.
+    """
+
+    def beside(each: Transfer, share: Floats) -> Floats:
+        owner = _owner(recorded.slots, each.shared_by)[base.slot]
+        return company(owner, base.launch_ms, base.finish_ms, share)
+
+    found = transfers(recorded, world, physics)
+    alone = np.ones(len(recorded.units))
+    known = as_recorded(found, recorded.units.parts_ms, _unknown(recorded), [alone] * len(found), beside)
+    among = [
+        each.company
+        if execution.units is recorded.units
+        else _of_group(recorded, each.company, each.took_ms, execution)
+        for each in known
+    ]
+    return as_recorded(transfers(execution, world, physics), parts_ms, _unknown(execution), among)
+
+
+def _unknown(execution: Execution) -> Floats:
+    """Time of units that nobody saw, and that may be a transfer's; what samples leave open is no device's."""
+    return np.zeros(len(execution.units)) if execution.has_samples else execution.units.parts_ms[:, -1]
+
+
+def _explained(parts_ms: Floats, known: Sequence[Known]) -> Floats:
+    """The parts of units with unseen time on the devices that it was spent on, as far as bytes explain it."""
+    parts = parts_ms.copy()
+    for each in known:
+        missing = np.clip(each.seen_ms - parts[:, each.transfer.column], 0.0, parts[:, -1])
+        parts[:, each.transfer.column] += missing
+        parts[:, -1] -= missing
+    return parts
 
 
 def _owner(slots: Slots, whose: str) -> Ints:
@@ -99,39 +172,32 @@ def _owner(slots: Slots, whose: str) -> Ints:
 
 
 def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World) -> Floats:
-    """The demand on the fuller of CPU and network while a unit runs, divided by its capacity in a world.
+    """The demand on a worker's CPU while a unit runs, divided by what it can get in a world.
 
-    The demand on a worker's CPU is its units' work only, because units do not wait for its compilers and servers to
-    finish: with less CPU, less of that gets done meanwhile.  A node's network has the
-    bytes that its units fetched of each other, as far as the run tells how much it can do: they may have arrived ahead
-    of their reader.  What it sends, and input from other nodes, is not among them.  Of a disk that is read as needed,
-    time waited says all; what is logged beyond that came from memory.
+    It is its units' work only, because units do not wait for its compilers and servers to finish: with less CPU, less
+    of that gets done meanwhile.
     """
     worker = slots.worker[replayed.slot]
-    pressure = _wanted(worker, replayed, execution.volumes.on_cpu_ms) / _cores(slots, world)[worker]
-    network = execution.resources[execution.names.index(NET)]
-    bandwidth_bps = world.recorded.get(network.setting)
-    if bandwidth_bps is not None:
-        its = execution.volumes.moved(network) / (bandwidth_bps * world.ratio(network.setting)) * 1e3
-        pressure = np.maximum(pressure, _wanted(slots.host[replayed.slot], replayed, its))
-    return pressure
+    cores = _cores(slots) * world.ratio("cpu_speed")
+    return _wanted(worker, replayed, execution.volumes.on_cpu_ms) / cores[worker]
 
 
-def _crowd(slots: Slots, replayed: Replayed, parts: Floats, world: World, cpu: int) -> Floats:
+def _crowd(slots: Slots, replayed: Replayed, parts: Floats, cpu: int) -> Floats:
     """How many units of its worker want a CPU while a unit runs, itself counted as one, over the cores that the
     worker can get; 0 where no limit is known.
 
     The more units want a CPU, the longer each waits for its turn.  A worker with more slots gets more CPU, and a unit
-    that runs there alone, as the last of its group, waits less for it.
+    that runs there alone, as the last of its group, waits less for it.  How fast a core is does not matter: the time
+    that units want one for is in that speed's already.
     """
-    cores = _cores(slots, world)[slots.worker[replayed.slot]]
+    cores = _cores(slots)[slots.worker[replayed.slot]]
     crowd: Floats = _company(slots.worker, replayed, parts, cpu) / cores
     return crowd
 
 
-def _cores(slots: Slots, world: World) -> Floats:
-    """The CPU that each worker can get in a world, recorded cores; infinite where no limit is known."""
-    return np.asarray(np.bincount(slots.worker, weights=slots.cpu_cores) * world.ratio("cpu_speed"), np.float64)
+def _cores(slots: Slots) -> Floats:
+    """The CPU that each worker can get, cores; infinite where no limit is known."""
+    return np.asarray(np.bincount(slots.worker, weights=slots.cpu_cores), np.float64)
 
 
 def _over(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
@@ -157,12 +223,17 @@ def _company_before(recorded: Execution, base: Replayed, execution: Execution, c
 
     Units that are cut anew are made of what the recorded ones of their group did, so they get the group's mean.
     """
-    parts, group = recorded.units.parts_ms, recorded.units.group
+    parts = recorded.units.parts_ms
     found = _company(_owner(recorded.slots, whose), base, parts, column)
     if execution is recorded:
         return found
-    count = len(recorded.dag.groups)
-    weight = parts[:, column] + 1e-9
+    return _of_group(recorded, found, parts[:, column], execution)
+
+
+def _of_group(recorded: Execution, found: Floats, weight: Floats, execution: Execution) -> Floats:
+    """The weighted mean over each group's recorded units, never below 1, for each unit that is to run."""
+    count, group = len(recorded.dag.groups), recorded.units.group
+    weight = weight + 1e-9
     mean = np.bincount(group, found * weight, count) / np.maximum(np.bincount(group, weight, count), 1e-9)
     of_group: Floats = np.maximum(mean, 1.0)[execution.units.group]
     return of_group

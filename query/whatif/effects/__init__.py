@@ -3,7 +3,7 @@
     slots       cores, workers       units on other slots, cut anew where the framework would
     memory      memory               transfers that missing memory adds or more memory saves
     speed       cpu_speed and the like   time on a device that is so many times as fast
-    bandwidth   disk, network        time on a device whose bandwidth changes (Algorithm 2)
+    bandwidth   disk, network        bytes over bandwidth; Algorithm 2 where no bytes are known
     input       input                more or less data of the same kind
     skew        skew                 a group's work spread evenly over its units
     operators   operator.NAME        an operator that is so many times as fast
@@ -27,13 +27,15 @@ class State:
     """A run on its way into a changed world.
 
     `parts_ms`, (units, resources + 1), are those of the units of `execution` as far as effects have changed them;
-    `dag` has the coordinator's intervals likewise, and `slots` is where units can run.
+    `dag` has the coordinator's intervals likewise, and `slots` is where units can run.  `before_ms` are the parts as
+    the recorded devices would have given them; None while no device has changed.
     """
 
     execution: Execution
     parts_ms: Floats
     dag: Dag
     slots: Slots
+    before_ms: Floats | None = None
     assumptions: tuple[str, ...] = ()
 
     def assuming(self, *said: str) -> State:

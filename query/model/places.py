@@ -1,0 +1,33 @@
+"""Where input lies: on this machine's disks or, over the network, on somebody else's."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import duckdb
+
+Reach = Literal["net", "replicas", "local"]
+"""net: always over the network; replicas: local where a unit ran beside a replica; local: this machine's disks."""
+
+_REPLICAS = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
+_LOCAL = ("file", "local")
+
+FAR = ("rack", "any")
+"""How far from their worker the data of units were that ran on another machine than these (`units.data_at`)."""
+
+
+def reach(root: str) -> Reach:
+    """How far a file system is; one that is not known is a service somewhere, as nearly all are."""
+    scheme = root.partition(":")[0]
+    return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
+
+
+def far_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
+    """The groups that read no local files, and whether it is each unit's place that says if its input was far.
+
+    A group that also reads local files is left out: nothing tells which file a unit read.
+    """
+    groups: dict[str, set[Reach]] = {}
+    for group_id, root in connection.execute("SELECT group_id, root FROM group_inputs").fetchall():
+        groups.setdefault(group_id, set()).add(reach(root))
+    return {group_id: "replicas" in kinds for group_id, kinds in groups.items() if "local" not in kinds}

@@ -1,0 +1,183 @@
+"""Bytes over bandwidth: what a device that changes does to the time of a unit (docs/model.md).
+
+Of the time that a unit was seen on a device, only the transfer of bytes changes with the bandwidth.  The rest is
+latency: copies from the page cache, round trips, waiting for a peer that has no CPU.  Of a transfer that takes W, the
+unit waits for
+
+    X = W − min(W, max(α · min(W, R), h))
+
+since it goes on with other things while bytes arrive: R is that other time, α the share of it that hides transfer, and
+h what was hidden in the recorded run.  X of the recorded run is never more than the time that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from indexes.resources import DISK, NET, Resource
+from query.model.execution import Execution
+from query.model.records import Floats
+from query.model.world import World
+
+OVERLAP = 0.45
+"""α: the share of a unit's other time in which bytes arrive that it would otherwise wait for."""
+
+PAYLOAD = {NET: 1448 / 1514}
+"""η by resource: the share of what crosses its device that is data; of an Ethernet frame's 1514 bytes, 1448."""
+
+MOST_READ = 1.5
+"""ω at most: how many times their size files on other machines cross the network, read ahead or thrown away."""
+
+ROUNDS = 4
+"""Of transfers and the company that they are to each other in the recorded run, until the two agree."""
+
+
+@dataclass(frozen=True)
+class Physics:
+    """Which terms of the model hold; an interval's ends are replays of other physics than the point.
+
+    scales    what changes with a bandwidth: transfers of bytes, all time on the device (paper §5), or nothing
+    overlap   α
+    crossing  the bytes that cross a device: what cannot be in a page cache, all that is read, or all that is logged
+    rereads   whether files on other machines may cross more than once
+    """
+
+    scales: Literal["bytes", "all", "nothing"] = "bytes"
+    overlap: float = OVERLAP
+    crossing: Literal["certain", "read", "logged"] = "read"
+    rereads: bool = True
+
+
+MODEL = Physics()
+PAPER = Physics(scales="all")
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The bytes of each unit that cross the device of a resource.
+
+    `least_ms` and `most_ms` are what they take alone at the recorded bandwidth; what was seen says where between.
+    """
+
+    column: int
+    shared_by: str
+    least_ms: Floats
+    most_ms: Floats
+    ratio: float
+    overlap: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """A transfer as it was in the recorded run, (units,) in ms: alone, beside others, and as far as it was seen."""
+
+    transfer: Transfer
+    company: Floats
+    took_ms: Floats
+    seen_ms: Floats
+    hidden_ms: Floats
+    rest_ms: Floats
+
+    def in_world(self, company_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
+        """W and X in another world, ms: among other company, beside so much more other time."""
+        took = self.took_ms * (company_now / self.company) / self.transfer.ratio
+        return took, visible(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.transfer.overlap)
+
+
+def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: float) -> Floats:
+    """X: how long a unit waits for a transfer, beside its other time."""
+    beside = np.maximum(overlap * np.minimum(took_ms, rest_ms), hidden_ms)
+    seen: Floats = took_ms - np.minimum(took_ms, beside)
+    return seen
+
+
+def whole(seen_ms: Floats, rest_ms: Floats, overlap: float) -> Floats:
+    """W of a transfer that a unit waited for `seen_ms` for, and that it hid as far as it can: visible() reversed."""
+    if overlap >= 1:
+        return seen_ms + rest_ms
+    short = seen_ms / (1 - overlap)
+    took: Floats = np.where(short <= rest_ms, short, seen_ms + overlap * rest_ms)
+    return took
+
+
+def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Transfer, ...]:
+    """The transfers of a run whose log has bytes; without such there is only the time that was seen."""
+    if physics.scales != "bytes" or not execution.volumes.tell_bytes:
+        return ()
+    found = []
+    for column, each in enumerate(execution.resources):
+        rate_bps = execution.recorded.get(each.setting) or each.rate_bps
+        if each.unit != "bytes per second" or rate_bps is None:
+            continue
+        least, most = crossing(execution, each, physics)
+        per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
+        ratio = world.ratio(each.setting)
+        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, physics.overlap))
+    return tuple(found)
+
+
+def moves_known(execution: Execution, resource: Resource) -> bool:
+    """Whether both the bytes that cross a device and its bandwidth are known."""
+    return execution.volumes.tell_bytes and bool(execution.recorded.get(resource.setting))
+
+
+def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
+    """The least and the most bytes of each unit that cross a device; what was written, or read before, need not."""
+    volumes = execution.volumes
+    bytes_ = (volumes.moved(resource) if physics.crossing == "logged" else volumes.read(resource)).astype(np.float64)
+    if physics.crossing == "certain" and resource.name == DISK:
+        bytes_ = np.zeros(len(bytes_))
+    again = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads else 0.0
+    return bytes_, bytes_ + again
+
+
+def as_recorded(
+    found: Sequence[Transfer],
+    parts_ms: Floats,
+    unknown_ms: Floats,
+    among: Sequence[Floats],
+    beside: Callable[[Transfer, Floats], Floats] | None = None,
+) -> list[Known]:
+    """Transfers of units as they were in the recorded run.
+
+    `unknown_ms` is time of each unit that may have been spent on them, unseen.  `among` is each transfer's company;
+    `beside` works it out from the share of each unit's time in which its bytes were on their way.
+    """
+    among, count = list(among), len(parts_ms)
+    seen, took = [np.zeros(count) for _ in found], [each.least_ms for each in found]
+    for turn in range(ROUNDS):
+        for position, each in enumerate(found):
+            if beside is not None and turn:
+                among[position] = beside(each, share_of(took[position], parts_ms.sum(axis=1)))
+            others = sum((seen[other] for other in range(len(found)) if other != position), np.zeros(count))
+            has_ms, mine = parts_ms.sum(axis=1) - others, parts_ms[:, each.column]
+            tells = whole(mine, has_ms - mine, each.overlap)
+            took[position] = np.clip(tells, each.least_ms * among[position], each.most_ms * among[position])
+            took[position] = np.minimum(took[position], has_ms)  # what no time was left for came from elsewhere
+            seen[position] = np.minimum(within(took[position], has_ms, each.overlap), mine + unknown_ms)
+    rest = parts_ms.sum(axis=1) - sum(seen, np.zeros(count))
+    known = []
+    for each, company, took_ms in zip(found, among, took, strict=True):
+        hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)
+        known.append(Known(each, company, took_ms, visible(took_ms, rest, hidden, each.overlap), hidden, rest))
+    return known
+
+
+def within(took_ms: Floats, has_ms: Floats, overlap: float) -> Floats:
+    """X of a transfer in a unit that has `has_ms` for it and for what goes on meanwhile."""
+    short = (1 - overlap) * took_ms
+    if overlap >= 1:
+        return np.zeros(len(took_ms))
+    long = (took_ms - overlap * has_ms) / (1 - overlap)
+    seen: Floats = np.where(took_ms + short <= has_ms, short, long)
+    return seen
+
+
+def share_of(took_ms: Floats, duration_ms: Floats) -> Floats:
+    """The share of each unit's time in which its bytes are on their way."""
+    share: Floats = np.divide(took_ms, duration_ms, out=np.zeros(len(took_ms)), where=duration_ms > 0)
+    return np.minimum(share, 1.0)
