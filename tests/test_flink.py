@@ -166,6 +166,14 @@ def test_deploying_is_no_time_of_the_subtasks_own(tmp_path: Path) -> None:
     assert of(trace, "units", "starting_ms") == [20]
 
 
+def test_deploying_is_told_as_starting(tmp_path: Path) -> None:
+    """All of a subtask's 50 ms are on no resource that is known; 20 of them deployed it."""
+    path = archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50, deploying=20)]}, end=50)
+    other_ms = cp.profile(path, output=tmp_path / "run.duckdb").debug().other_ms
+    assert other_ms["starting"] == pytest.approx(20)
+    assert other_ms["unknown"] == pytest.approx(30)
+
+
 def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 40, 90, attempt=1, worker="tm2")]}
     failed = {"aa": [attempt(0, 0, 30, state="FAILED")]}

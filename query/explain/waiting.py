@@ -84,16 +84,30 @@ def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 
 def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
-    """Of each group's `other`, the share that was spent in starting and ending its units."""
+    """Of each group's `other`, the share that was spent in starting and ending its units.
+
+    Where time is told apart by operator, a row of it says so; else what the framework measured of each unit.
+    """
     rows = connection.execute(
         """
-        SELECT group_id, sum(other_ms) FILTER (basis = 'unit metrics') / sum(other_ms)
-        FROM operator_times
-        GROUP BY group_id
-        HAVING sum(other_ms) > 0
+        WITH told AS (
+            SELECT group_id, sum(other_ms) FILTER (basis = 'unit metrics') / sum(other_ms) AS share
+            FROM operator_times
+            GROUP BY group_id
+            HAVING sum(other_ms) > 0
+        ),
+        measured AS (
+            SELECT group_id, sum(least(coalesce(overhead_ms, 0), other_ms)) / sum(other_ms) AS share
+            FROM units
+            GROUP BY group_id
+            HAVING sum(other_ms) > 0
+        )
+        SELECT group_id, CASE WHEN told.group_id IS NULL THEN measured.share ELSE coalesce(told.share, 0) END
+        FROM measured LEFT JOIN told USING (group_id)
+        WHERE told.group_id IS NOT NULL OR NOT EXISTS (FROM operator_times)
         """
     ).fetchall()
-    return {group_id: float(share or 0.0) for group_id, share in rows}
+    return {group_id: float(share) for group_id, share in rows}
 
 
 def _upstream_share(execution: Execution) -> Floats:
