@@ -275,6 +275,13 @@ def sql(
     index: Indexes = [],  # noqa: B006
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of objects, all rows")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print CSV with a header, all rows")] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="with --csv, for spreadsheets: put ' before texts that begin with = + - @ tab or carriage return",
+        ),
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="rows of the table, 0 for all")] = 40,
     timeout: Annotated[
         float, typer.Option("--timeout", min=0, metavar="SECONDS", help="give up after that time, 0 for never")
@@ -292,7 +299,16 @@ def sql(
     """
     from cli.sqldoor import ask
 
-    return ask(statement, run, index, as_json=as_json, as_csv=as_csv, limit=limit, timeout_s=timeout)
+    return ask(
+        statement,
+        run,
+        index,
+        as_json=as_json,
+        as_csv=as_csv,
+        escape_formulas=escape_formulas,
+        limit=limit,
+        timeout_s=timeout,
+    )
 
 
 @app.command()

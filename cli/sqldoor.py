@@ -7,7 +7,6 @@ attempt ends in a sentence.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -18,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,6 +51,12 @@ OTHER_ADDRESSES = 6 << 30
 
 MOST_MESSAGE_BYTES = 1 << 30
 
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that a spreadsheet takes for a formula, or makes one of."""
+
+_QUOTED = re.compile(r'[",\r\n]')
+"""What makes a cell of CSV one that is quoted; Python's own writer leaves a lone carriage return as it is."""
+
 Batches = Iterator[list[list[Any]]]
 
 
@@ -63,12 +67,15 @@ def ask(
     *,
     as_json: bool,
     as_csv: bool,
+    escape_formulas: bool = False,
     limit: int,
     timeout_s: float,
 ) -> int:
     """Answer one SELECT on stdout."""
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")
+    if escape_formulas and not as_csv:
+        raise SettingError("--escape-formulas goes with --csv")
     _check_text(statement)
     if not run and not indexes:
         raise SettingError("nothing to ask: add --run RUN, --index NAME or both")
@@ -85,7 +92,7 @@ def ask(
         if as_json:
             _write_all(_json_parts(columns, batches))
         elif as_csv:
-            _write_all(_csv_parts(columns, batches))
+            _write_all(_csv_parts(columns, batches, escape_formulas=escape_formulas))
         else:
             _write_table(columns, batches, limit)
     return 0
@@ -209,18 +216,23 @@ def _json_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def _csv_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
-    """CSV with a header; a NULL is an empty cell.  A terminal gets no control characters, a file gets the data."""
-    shown = printable if sys.stdout.isatty() else str
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([shown(each) for each in columns])
+def _csv_parts(columns: Sequence[str], batches: Batches, *, escape_formulas: bool) -> Iterator[str]:
+    """CSV with a header; a NULL is an empty cell.  A terminal gets no control characters, a file gets the data.
+
+    With `escape_formulas` a text that a spreadsheet would run has an apostrophe before it.
+    """
+    plain = printable if sys.stdout.isatty() else str
+
+    def shown(text: str) -> str:
+        return plain(f"'{text}" if escape_formulas and text.startswith(_FORMULAS) else text)
+
+    def line(cells: Iterable[str]) -> str:
+        texts = [f'"{each.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(each) else each for each in cells]
+        return f"{','.join(texts) if texts != [''] else chr(34) * 2}\n"  # an empty line would be no row
+
+    yield line(shown(each) for each in columns)
     for batch in batches:
-        writer.writerows([_csv_cell(each, shown) for each in row] for row in batch)
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue()
+        yield "".join(line(_csv_cell(each, shown) for each in row) for row in batch)
 
 
 def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
@@ -229,7 +241,7 @@ def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
         return ""
     if isinstance(plain, str):
         return shown(plain)
-    return shown(json.dumps(plain))
+    return json.dumps(plain)
 
 
 def _write_table(columns: Sequence[str], batches: Batches, limit: int) -> None:

@@ -106,6 +106,24 @@ def test_json_has_a_place_for_every_value(crystalperf: Answer, run_file: str) ->
     assert crystalperf("sql", "--run", run_file, statement)[0] == 0
 
 
+def test_csv_for_a_spreadsheet_holds_no_formulas(crystalperf: Answer, run_file: str) -> None:
+    texts = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "a=b", "", "'=1"]
+    listed = ", ".join(f"('{text.replace(chr(39), chr(39) * 2)}')" for text in texts)
+    statement = f'SELECT text, -1.5 AS number FROM (VALUES {listed}) AS texts("text")'
+    named = f'SELECT "text" AS "=cmd()", number FROM ({statement})'
+    for asked, head in ((statement, "text"), (named, "'=cmd()")):
+        code, out, _ = crystalperf("sql", "--run", run_file, "--csv", "--escape-formulas", asked)
+        assert code == 0
+        (first, _), *rows = list(csv.reader(io.StringIO(out, newline="")))
+        assert first == head
+        assert [text for text, _ in rows] == ["'=1+1", "'+1", "'-1", "'@a", "'\tx", "'\rx", "a=b", "", "'=1"]
+        assert {number for _, number in rows} == {"-1.5"}
+    assert "\n=1+1," in crystalperf("sql", "--run", run_file, "--csv", statement)[1]  # as it is, unless asked
+    code, out, err = crystalperf("sql", "--run", run_file, "--escape-formulas", statement)
+    assert (code, out) == (1, "")
+    assert "--escape-formulas goes with --csv" in err
+
+
 def test_csv_reads_back(crystalperf: Answer, run_file: str) -> None:
     statement = "SELECT 'a,\"b\nc' AS text, 1.5 AS number, NULL AS nothing, [1, 2] AS list"
     code, out, _ = crystalperf("sql", "--run", run_file, "--csv", statement)
