@@ -60,6 +60,13 @@ def _complete_framework(incomplete: str) -> list[str]:
     return [name for name in frameworks() if name.startswith(incomplete)]
 
 
+def _complete_place(incomplete: str) -> list[str]:
+    from query.frameworks.known import frameworks
+
+    words = [word for each in frameworks().values() if each.setup is not None for word in each.setup.places]
+    return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+
 # Options that several commands have ---------------------------------------------------------------------------------
 
 Full = Annotated[bool, typer.Option("--full", help="show all, beyond the 45 lines of the first screen")]
@@ -316,9 +323,28 @@ def setup(
     framework: Annotated[
         str,
         typer.Argument(
-            metavar="FRAMEWORK", help="what runs the job", show_default=False, autocompletion=_complete_framework
+            metavar="[FRAMEWORK]",
+            help="what runs the job; may be left out where only one is known",
+            show_default=False,
+            autocompletion=_complete_framework,
         ),
-    ],
+    ] = "",
+    place: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="PLACE",
+            help="where it runs, such as yarn, kubernetes or a vendor's service; the answer lists all",
+            show_default=False,
+            autocompletion=_complete_place,
+        ),
+    ] = "",
+    version: Annotated[
+        str,
+        typer.Option(
+            "--version", metavar="VERSION", help="the framework's; all of them by default", show_default=False
+        ),
+    ] = "",
     folder: Annotated[
         str, typer.Option("--folder", metavar="DIR", help="where recordings are written; must exist on every node")
     ] = "/tmp",
@@ -328,11 +354,11 @@ def setup(
 
     \b
     Example:
-      crystalperf setup FRAMEWORK --folder /mnt/recordings >> job.conf
+      crystalperf setup --on yarn --folder /mnt/recordings >> job.conf
     """
     from cli.setup import setup as answer
 
-    return answer(framework, folder, as_json=as_json)
+    return answer(framework, folder, place, version, as_json=as_json)
 
 
 @index_app.callback(invoke_without_command=True)

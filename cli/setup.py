@@ -6,29 +6,36 @@ import re
 
 from cli.output import write, write_json
 from indexes.errors import NoAnswerError, SettingError
+from query.frameworks import Job
 from query.frameworks.known import frameworks, get
 
 _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 
 
-def setup(framework: str, folder: str, *, as_json: bool) -> int:
-    """Print the settings for a framework.
+def setup(framework: str, folder: str, place: str, version: str, *, as_json: bool) -> int:
+    """Print the settings for a framework, which need not be named where only one says what its jobs need.
 
-    Raises InputError for one that is not known, NoAnswerError for one that does not say, SettingError for a folder
-    that its settings could not hold.
+    Raises InputError for one that is not known, NoAnswerError for one that does not say, SettingError for a place that
+    it does not know, and for a folder that its settings could not hold.
     """
-    known = get(framework.lower())
+    able = [each for each in frameworks().values() if each.setup is not None]
+    if not framework and len(able) != 1:
+        raise SettingError(f"FRAMEWORK: name what runs the job, one of {', '.join(each.name for each in able)}")
+    known = get(framework.lower()) if framework else able[0]
     if known.setup is None:
-        able = ", ".join(each.name for each in frameworks().values() if each.setup is not None)
-        raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {able}")
+        names = ", ".join(each.name for each in able)
+        raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {names}")
+    if place and place.lower() not in known.setup.places:
+        places = ", ".join(f"{word} ({title})" for word, title in known.setup.places.items()) or "none"
+        raise SettingError(f"--on {place}: no place that is known for {known.title}; known are {places}")
     if not _SAFE_FOLDER.fullmatch(folder):
         raise SettingError(
             f"--folder {folder}: give an absolute path of letters, digits and ._+-/ alone, for it becomes part of the"
             " job's settings, for example --folder /tmp"
         )
-    folder = folder.rstrip("/")
+    job = Job(folder.rstrip("/"), place.lower(), version)
     if as_json:
-        write_json({"framework": known.name, **known.setup.facts(folder)})
+        write_json({"framework": known.name, **known.setup.facts(job)})
     else:
-        write(known.setup.text(folder))
+        write(known.setup.text(job))
     return 0

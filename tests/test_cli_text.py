@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -38,8 +39,10 @@ from query.answers.values import (
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, not_seen
+from query.frameworks import Job
 from query.frameworks.known import get
-from query.frameworks.spark.setup import java_11_settings, settings, spark_text
+from query.frameworks.spark.places import NOT_TRIED, PLACES
+from query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 
 ROOT = Path(__file__).parent.parent
 
@@ -346,22 +349,55 @@ def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
     executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
     assert printed["spark.executor.extraJavaOptions"] == jfr_flag(executor)
     assert printed["spark.driver.extraJavaOptions"] == jfr_flag("/tmp/crystalperf-driver.jfr")
-    assert async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text("/tmp")
+    assert async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text(Job("/tmp"))
 
 
-def test_setup_can_be_appended_to_spark_defaults() -> None:
+@pytest.mark.parametrize("place", list(PLACES))
+def test_setup_can_be_appended_to_spark_defaults(place: str) -> None:
     """Every line is a comment, empty, or a setting that Java's properties would read as we mean it."""
     for folder in ("/tmp", "", "/mnt/recordings"):
-        lines = [each for each in spark_text(folder).split("\n") if each and not each.startswith("#")]
+        text = spark_text(Job(folder, place))
+        lines = [each for each in text.split("\n") if each and not each.startswith("#")]
         assert all(re.fullmatch(r"spark\.[\w.]+ [^\\\s]\S*( -\S+)*", each) for each in lines), lines
-        assert [each.split(" ")[0] for each in lines] == list(settings(folder))
+        assert [each.split(" ")[0] for each in lines] == list(settings(folder, place))
+        prose = [each for each in text.split("\n") if " " in each and "jfr" not in each and "spark." not in each]
+        assert max(map(len, prose)) <= 110, max(prose, key=len)
 
 
 def test_setup_names_what_differs_by_place_and_java() -> None:
-    text = spark_text("/tmp")
-    for word in ("Standalone", "YARN", "Kubernetes", "Java 8 and 11", "async-profiler", "crystalperf analyze"):
-        assert word in text
+    assert list(PLACES) == ["plain", "yarn", "kubernetes", "databricks", "emr", "dataproc"]
+    for word, place in PLACES.items():
+        text = spark_text(Job("/tmp", word))
+        for said in (place.title, "Java 8 and 11", "async-profiler", "Fetch them:", "crystalperf analyze"):
+            assert said in text
+        assert (NOT_TRIED in text) == (word in ("databricks", "emr", "dataproc"))
+    assert "hdfs:///spark-logs" in settings("/tmp", "yarn")["spark.eventLog.dir"]
+    assert "spark.eventLog.dir" not in settings("/tmp", "databricks")
     assert "=settings=profile," in java_11_settings("/tmp")["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [("4.0.1", "eventlog_v2_APP_ID"), ("4.2", "eventlog_v2_APP_ID"), ("3.5.1", "APP_ID"), ("2.4", "APP_ID")],
+)
+def test_setup_ends_with_the_path_that_the_version_writes(version: str, name: str) -> None:
+    text = spark_text(Job("/tmp", version=version))
+    assert text.rstrip("\n").endswith(f"crystalperf analyze /tmp/{name} crystalperf-*.jfr")
+    assert ("eventlog_v2" in text) == (version[0] == "4")
+    assert facts(Job("/tmp", version=version))["files"]["event_log"] == [f"/tmp/{name}"]
+    for each in ("eventlog_v2_APP_ID", "APP_ID"):
+        assert f"crystalperf analyze {each} " in spark_text(Job("/tmp", "yarn"))
+
+
+def test_setup_takes_the_only_framework_and_refuses_what_it_does_not_know(
+    crystalperf: Callable[..., tuple[int, str, str]],
+) -> None:
+    assert crystalperf("setup") == crystalperf("setup", "spark")
+    assert crystalperf("setup", "spark", "--on", "YARN")[1] == crystalperf("setup", "--on", "yarn")[1]
+    code, out, err = crystalperf("setup", "spark", "--on", "mesos")
+    assert (code, out) == (1, "")
+    assert "plain (standalone, or local[N]), yarn (YARN), " in err
+    assert "no version of Spark" in crystalperf("setup", "spark", "--version", "custom")[2]
 
 
 @pytest.mark.parametrize("folder", ["/tmp"])

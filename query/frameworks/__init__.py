@@ -197,15 +197,30 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Job:
+    """A job that is to be set up.
+
+    `folder` is an absolute path where recordings go, without a slash at its end; `place` is where the job runs, a word
+    of Setup.places, the first where it is ''; `version` is the framework's, '' where nobody said.
+    """
+
+    folder: str
+    place: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True)
 class Setup:
     """What a job needs so that it leaves a log and samples.
 
-    text    a folder for recordings → a piece of the framework's own configuration, prose as its comments
+    text    a job → a piece of the framework's own configuration, prose as its comments
     facts   the same → the settings by name, for scripts
+    places  where jobs run, by the word for it: its title; none where that makes no difference
     """
 
-    text: Callable[[str], str]
-    facts: Callable[[str], dict[str, Any]]
+    text: Callable[[Job], str]
+    facts: Callable[[Job], dict[str, Any]]
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

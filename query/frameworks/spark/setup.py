@@ -6,10 +6,13 @@ records with (a test compares them), so that what is printed is what has been tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from query.frameworks import Setup
+from indexes.errors import SettingError
+from query.frameworks import Job, Setup
+from query.frameworks.spark.places import NOT_TRIED, PLACES, Place, written
+from query.frameworks.spark.settings import version_number
 
 SAMPLE_MS = 20
 """Between two samples of a thread: some percent of a task's time are told apart within seconds, at no visible cost."""
@@ -68,11 +71,18 @@ def async_flag(file: str) -> str:
     return f"-agentpath:/path/to/libasyncProfiler.so=start,event=wall,interval={SAMPLE_MS}ms,jfr,file={file}"
 
 
-def settings(folder: str) -> Mapping[str, str]:
+def settings(folder: str, place: str = "plain") -> Mapping[str, str]:
     """Spark's settings for a log and samples, from Java 17 on."""
+    return {**_log_settings(folder, place), **_sample_settings(folder), **PLACES[place].more(folder)}
+
+
+def _log_settings(folder: str, place: str) -> Mapping[str, str]:
+    where = PLACES[place].log_dir(folder)
+    return {"spark.eventLog.enabled": "true", "spark.eventLog.dir": where} if where else {}
+
+
+def _sample_settings(folder: str) -> Mapping[str, str]:
     return {
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{folder or '/'}",
         "spark.executor.extraJavaOptions": jfr_flag(executor_file(folder)),
         "spark.driver.extraJavaOptions": jfr_flag(driver_file(folder)),
     }
@@ -94,93 +104,110 @@ def async_settings(folder: str) -> Mapping[str, str]:
     }
 
 
-def kubernetes_settings(folder: str) -> Mapping[str, str]:
-    """A volume that outlives the pods, mounted where they record."""
-    prefix = "spark.kubernetes.{role}.volumes.persistentVolumeClaim.crystalperf"
-    found = {}
-    for role in ("executor", "driver"):
-        name = prefix.format(role=role)
-        found[f"{name}.mount.path"] = folder or "/"
-        found[f"{name}.options.claimName"] = "YOUR-CLAIM"
-    return found
+def analyze_command(log: str) -> str:
+    """What to type when the job is done, and log and recordings lie here."""
+    return f"crystalperf analyze {log} crystalperf-*.jfr"
 
 
-def analyze_command(folder: str) -> str:
-    """What to type when the job is done."""
-    return f"crystalperf analyze {folder}/eventlog_v2_APP_ID {folder}/crystalperf-*.jfr"
-
-
-def spark_text(folder: str) -> str:
+def spark_text(job: Job) -> str:
     """The piece of spark-defaults.conf."""
-    log, driver, executor, java_11 = (
-        _lines(dict(list(settings(folder).items())[:2])),
-        _lines({"spark.driver.extraJavaOptions": jfr_flag(driver_file(folder))}),
-        _lines({"spark.executor.extraJavaOptions": jfr_flag(executor_file(folder))}),
-        _lines(java_11_settings(folder), comment=True),
+    word, place, version = _asked(job)
+    folder = job.folder
+    others = ", ".join(each for each in PLACES if each != word)
+    logs = written(version)
+    pasted = (f"{each.versions + ':':18s}{analyze_command(place.here(folder, each.name))}" for each in logs)
+    sections = (
+        (
+            f"What CrystalPerf needs of a job on {place.title}: Spark's event log, and samples",
+            "of what the JVMs do.",
+            *(() if place.is_tried else (NOT_TRIED,)),
+            *place.given,
+            "Where extraJavaOptions are set already, join the two values in one line: the",
+            "last one counts.",
+            f"Other places: --on {others}",
+        ),
+        ("", "1  The event log, written by the driver.", *_indented(place.log)),
+        _log_settings(folder, word),
+        (
+            "",
+            f"2  Samples by the JDK's flight recorder, Java 17 or later. {folder or '/'} must exist on",
+            "   every node, or the executors do not start. A recording is complete when",
+            "   its JVM has ended in order; of a killed one the last part is missing.",
+        ),
+        _sample_settings(folder),
+        place.more(folder),
+        ("", "   Java 8 and 11 take these instead; they see waits from 20 ms on:", *_pairs(java_11_settings(folder))),
+        (
+            "",
+            "   async-profiler's wall clock, where its library is on every node, sees every",
+            "   thread alike, waiting or not, at a little more cost:",
+            *_pairs(async_settings(folder)),
+        ),
+        (
+            "",
+            "3  Where the files land, when the job is done",
+            *_indented(
+                (
+                    f"log        {place.stored(folder)}/LOG, where LOG is",
+                    *(f"  {each.versions + ':':18s}{each.name}, {each.what}" for each in logs),
+                    "  On YARN in cluster mode the number of the attempt follows the id: APP_ID_1.",
+                    f"executors  {executor_file(folder)}",
+                    f"driver     {driver_file(folder)}, which the next application overwrites",
+                    *place.lands(folder),
+                    "Fetch them:",
+                    *(f"  {each}" for each in place.fetch(folder)),
+                    "Then:",
+                    *(f"  {each}" for each in pasted),
+                )
+            ),
+        ),
     )
-    return f"""\
-# What CrystalPerf needs: Spark's event log, and samples of what the JVMs do.
-# Append this to conf/spark-defaults.conf, or give single lines to spark-submit
-# as --conf 'KEY=VALUE'. Where extraJavaOptions are set already, join the two
-# values in one line: the last one counts.
-
-# 1  The event log, written by the driver. The folder must exist, or Spark does
-#    not start. On YARN and Kubernetes take one that outlives the driver's
-#    machine, such as hdfs:///spark-logs or s3a://bucket/spark-logs.
-{log}
-
-# 2  Samples by the JDK's flight recorder, Java 17 or later. {folder or "/"} must exist on
-#    every node, or the executors do not start. A recording is complete when
-#    its JVM has ended in order; of a killed one the last part is missing.
-{executor}
-{driver}
-
-#    Java 8 and 11 take these instead; they see waits from 20 ms on:
-{java_11}
-
-#    async-profiler's wall clock, where its library is on every node, sees every
-#    thread alike, waiting or not, at a little more cost:
-{_lines(async_settings(folder), comment=True)}
-
-# 3  Where the files land, when the job is done
-#    Standalone, and local[N], where the driver's recording has the tasks too:
-#      executors  {executor_file(folder)}
-#                 on the worker's machine
-#      driver     {driver_file(folder)}
-#                 where spark-submit runs; the next application overwrites it
-#      collect    scp 'WORKER:{folder}/crystalperf-APP_ID-*.jfr' recordings/
-#    YARN: the same names on the nodes. Containers' own folders vanish with the
-#      application, so leave the absolute path. The driver's recording lies on
-#      the node of the application master (cluster mode).
-#      collect    scp from the nodes, or let {folder or "/"} be a mounted share;
-#                 the log: hdfs dfs -get /spark-logs/eventlog_v2_APP_ID
-#    Kubernetes: pods take their files with them, so mount a volume that all of
-#      them may write there:
-{_lines(kubernetes_settings(folder), comment=True)}
-#      collect    kubectl cp POD-WITH-THE-VOLUME:{folder or "/"} recordings/
-#
-#    Then:  {analyze_command(folder)}
-"""
+    return "".join(
+        f"{line}\n"
+        for section in sections
+        for line in (_pairs(section) if isinstance(section, Mapping) else map(_comment, section))
+    )
 
 
-def facts(folder: str) -> dict[str, Any]:
+def facts(job: Job) -> dict[str, Any]:
     """All settings by name, and where the files land."""
+    word, place, version = _asked(job)
+    folder = job.folder
     return {
-        "settings": settings(folder),
+        "place": word,
+        "tried": place.is_tried,
+        "settings": settings(folder, word),
         "settings_java_8_and_11": java_11_settings(folder),
         "settings_async_profiler": async_settings(folder),
-        "settings_kubernetes": kubernetes_settings(folder),
         "files": {
-            "event_log": f"{folder or '/'}",
+            "event_log": [f"{place.stored(folder)}/{each.name}" for each in written(version)],
             "executors": executor_file(folder).replace("{{APP_ID}}", "*").replace("{{EXECUTOR_ID}}", "*"),
             "driver": driver_file(folder),
         },
-        "analyze": analyze_command(folder),
+        "fetch": list(place.fetch(folder)),
+        "analyze": [analyze_command(place.here(folder, each.name)) for each in written(version)],
     }
 
 
-def _lines(values: Mapping[str, str], *, comment: bool = False) -> str:
-    return "\n".join(f"{'# ' if comment else ''}{key} {value}" for key, value in values.items())
+def _asked(job: Job) -> tuple[str, Place, str | None]:
+    """Where the job runs, and the version of Spark; raises SettingError for one that is none."""
+    version = version_number(job.version)
+    if job.version and version is None:
+        raise SettingError(f"'{job.version}' is no version of Spark; give it as 3.5.1")
+    word = job.place or next(iter(PLACES))
+    return word, PLACES[word], version
 
 
-SETUP = Setup(spark_text, facts)
+def _comment(line: str) -> str:
+    return f"# {line}" if line else ""
+
+
+def _indented(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"   {each}" for each in lines)
+
+
+def _pairs(values: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{key} {value}" for key, value in values.items())
+
+
+SETUP = Setup(spark_text, facts, {word: each.title for word, each in PLACES.items()})
