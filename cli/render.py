@@ -39,6 +39,7 @@ def debug_text(header: Header, debug: Debug) -> str:
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
+    parts.listed(page, f"What {header.framework_title} measured of itself", debug.told)
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
     parts.listed(page, "Assumed", debug.assumptions)

@@ -57,6 +57,11 @@ _HARD_LIMIT_BYTES = 8 << 30  # of addresses: what keeps a runaway from taking th
 _WHOLE_EVERY = 20
 _COMMANDS_EVERY = 10
 _CASES_PER_WORKER = 400  # a fresh process once in a while, so that its peak memory is of few cases
+_COMMAND_LINES = 400
+"""Of a log that is taken through the commands: its beginning and its end.  All of it is read where the kind is log."""
+_WITH_RECORDING = 0.35
+_WITH_ONE_INDEX = 0.8
+_INDEX = "spark-3.5.9"
 _LOG_BYTES = 3 << 20
 _RECORDING_BYTES = 1 << 20
 
@@ -139,7 +144,10 @@ def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
     damage = ""
     try:
         if case.kind != "jfr":
-            files, damage = damaged_log(random, sources.logs[source])
+            lines = sources.logs[source]
+            if case.kind == "command" and len(lines) > _COMMAND_LINES:
+                lines = [*lines[: _COMMAND_LINES - _COMMAND_LINES // 4], *lines[-(_COMMAND_LINES // 4) :]]
+            files, damage = damaged_log(random, lines)
             paths = [folder / name for name in files]
             for path, text in zip(paths, files.values(), strict=True):
                 path.parent.mkdir(exist_ok=True)
@@ -147,12 +155,12 @@ def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
             if case.kind == "log":
                 what, said = _read_log(folder, case.number % _WHOLE_EVERY == 0)
             else:
-                if sources.recordings and random.random() < 0.7:
+                if sources.recordings and random.random() < _WITH_RECORDING:
                     one, other = (sources.recordings[random.choice(list(sources.recordings))] for _ in range(2))
                     data, more = damaged_recording(random, one, other)
                     (folder / "executor-0.jfr").write_bytes(data)
                     damage = f"{damage}; recording: {more}"
-                what, said = _type_commands(folder)
+                what, said = _type_commands(folder, random)
         else:
             other = sources.recordings[random.choice(list(given))]
             data, damage = damaged_recording(random, sources.recordings[source], other)
@@ -183,14 +191,24 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
     return "read", ""
 
 
-def _type_commands(folder: Path) -> tuple[str, str]:
-    """What a user types, as the command line takes it; an answer that breaks its contract is raised."""
+def _type_commands(folder: Path, random: Random) -> tuple[str, str]:
+    """What a user types, as the command line takes it; an answer that breaks its contract is raised.
+
+    A log is read once and asked one of the questions; each of them is as good at noticing what reading let through.
+    Most runs take one index by name, since looking for those that fit takes as long as all else.
+    """
     run = folder / "run.duckdb"
-    commands = (
-        ("analyze", folder, "-o", run),
-        ("debug", run, "--json"),
-        ("predict", run, "--set", "cores=2x,4x", "--json"),
+    index = ["--index", _INDEX] if random.random() < _WITH_ONE_INDEX else []
+    asked = random.choice(
+        (
+            ("analyze", run),
+            ("debug", run),
+            ("debug", run, "--json"),
+            ("predict", run, "--set", "cores=2x,4x", "--json"),
+            ("predict", run, "--set", "network=2x"),
+        )
     )
+    commands = (("profile", folder, "-o", run, *index), asked)
     said = "", ""
     for command in commands if folder.exists() else ():
         arguments = [str(each) for each in command]

@@ -302,6 +302,7 @@ class Debug:
     `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on; `no_unit_ms`
     that of the scope in which no unit ran, whatever was waited for.  `unmodelled` is a device that computed for units
     and is in no resource, so that no answer knows what more of it would bring.
+    `told` is what the framework measured of itself, a sentence each.
     """
 
     scope: str
@@ -327,6 +328,7 @@ class Debug:
     doubts: tuple[Doubt, ...] = ()
     unsubmitted: Unsubmitted | None = None
     unmodelled: str | None = None
+    told: tuple[str, ...] = ()
 
     @property
     def conclusive(self) -> bool:

@@ -80,6 +80,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, unmodelled),
+        told=tuple(terms_of(execution).rules.told(connection, execution)),
         coordinator_ms=sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator"),
         no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,

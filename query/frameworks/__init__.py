@@ -178,6 +178,7 @@ class Rules:
     spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
     more         the run file, the groups of a scope → further findings
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
+    told         the same → what the framework measured of itself that no other answer says, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
@@ -191,6 +192,7 @@ class Rules:
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None

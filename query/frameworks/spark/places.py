@@ -178,7 +178,7 @@ _WRITTEN = (
         Written(
             "Spark 3.2 to 3.5",
             "APP_ID",
-            "one file, ending in .zstd with eventLog.compress; as Spark 4 with rolling.enabled",
+            "a file, ending in .zstd with eventLog.compress; with rolling.enabled as Spark 4",
         ),
     ),
     (

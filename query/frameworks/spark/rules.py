@@ -12,6 +12,7 @@ from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.explain.findings import LITTLE_BYTES, is_uneven
 from query.frameworks import Rules
+from query.frameworks.spark import streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import DEFAULTS
 from query.frameworks.spark.settings import number, size_bytes
@@ -194,5 +195,6 @@ RULES = Rules(
     spilled_by=spilling_operators,
     more=own_findings,
     assumptions=assumptions,
+    told=streaming.told,
     unmodelled=unmodelled,
 )

@@ -35,3 +35,25 @@ CREATE TABLE spark_tasks (                    -- one row per task attempt; the r
     shuffle_write_ms DOUBLE,                  -- blocked in writing shuffle output
     result_bytes BIGINT                       -- size of the result sent to the driver
 );
+
+CREATE TABLE spark_batches (                  -- one row per trigger of a streaming query that reported progress; without rows where it found nothing to do
+    query_id VARCHAR NOT NULL,                -- Spark's id of the streaming query, the same after a restart from its checkpoint
+    run_id VARCHAR,                           -- Spark's id of this start of it, which its jobs have as their group
+    name VARCHAR,                             -- name the user gave the query
+    sink VARCHAR,                             -- where it writes to
+    batch_id BIGINT NOT NULL,                 -- number of the batch, from 0; that of the next one where there was nothing to do
+    start_ms DOUBLE NOT NULL,                 -- the trigger began
+    input_rows DOUBLE,                        -- rows read from all sources
+    input_rows_per_s DOUBLE,                  -- rows read by the time since the trigger before
+    processed_rows_per_s DOUBLE,              -- rows read by the time of this trigger: what it could keep up with
+    trigger_ms DOUBLE,                        -- the whole trigger (triggerExecution); the parts below add up to nearly all of it
+    latest_offset_ms DOUBLE,                  -- asking the sources how far they are (latestOffset; getOffset before Spark 3)
+    query_planning_ms DOUBLE,                 -- planning the batch (queryPlanning)
+    wal_commit_ms DOUBLE,                     -- writing to the checkpoint what the batch will read (walCommit)
+    get_batch_ms DOUBLE,                      -- making the sources' data frames (getBatch)
+    add_batch_ms DOUBLE,                      -- running the batch and handing it to the sink (addBatch); NULL where there was nothing to do
+    commit_offsets_ms DOUBLE,                 -- writing to the checkpoint that the batch is done (commitOffsets)
+    waiting DOUBLE,                           -- what was left at the sources, as they count it: offsets behind the latest, files outstanding
+    state_rows DOUBLE,                        -- rows that its operators keep between batches
+    state_bytes DOUBLE                        -- memory of them
+);

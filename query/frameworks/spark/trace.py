@@ -68,7 +68,12 @@ def trace(found: RunTables) -> Trace:
         operator_metrics=_operator_metrics(found["operator_metrics"]),
         group_inputs=_group_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
-        raw={"spark_jobs": jobs, "spark_stages": _raw_stages(stages, keys), "spark_tasks": _raw_tasks(tasks)},
+        raw={
+            "spark_jobs": jobs,
+            "spark_stages": _raw_stages(stages, keys),
+            "spark_tasks": _raw_tasks(tasks),
+            "spark_batches": found["batches"],
+        },
     )
 
 

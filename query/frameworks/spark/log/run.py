@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from indexes.errors import InputError
 from query.frameworks.spark.log import events as spark
+from query.frameworks.spark.log.streaming import Batches
 from query.inputs.containers import LogFile
 from query.model.records import Problems, objects, shortened
 from query.model.redaction import HIDDEN, is_secret
@@ -162,6 +163,7 @@ class Run:
     localities: Texts = field(default_factory=Texts)
     reasons: Texts = field(default_factory=Texts)
     job_ends_without_start: int = 0
+    batches: Batches = field(default_factory=Batches)
 
     def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
         if count:
@@ -537,6 +539,11 @@ def _on_sql_end(run: Run, event: spark.SqlEnd) -> None:
     return None
 
 
+def _on_query_progress(run: Run, event: spark.QueryProgress) -> None:
+    if event.progress is None or not run.batches.add(event.progress):
+        _incomplete(run, "streaming batch")
+
+
 def _keep_plan(run: Run, sql_id: int, plan: Raw) -> None:
     """Keeps the last plan unread: adaptive execution logs many, each up to megabytes."""
     if bytes(plan) not in (b"", b"null"):
@@ -579,4 +586,5 @@ _HANDLERS: dict[type, Callable[[Run, Any], None]] = {
     spark.SqlStart: _on_sql_start,
     spark.SqlPlanUpdate: _on_sql_plan,
     spark.SqlEnd: _on_sql_end,
+    spark.QueryProgress: _on_query_progress,
 }

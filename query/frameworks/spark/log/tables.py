@@ -60,6 +60,7 @@ def tables(run: Run) -> RunTables:
         "jobs": _jobs(run, clock),
         "stages": _stages(run, stages, tasks, clock),
         "tasks": tasks.columns(clock),
+        "batches": run.batches.columns(clock.relative),
     }
     clock.report()
     for key, value in unread(run.properties):
