@@ -324,7 +324,7 @@ def setup(
         str,
         typer.Argument(
             metavar="[FRAMEWORK]",
-            help="what runs the job; may be left out where only one is known",
+            help="what runs the job; without it the first that is known",
             show_default=False,
             autocompletion=_complete_framework,
         ),

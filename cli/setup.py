@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cli.output import write, write_json
+from cli.output import say, write, write_json
 from indexes.errors import NoAnswerError, SettingError
 from query.frameworks import Job
 from query.frameworks.known import frameworks, get
@@ -13,15 +13,16 @@ _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 
 
 def setup(framework: str, folder: str, place: str, version: str, *, as_json: bool) -> int:
-    """Print the settings for a framework, which need not be named where only one says what its jobs need.
+    """Print the settings for a framework; where none is named, for the first that knows the place.
 
     Raises InputError for one that is not known, NoAnswerError for one that does not say, SettingError for a place that
     it does not know, and for a folder that its settings could not hold.
     """
     able = [each for each in frameworks().values() if each.setup is not None]
-    if not framework and len(able) != 1:
-        raise SettingError(f"FRAMEWORK: name what runs the job, one of {', '.join(each.name for each in able)}")
-    known = get(framework.lower()) if framework else able[0]
+    at_place = [each for each in able if each.setup is not None and place.lower() in ("", *each.setup.places)]
+    known = get(framework.lower()) if framework else [*at_place, *able][0]
+    if not framework and len(able) > 1:
+        say(f"For {known.title}; `crystalperf setup` takes one of {', '.join(each.name for each in able)}")
     if known.setup is None:
         names = ", ".join(each.name for each in able)
         raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {names}")

@@ -389,10 +389,10 @@ def test_setup_ends_with_the_path_that_the_version_writes(version: str, name: st
         assert f"crystalperf analyze {each} " in spark_text(Job("/tmp", "yarn"))
 
 
-def test_setup_takes_the_only_framework_and_refuses_what_it_does_not_know(
+def test_setup_takes_the_first_framework_and_refuses_what_it_does_not_know(
     crystalperf: Callable[..., tuple[int, str, str]],
 ) -> None:
-    assert crystalperf("setup") == crystalperf("setup", "spark")
+    assert crystalperf("setup")[:2] == crystalperf("setup", "spark")[:2]
     assert crystalperf("setup", "spark", "--on", "YARN")[1] == crystalperf("setup", "--on", "yarn")[1]
     code, out, err = crystalperf("setup", "spark", "--on", "mesos")
     assert (code, out) == (1, "")

@@ -69,4 +69,4 @@ def text(folder: str) -> str:
     )
 
 
-SETUP = Setup(text, facts)
+SETUP = Setup(lambda job: text(job.folder), lambda job: facts(job.folder))
