@@ -152,6 +152,22 @@ def test_shuffles_are_barriers_and_attempts_follow_each_other() -> None:
     )
 
 
+def test_rows_of_an_earlier_job_do_not_say_what_a_job_waited_for() -> None:
+    """Stage 1 had ended when job 1 was submitted, which reads its rows again; stage 2 is of job 1 itself."""
+    ran = {"attempt": 0, "task_count": 1, "status": "succeeded"}
+    rows = [
+        {**ran, "stage_id": 1, "job_id": 0, "parents": [], "submit_ms": 1, "end_ms": 10},
+        {**ran, "stage_id": 2, "job_id": 1, "parents": [], "submit_ms": 20, "end_ms": 30},
+        {**ran, "stage_id": 3, "job_id": 1, "parents": [1, 2], "submit_ms": 30, "end_ms": 40},
+    ]
+    jobs = [{"job_id": number, "submit_ms": time, "status": "succeeded"} for number, time in ((0, 1), (1, 20))]
+    found = listed(trace(spark_tables(stages=rows, jobs=jobs)).dependencies, "source", "target", "why")
+    assert found == [
+        ("stage:1.0", "stage:3.0", "shuffle of an earlier job"),
+        ("stage:2.0", "stage:3.0", "shuffle"),
+    ]
+
+
 def test_queries_and_jobs_are_scopes() -> None:
     made = trace(
         spark_tables(

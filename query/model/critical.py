@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from indexes.resources import OTHER
 from query.model.dag import Dag, Node, Units
 from query.model.records import Floats
 from query.model.timeline import Timeline, left_open, merged
+
+_KEPT = 4
+"""Groups whose timelines are kept; the path may come back to a long one many times."""
 
 CoordinatorParts = Callable[[float, float], Floats]
 """(start_ms, end_ms) → wall-clock of the coordinator in each resource and `other`, (resources + 1,)."""
@@ -71,6 +75,7 @@ class WallClock:
         self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
         self.running = merged(units.launch_ms, units.finish_ms)
         self.nodes = {node.group: node for node in dag.nodes.values() if node.group is not None}
+        self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units.select(self.of_group[group])))
 
     def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
         """A stretch of a node, its end first; of the coordinator's, what groups' units ran in is theirs."""
@@ -107,9 +112,9 @@ class WallClock:
             parts = self.coordinator_parts(start_ms, end_ms)
         else:
             # While none of its own runs a group waits for slots: then the units in the slots say what the time went to.
-            parts = Timeline(self.units.select(self.of_group[node.group])).between(start_ms, end_ms)
-            for begin, end in left_open(_within(self._runs(node.group), start_ms, end_ms), start_ms, end_ms):
-                parts = parts + self.everything.between(begin, end)
+            own = self._timeline(node.group).between(start_ms, end_ms)
+            gaps = left_open(_within(self._runs(node.group), start_ms, end_ms), start_ms, end_ms)
+            parts = own + self.everything.over(gaps)
         return fill(parts, end_ms - start_ms)
 
     def _runs(self, group: int) -> Floats:

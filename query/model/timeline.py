@@ -6,6 +6,7 @@ with the same voice.  So a straggler that runs alone at the end decides alone wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,7 +83,17 @@ class Timeline:
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
-        return np.maximum(_between(self.moments, self.integral, start_ms, end_ms), 0.0)
+        return self.over([(start_ms, end_ms)])
+
+    def over(self, stretches: Sequence[tuple[float, float]]) -> Floats:
+        """The same, summed over stretches of (start, end)."""
+        if len(self.moments) == 0:
+            return np.zeros(self.integral.shape[1])
+        start, end = np.array(stretches, dtype=np.float64).reshape(-1, 2).T
+        columns = [np.interp(each, self.moments, column) for each in (start, end) for column in self.integral.T]
+        first, last = np.split(np.array(columns), 2)
+        found: Floats = np.maximum(last - first, 0.0).sum(axis=1)
+        return found
 
 
 def _integral(moments: Floats, values: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from query.frameworks.spark.settings import duration_ms
@@ -44,7 +44,7 @@ class JobBarriers:
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._threads = _Threads(groups)
-        self._known: dict[str, Group] = {}
+        self._groups = {each.group_id: each for each in groups}
         self._of_query: dict[str, list[Group]] = {}
         self._waited_for: dict[str, frozenset[str]] = {}
         self._open: list[tuple[float, str]] = []  # heap of ends not yet passed by a submission
@@ -52,38 +52,34 @@ class JobBarriers:
 
     def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
         while self._open and self._open[0][0] <= limit_ms:
-            ended = self._known[heapq.heappop(self._open)[1]]
+            ended = self._groups[heapq.heappop(self._open)[1]]
             self._ended.pop(_query(ended), None)
             self._ended[_query(ended)] = ended
         if SHUFFLE in known.values():
             return {}
+        waited = [self._groups[source] for source in known]
         found: dict[str, str] = {}
-        earlier = [self._known[source] for source, why in known.items() if why == EARLIER_JOB]
-        if not earlier:
+        if EARLIER_JOB not in known.values():
             same = [each for each in self._of_query.get(_query(group), ()) if each.end_ms <= limit_ms]
             awaited = frozenset[str]().union(*(self._waited_for[each.group_id] for each in same))
-            earlier = [each for each in same if each.group_id not in awaited]
-            found = {each.group_id: "job barrier" for each in earlier}
-        since_ms = max((each.end_ms for each in earlier), default=None)
-        last = self._last(group, since_ms)
+            found = {each.group_id: "job barrier" for each in same if each.group_id not in awaited}
+            waited += [self._groups[source] for source in found]
+        last = self._last(group, max((each.end_ms for each in waited), default=None))
         if last is not None:
             found[last.group_id] = "job barrier" if _query(last) == _query(group) else "submission order"
         return found
 
     def _last(self, group: Group, since_ms: float | None) -> Group | None:
-        """What ended last that the submission waited for, of what ended after all that it is known to have waited for;
-        `since_ms` is None where that is nothing."""
+        """What ended last of what the submission waited for beyond that which is known to have ended at `since_ms`;
+        None where nothing is known."""
         for each in reversed(self._ended.values()):
-            if since_ms is not None and (each.end_ms <= since_ms + EPSILON_MS or not _fills(each, since_ms, group)):
-                if each.end_ms <= since_ms + EPSILON_MS:
-                    return None
-                continue
-            if not self._threads.apart(group, each):
+            if since_ms is not None and each.end_ms <= since_ms + EPSILON_MS:
+                return None
+            if (since_ms is None or _fills(each, since_ms, group)) and not self._threads.apart(group, each):
                 return each
         return None
 
     def add(self, group: Group, sources: Mapping[str, str]) -> None:
-        self._known[group.group_id] = group
         self._waited_for[group.group_id] = frozenset(sources)
         self._of_query.setdefault(_query(group), []).append(group)
         heapq.heappush(self._open, (group.end_ms, group.group_id))
@@ -133,10 +129,9 @@ class _Threads:
 
     def _interrupted(self, running: str, other: str) -> bool:
         """Whether a query submitted something both before and after the other did so while it ran."""
-        runs, last = self._runs[running], self._submits[running][-1]
-        for time in self._submits[other]:
-            if time >= last:
-                return False
+        runs, times = self._runs[running], self._submits[other]
+        begin, end = bisect_right(times, runs[0][0]), bisect_left(times, self._submits[running][-1])
+        for time in times[begin:end]:
             position = bisect_right(runs, (time - EPSILON_MS, float("inf"))) - 1
             if position >= 0 and time < runs[position][1] - EPSILON_MS:
                 return True
