@@ -2,7 +2,7 @@
 
     0    an answer, on stdout
     1    the content of an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty
-         (except that `predict --json` prints the refusal)
+         (with `--json` it has the error, or what `predict` can say all the same)
     2    the command line cannot be parsed; nothing else ever exits with 2
     130  interrupted
 
@@ -574,25 +574,47 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
         path = context.command_path if context is not None else "crystalperf"
         _say(f"{usage().rstrip('.')}; see '{path} --help'")
         return 2
+    sentence = _sentence(error, arguments)
+    _say(sentence)
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    if "--json" in arguments[:end]:
+        _write_failure(error, sentence)
+    return 1
+
+
+def _sentence(error: Exception, arguments: Sequence[str]) -> str:
+    """What happened, where, and what to do."""
     from indexes.errors import CrystalPerfError
 
     if isinstance(error, CrystalPerfError):
         from cli.remedies import error_sentence
 
-        _say(error_sentence(error))
-    elif isinstance(error, MemoryError):
-        _say("memory ran out; take a smaller part of the input, or a machine with more of it")
-    elif os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error of its own for it
-        _say("the disk is full; make room where run files and indexes are kept, or choose another place with -o")
-    else:
-        import shlex
+        return error_sentence(error)
+    if isinstance(error, MemoryError):
+        return "memory ran out; take a smaller part of the input, or a machine with more of it"
+    if os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error of its own for it
+        return "the disk is full; make room where run files and indexes are kept, or choose another place with -o"
+    import shlex
 
-        what = " ".join(str(error).split()) or "no message"
-        _say(
-            f"a bug of CrystalPerf ({type(error).__name__}: {what}); please report it with what"
-            f" `crystalperf --traceback {shlex.join(arguments)}` prints"
-        )
-    return 1
+    what = " ".join(str(error).split()) or "no message"
+    return (
+        f"a bug of CrystalPerf ({type(error).__name__}: {what}); please report it with what"
+        f" `crystalperf --traceback {shlex.join(arguments)}` prints"
+    )
+
+
+def _write_failure(error: Exception, sentence: str) -> None:
+    """The error as JSON on stdout, where a script looks for an answer."""
+    from contextlib import suppress
+
+    from cli.output import write_json
+    from indexes.errors import CrystalPerfError
+    from query.answers.serial import as_json
+    from query.answers.values import Failure
+
+    failure = Failure(str(error), error.remedy) if isinstance(error, CrystalPerfError) else Failure(sentence)
+    with suppress(CrystalPerfError):  # of a stdout that cannot be written, as the error may be just that
+        write_json(as_json(failure))
 
 
 def _say(message: str) -> None:

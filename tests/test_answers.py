@@ -157,7 +157,7 @@ def test_the_coordinator_holds_a_run_up_in_which_nothing_else_happens_for_half_o
     found = debug(cpu=3_000, other=9_000, coordinator=1_000, unknown=8_000, coordinator_ms=8_000)
     assert bottleneck_of(found) == Bottleneck("coordinator", "coordinator", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
     assert sentence(found) == (
-        "The driver holds this run up: for 8.0 of 12.0 s (67 %), no task runs. CPU comes next: 3.0 s."
+        "The driver holds this run up: it works alone for 8.0 of 12.0 s (67 %). CPU comes next: 3.0 s."
     )
     assert bottleneck_of(replace(found, coordinator_ms=6_000)).kind == "unknown"
 
@@ -343,7 +343,8 @@ def test_the_verdict_is_told_step_by_step(run: Run) -> None:
     steps: list[str] = []
     found = run.verdict(steps.append)
     assert steps[0] == "following the critical path"
-    assert steps[1:] == [f"what if: {each.question}" for each in found.what_ifs]
+    assert steps[1:-1] == [f"what if: {each.question}" for each in found.what_ifs]
+    assert steps[-1] == "what could be changed, and what that would bring"
     assert found.bottleneck.kind == "cause"
     assert found.bottleneck.name == found.debug.bottleneck == "no worker"
     assert found.best is not None

@@ -273,7 +273,6 @@ def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_f
         ["sql", "--index", "absent-1.0", "SELECT 1"],
         ["sql", "--index", "../../etc/passwd", "SELECT 1"],
         ["sql", "SELECT 1"],
-        ["sql", "--run", run_file, "--json", "--csv", "SELECT 1"],
         ["setup", "nonsense"],
         ["setup", "spark", "--folder", "relative"],
         ["setup", "spark", "--folder", "/tmp/a,b"],
@@ -287,6 +286,29 @@ def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_f
         assert (code, out) == (1, ""), (arguments, out, err)
         assert one_sentence(err), (arguments, err)
         assert "bug of CrystalPerf" not in err, (arguments, err)
+
+
+def test_an_error_is_json_too_where_json_is_asked(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
+    from query.answers.serial import schemas
+    from tests.test_answers import check
+
+    schema = schemas()["error"]
+    for arguments in (
+        ["analyze", tmp_path / "missing", "--json"],
+        ["debug", run_file, "--scope", "sql:99999", "--json"],
+        ["predict", run_file, "--set", "colour=2x", "--json"],
+        ["sql", "--run", run_file, "--json", "--csv", "SELECT 1"],
+        ["index", "show", "f", "--index", "absent-1.0", "--json"],
+    ):
+        code, out, err = crystalperf(*arguments)
+        assert code == 1
+        assert one_sentence(err)
+        answer = json.loads(out)
+        check(answer, schema, schema)
+        assert answer["what"] in err
+    code, out, err = crystalperf("analyze", "--json")  # what cannot be parsed has no answer of any kind
+    assert (code, out) == (2, "")
+    assert crystalperf("analyze", "--", "--json")[1] == ""  # a path of that name
 
 
 def test_a_truncated_log_is_answered_or_refused_in_one_sentence(crystalperf: Answer, tmp_path: Path) -> None:

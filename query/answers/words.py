@@ -94,7 +94,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     told: dict[str, str] = {
         "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
         "no scope": f"The program itself holds {it} up: for {of}, {_none(words)} is running.",
-        "coordinator": f"The {words.coordinator} holds {it} up: for {of}, no {words.unit} runs.",
+        "coordinator": f"The {words.coordinator} holds {it} up: it works alone for {of}.",
         "no unit": f"Gaps hold {it} up: for {of}, a {words.group} is under way, and none of its {words.units} runs.",
         "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
         "upstream": f"Waiting for {words.units} of other {words.groups} holds {it} up: {of}.",

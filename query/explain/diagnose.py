@@ -240,10 +240,10 @@ def _assumptions(
 def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
     """What this run could not show, and what would have shown it."""
     left_out = _left_out(connection)
-    unseen = [*_unknown_code(connection), *left_out]
-    if not execution.has_samples:
+    if not execution.has_samples:  # then it does not matter which code the indexes know
         what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
-        return (*unseen, *_no_samples(connection, execution, what))
+        return (*left_out, *_no_samples(connection, execution, what))
+    unseen = [*_unknown_code(connection), *left_out]
     framework, words = execution.framework, execution.framework.vocabulary
     seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
     coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
@@ -311,8 +311,8 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
     note = Note(
-        f"code: {what}, so time that {framework.title} does not measure itself (reading and writing"
-        " storage, waiting for a CPU) stays `other`",
+        f"what code ran, for {what}; what {framework.title} does not time itself (reading and writing storage, waiting"
+        " for a CPU) is in `other`",
         None if framework.setup is None else Remedy("set up the job", {"framework": framework.name}),
     )
     why = f"{framework.title} times only some of them; stack samples tell the others"
@@ -335,4 +335,4 @@ def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Executio
         return []
     words = execution.framework.vocabulary
     whose = f"the {plural(words.scope)}' {words.unit} time"
-    return [Note(f"operators: {lost / total:.0%} of {whose} could not be given to one; {why}")]
+    return [Note(f"operators: {100 * lost / total:.0f} % of {whose} could not be given to one; {why}")]

@@ -33,6 +33,11 @@ DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack"
 """How near the data of a task were, by Spark's word; NO_PREF is no wish."""
 
 _FOLDER = re.compile(r" at /.*/")
+_NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
+"""What Spark says of a call from no line of Java: from Python or R it came by reflection."""
+
+_IN_THREAD = re.compile(r"^\$anonfun\$withThreadLocalCaptured\$\d+ at \S+$")
+"""Where Spark (SQLExecution) computes what a query sends to all executors, or a subquery of it."""
 
 
 def read_log(log: LogFile) -> Trace:
@@ -158,7 +163,7 @@ def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
     order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
     names = []
     for each in rows:
-        place = _FOLDER.sub(" at ", each["name"] or f"stage {each['stage_id']}", count=1)
+        place = _readable(each["name"] or f"stage {each['stage_id']}")
         names.append(f"{each['kind']}: {place}" if each["kind"] else place)
     return {
         "group_id": objects([group_id(*key) for key in keys]),
@@ -171,6 +176,13 @@ def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
         "unit_count": stages["task_count"],
         **{name: stages[name] for name in ("submit_ms", "first_launch_ms", "end_ms", "status", "failure")},
     }
+
+
+def _readable(place: str) -> str:
+    """Where in the program a stage comes from, without what tells a reader nothing."""
+    if _IN_THREAD.match(place):
+        return "broadcast or subquery"
+    return _NOWHERE.sub("", _FOLDER.sub(" at ", place, count=1))
 
 
 def _turn(stage: Mapping[str, Any]) -> tuple[float, int]:

@@ -48,31 +48,31 @@ def apply(state: State, world: World) -> State:
     if ratio > 1 and not spilled:
         if gc > MUCH_COLLECTING:
             raise BoundedError(
-                f"memory: {gc:.0%} of {unit_time} went to garbage collection, which more memory would shorten by an"
+                f"{100 * gc:.0f} % of {unit_time} went to garbage collection, which more memory would shorten by an"
                 " amount this run does not tell",
                 high=1.0,
             )
         return state.assuming(
-            f"nothing was spilled and {gc:.0%} of {unit_time} was garbage collection: memory sufficed"
+            f"nothing was spilled and {100 * gc:.0f} % of {unit_time} was garbage collection: memory sufficed"
         )
     memory = execution.recorded.get("memory")
     if memory is None:
         raise NoAnswerError(
-            f"memory: the run does not tell how much each {words.vocabulary.worker} had",
+            f"the run does not tell how much memory each {words.vocabulary.worker} had",
             Remedy("state a setting", {"setting": words.vocabulary.word_of("memory")}),
         )
     rule = words.memory or MemoryRule(_all_of_it)
     usable = [rule.usable(size, execution.properties) for size in (memory, memory * ratio)]
     if memory * ratio < rule.least_bytes:
         raise NoAnswerError(
-            f"memory: {memory * ratio / _MIB:.0f} MiB is less than {words.title} starts with"
+            f"{memory * ratio / _MIB:.0f} MiB of memory is less than {words.title} starts with"
             f" ({rule.least_bytes / _MIB:.0f} MiB)"
         )
     if not execution.tells_memory and not spilled:
-        raise BoundedError("memory: nothing in the run tells how much of its memory it needed", low=1.0)
+        raise BoundedError("nothing in the run tells how much of its memory it needed", low=1.0)
     if ratio < 1 and gc > MUCH_COLLECTING:
         raise BoundedError(
-            f"memory: {gc:.0%} of {unit_time} went to garbage collection already, and this run does not tell how much"
+            f"{100 * gc:.0f} % of {unit_time} went to garbage collection already, and this run does not tell how much"
             " of the heap is in use for good",
             low=1.0,
         )
@@ -99,7 +99,7 @@ def apply(state: State, world: World) -> State:
     assumed = [f"missing memory is written and read once at {rate / 1e6:.0f} MB/s"]
     if volumes.spill_ms.any():
         seen = volumes.spill_ms.sum() / busy
-        assumed.append(f"spilling, {seen:.0%} of {unit_time} by its samples, grows and shrinks with its bytes")
+        assumed.append(f"spilling, {100 * seen:.0f} % of {unit_time} by its samples, grows and shrinks with its bytes")
     if ratio < 1:
         parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (1 / ratio - 1)
         if not missing.any():
@@ -107,7 +107,7 @@ def apply(state: State, world: World) -> State:
                 f"every {words.vocabulary.unit}'s peak memory still fits; cached blocks and objects that live long are"
                 " not counted"
             ]
-        assumed.append(f"garbage collection, {gc:.1%} of {unit_time}, comes {1 / ratio:.1f} times as often")
+        assumed.append(f"garbage collection, {100 * gc:.1f} % of {unit_time}, comes {1 / ratio:.1f} times as often")
     return replace(state, parts_ms=parts).assuming(*assumed)
 
 
