@@ -1,15 +1,21 @@
-"""Real runs of what public logs lack, made by lab/runs/odd.py: each gives a whole profile that says what happened."""
+"""Real runs of what public logs lack, made by lab/runs/odd.py: each gives a whole profile that says what happened.
+
+Of those in lab/recordings/odd, the events alone say that each is what its name says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import indexes
+from lab.checks import plainlog
 from lab.checks.corpus import Profiled, check, profiled
-from lab.runs.odd import RUNS
+from lab.checks.plainlog import Figures, length
+from lab.runs.odd import RECORDINGS, RUNS
 from query.discover import discover
 
 FOLDER = Path(__file__).parent / "data" / "runs"
@@ -148,3 +154,55 @@ def test_a_clock_that_is_ahead_is_found_out(found: dict[str, Profiled]) -> None:
     (same,), (ahead,) = rows(found["clock-off"], query)
     assert same == 0
     assert ahead == pytest.approx(-3000, abs=50)
+
+
+# Those that are kept whole in lab/recordings/odd ------------------------------------------------------------------
+
+ODD = Path(__file__).parent.parent / "lab" / "recordings" / "odd"
+
+
+@pytest.fixture(scope="module")
+def odd() -> dict[str, Figures]:
+    return {each.stem: plainlog.figures(each) for each in sorted(ODD.iterdir())}
+
+
+def test_every_odd_recording_is_there_and_small(odd: dict[str, Figures]) -> None:
+    assert set(odd) == set(RECORDINGS)
+    sizes = [each.stat().st_size for each in ODD.iterdir()]
+    assert max(sizes) <= 150_000
+    assert sum(sizes) <= 1_500_000
+
+
+def test_only_two_odd_recordings_lack_something(odd: dict[str, Figures]) -> None:
+    assert [name for name, each in odd.items() if each.ended is None] == ["cut-off"]
+    assert odd["cut-off"].unfinished_jobs == 1
+    assert [name for name, each in odd.items() if each.missing()] == ["dropped-events"]
+    assert sum(odd["dropped-events"].missing().values()) == 180
+    assert [name for name, each in odd.items() if each.shell] == ["idle-shell"]
+    shell = odd["idle-shell"]
+    assert length(shell.submitted()) < 0.25 * shell.whole_ms
+
+
+def test_what_failed_in_odd_recordings(odd: dict[str, Figures]) -> None:
+    failed = {name: each.failed_jobs for name, each in odd.items() if each.failed_jobs}
+    assert failed == {"failed-at-end": 1, "out-of-heap": 1, "survived-failure": 1}
+    assert {name for name, each in odd.items() if each.out_of_heap} == {"out-of-heap"}
+    lost = {name: len(each.lost()) for name, each in odd.items() if each.lost()}
+    assert lost == {"lost-executor": 1, "out-of-heap": 4}
+
+
+def test_the_work_of_odd_recordings(odd: dict[str, Figures]) -> None:
+    tiny = odd["tiny-tasks"]
+    assert tiny.tasks_ended() == {"succeeded": 1000}
+    skewed: dict[tuple[int, int], list[float]] = {}
+    for each in odd["skewed-key"].tasks:
+        skewed.setdefault(each.stage, []).append((each.finish or each.launch) - each.launch)
+    assert max(max(times) / sum(times) for times in skewed.values() if len(times) == 8) > 0.4
+    assert any(each.python for each in odd["python-udf"].stages.values())
+    busy = odd["busy-driver"]
+    assert length(busy.submitted()) < 0.2 * busy.whole_ms
+    at_once = sorted((each.started or 0, each.ended or 0) for each in odd["threads"].queries.values())
+    assert sum(one[1] > two[0] for one, two in pairwise(at_once)) >= 3
+    assert len(odd["nested-queries"].queries) > 3
+    assert len(odd["micro-batches"].jobs) >= 5
+    assert odd["speculative-copies"].tasks_ended() == {"succeeded": 24, "unfinished": 1}

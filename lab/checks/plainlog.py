@@ -32,6 +32,7 @@ _PARTS = re.compile(r"events_(\d+)_")
 _HOME = re.compile(r"killed by driver|idle|decommission|with code 0\b|termination request|dynamic allocation", re.I)
 _LOST = re.compile(r"exited|heartbeat|timed? ?out|lost|killed|fail|disassociated|memory|error", re.I)
 _PYTHON = re.compile(r"Python|Pandas|Arrow(?:Eval|Aggregate|Window)", re.I)
+_SHELL = re.compile(r"spark\.repl|pyspark-shell|sparkr-shell|[a-z]shell\b|zeppelin|livy|jupyter|notebook", re.I)
 _GPU = re.compile(r"com\.nvidia\.spark|rapids", re.I)
 
 
@@ -123,6 +124,7 @@ class Figures:
     sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     logs_cpu: bool = False
     gpu: bool = False
+    shell: bool = False
     out_of_heap: int = 0
     broken_lines: int = 0
     ends_without_start: int = 0
@@ -162,9 +164,13 @@ class Figures:
         return union(found, (self.zero, self.end))
 
     def submitted(self) -> list[Interval]:
-        """When anything was asked for: a job or an SQL execution was under way, or a task ran."""
+        """When anything was asked for: a job, a stage or an SQL execution was under way, or a task ran.
+
+        Old versions log no times of jobs; their stages tell.
+        """
         spans = [(each.submitted, each.completed) for each in self.jobs.values()]
         spans += [(each.started, each.ended) for each in self.queries.values()]
+        spans += [(each.submitted, each.completed) for each in self.stages.values()]
         found = [(begin, self.end if end is None else end) for begin, end in spans if begin is not None]
         return union([*found, *self.running()], (self.zero, self.end))
 
@@ -398,10 +404,13 @@ def _take(
     if kind == "ApplicationStart":
         found.started = at
         found.apps[str(event.get("App ID") or "")] += 1
+        found.shell |= re.search(r"\bshell$|Shell$", str(event.get("App Name"))) is not None
     elif kind == "ApplicationEnd":
         found.ended = at
     elif kind == "EnvironmentUpdate":
         found.gpu |= _has_gpu(event)
+        command = (event.get("System Properties") or {}).get("sun.java.command")
+        found.shell |= _SHELL.search(str(command)) is not None
     elif kind == "JobStart":
         properties = event.get("Properties") or {}
         stages = tuple(event.get("Stage IDs") or ())

@@ -22,7 +22,7 @@ import crystalperf as cp
 from cli.text import time_unit
 from indexes.errors import CrystalPerfError
 from lab.checks import plainlog
-from lab.checks.plainlog import Figures, Interval, both, length
+from lab.checks.plainlog import Figures, Interval, both, length, minus
 from lab.pages import put
 from query.answers.serial import as_json
 from query.answers.values import Verdict
@@ -188,10 +188,22 @@ def check_left_out(it: Held) -> Iterator[str]:
     left = it.debug.get("unsubmitted")
     if left is not None and left["left_out_ms"] > none_ms + it.slack_ms:
         yield f"{_s(left['left_out_ms'])} are left out as nothing was submitted; that held for {_s(none_ms)}"
-    if left is None and it.answer["bottleneck"]["name"] == "no scope":
+    if left is None and figures.shell and it.answer["bottleneck"]["name"] == "no scope":
         yield (
-            f"the first sentence is of time in which nothing was asked of Spark: {_s(none_ms)} of"
+            f"the first sentence is of time in which nobody asked anything of a shell: {_s(none_ms)} of"
             f" {_s(figures.whole_ms)}, not left out"
+        )
+
+
+def check_coordinator(it: Held) -> Iterator[str]:
+    """The driver plans, submits and collects no longer than something was under way and no task ran."""
+    figures = it.figures
+    said = it.other_ms.get("coordinator", 0.0) + it.other_ms.get("no unit", 0.0)
+    asked = it.on_clock(minus(figures.submitted(), figures.running(useful=True)))
+    if said > length(asked) + it.slack_ms:
+        yield (
+            f"the driver plans, submits and collects for {_s(said)}, it says; work is under way without"
+            f" tasks for {_s(length(asked))}"
         )
 
 
@@ -330,6 +342,7 @@ CHECKS: tuple[Callable[[Held], Iterator[str]], ...] = (
     check_waiting,
     check_executors,
     check_left_out,
+    check_coordinator,
     check_failures,
     check_lost,
     check_missing,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,10 @@ PORT = 17_077
 TIMEOUT_S = 240.0
 WAIT_S = 900.0
 _SINGLE = {"spark.eventLog.rolling.enabled": "false"}
+_TYPED = """import sys; from pathlib import Path; sys.path.insert(0, {folder!r})
+import odd_driver; odd_driver.PROGRAMS[{name!r}](spark, Path({work!r}))
+exit()
+"""
 _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
 # A clock that is ahead: what the JVM asks for the time of day goes through this instead of the C library.
@@ -60,7 +65,9 @@ int gettimeofday(struct timeval *now, void *zone) {
 class OddRun:
     """One run: a program of lab/runs/odd_driver.py, and the cluster and the settings it needs.
 
-    `clock_ahead_s` is of the last worker; `compact` has a History Server compact a copy of the log afterwards.
+    Without `workers` the driver runs the tasks.  `clock_ahead_s` is of the last worker; `compact` has a History Server
+    compact a copy of the log afterwards; `fails` says that the program does not end well, and is not to; `shell` types
+    the program into the shell of pyspark.
     """
 
     name: str
@@ -72,6 +79,8 @@ class OddRun:
     record: bool = False
     clock_ahead_s: int = 0
     compact: bool = False
+    fails: bool = False
+    shell: bool = False
 
 
 def _codec(name: str) -> OddRun:
@@ -139,6 +148,83 @@ RUNS: dict[str, OddRun] = {
 }
 
 
+_SMALL = _SINGLE | {"spark.sql.shuffle.partitions": "8"}
+
+RECORDINGS: dict[str, OddRun] = {
+    each.name: each
+    for each in (
+        OddRun(
+            "idle-shell",
+            "a shell in which hardly anything was typed",
+            "idle_shell",
+            _SMALL,
+            workers=0,
+            slots=4,
+            shell=True,
+        ),
+        OddRun("survived-failure", "a job that failed, and a program that went on", "survived_failure", _SMALL),
+        OddRun(
+            "failed-at-end",
+            "a query that failed, and the program with it",
+            "failed_at_end",
+            _SMALL,
+            fails=True,
+            workers=0,
+            slots=4,
+        ),
+        OddRun(
+            "lost-executor",
+            "an executor killed in the middle of a stage, its work done again",
+            "killed_executor",
+            _SMALL,
+        ),
+        OddRun("out-of-heap", "a task that wanted more than the heap", "heap", _SMALL),
+        OddRun("cut-off", "a driver killed in the middle of a stage", "cut_off", _SMALL, fails=True),
+        OddRun(
+            "dropped-events",
+            "ends of tasks that Spark dropped, for its queue was full",
+            "dropped_events",
+            _SMALL | {"spark.scheduler.listenerbus.eventqueue.eventLog.capacity": "2"},
+            workers=0,
+            slots=4,
+        ),
+        OddRun(
+            "nested-queries",
+            "commands that run queries of their own, on cached parents",
+            "nested",
+            _SMALL,
+            workers=0,
+            slots=4,
+        ),
+        OddRun("tiny-tasks", "a thousand tasks of a few ms", "tiny_tasks", _SMALL, workers=0, slots=4),
+        OddRun(
+            "skewed-key",
+            "a key that nearly all rows have",
+            "skewed_key",
+            _SMALL | {"spark.sql.adaptive.enabled": "false"},
+        ),
+        OddRun("threads", "jobs of three threads at once", "threads", _SMALL, workers=0, slots=4),
+        OddRun(
+            "speculative-copies",
+            "a straggler overtaken by its speculative copy",
+            "speculation",
+            _SMALL | {"spark.speculation": "true", "spark.speculation.interval": "200ms"},
+        ),
+        OddRun(
+            "micro-batches",
+            "a streaming query",
+            "micro_batches",
+            _SMALL | {"spark.sql.shuffle.partitions": "4"},
+            workers=0,
+            slots=4,
+        ),
+        OddRun("python-udf", "a function of Python's on every row", "python_udf", _SMALL, workers=0, slots=4),
+        OddRun("busy-driver", "a program that works on results by itself", "driver_works", _SMALL, workers=0, slots=4),
+    )
+}
+"""Those whose logs are kept in lab/recordings/odd: what people's logs are like, one file each."""
+
+
 def make(run: OddRun, out: Path) -> Path:
     """Do one run below `out`; returns the folder with its log.  Raises LabError where it fails."""
     java, spark = find_java(), find_spark()
@@ -166,9 +252,22 @@ def make(run: OddRun, out: Path) -> Path:
         "PYTHONPATH": "",
     }
     with _cluster(run, out, java, environment) as master:
-        command = [str(out / "spark" / "bin" / "spark-submit"), "--master", master, "--properties-file"]
-        command += [str(properties), str(program), run.program, str(work)]
-        _finish(command, environment, out, f"{run.name}-driver")
+        options = ["--master", master, "--properties-file", str(properties)]
+        if run.shell:
+            typed = out / "typed.py"
+            typed.write_text(_TYPED.format(folder=str(out), name=run.program, work=str(work)))
+            environment |= {"PYSPARK_DRIVER_PYTHON_OPTS": "-i"}
+            command = [
+                "sh",
+                "-c",
+                f'exec "$@" < {shlex.quote(str(typed))}',
+                "sh",
+                str(out / "spark" / "bin" / "pyspark"),
+            ]
+            command += options
+        else:
+            command = [str(out / "spark" / "bin" / "spark-submit"), *options, str(program), run.program, str(work)]
+        _finish(command, environment, out, f"{run.name}-driver", fails=run.fails)
     if run.compact:
         _compact(log, folder / "compacted", out, java, environment)
     shutil.rmtree(work, ignore_errors=True)
@@ -212,7 +311,13 @@ def _settings(run: OddRun, folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _cluster(run: OddRun, out: Path, java: Path, environment: dict[str, str]) -> Iterator[str]:
-    """A master and workers, each worker with an address of its own, as speculation wants other hosts."""
+    """A master and workers, each worker with an address of its own, as speculation wants other hosts.
+
+    Without workers, the driver runs the tasks.
+    """
+    if not run.workers:
+        yield f"local[{run.slots}]"
+        return
     spark = out / "spark"
     processes: list[subprocess.Popen[bytes]] = []
     package = "org.apache.spark.deploy"
@@ -237,7 +342,7 @@ def _started(command: Sequence[str], environment: dict[str, str], out: Path) -> 
     return spawn(command, out / "logs" / "daemons.log", environment, out, appends=True)
 
 
-def _finish(command: Sequence[str], environment: dict[str, str], out: Path, name: str) -> None:
+def _finish(command: Sequence[str], environment: dict[str, str], out: Path, name: str, *, fails: bool) -> None:
     log = out / "logs" / f"{name}.log"
     process = spawn(command, log, environment, out)
     try:
@@ -246,8 +351,8 @@ def _finish(command: Sequence[str], environment: dict[str, str], out: Path, name
         raise LabError(f"The driver did not end within {TIMEOUT_S:.0f} s; see {log}.") from None
     finally:
         stop_processes([process])
-    if status:
-        raise LabError(f"The driver failed with exit status {status}; see {log}.")
+    if bool(status) != fails:
+        raise LabError(f"The driver ended with exit status {status}; see {log}.")
 
 
 def _clock_library(out: Path) -> Path:
@@ -284,19 +389,34 @@ def _compact(log: Path, copy: Path, out: Path, java: Path, environment: dict[str
         stop_processes([server])
 
 
+def _copy(log: Path, target: Path) -> None:
+    """Copy the one file of a log.  Raises LabError where it has several."""
+    files = [each for each in log.rglob("*") if each.is_file() and not each.name.startswith(".")]
+    if len(files) != 1:
+        raise LabError(f"{log} holds {len(files)} files; only a log of one file is copied.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(files[0], target)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
     parser = argparse.ArgumentParser(prog="python -m lab.runs.odd", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="+", choices=(*RUNS, "all"), metavar="NAME", help=f"all, {', '.join(RUNS)}")
+    known = RUNS | RECORDINGS
+    sets = {"all": list(RUNS), "recordings": list(RECORDINGS)}
+    words = (*sets, *known)
+    parser.add_argument("names", nargs="+", choices=words, metavar="NAME", help=", ".join(words))
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the runs are kept")
+    parser.add_argument("--to", type=Path, metavar="DIR", help="also copy logs of one file there, as NAME.zstd")
     given = parser.parse_args(arguments)
-    names = list(RUNS) if "all" in given.names else list(dict.fromkeys(given.names))
+    names = list(dict.fromkeys(name for each in given.names for name in sets.get(each, [each])))
     failed = 0
     with _machine():
         for name in names:
             begin = time.monotonic()
             try:
-                folder = make(RUNS[name], given.out.absolute())
+                folder = make(known[name], given.out.absolute())
+                if given.to is not None:
+                    _copy(folder / "eventlog", given.to / f"{name}.zstd")
             except CrystalPerfError as error:
                 print(f"error: {name}: {error}", file=sys.stderr, flush=True)
                 failed = 1

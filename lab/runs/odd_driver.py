@@ -154,11 +154,152 @@ def streaming(spark: SparkSession, work: Path) -> None:
     running.stop()
 
 
+def micro_batches(spark: SparkSession, work: Path) -> None:
+    """A streaming query that is ended between two of its batches."""
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 500).load()
+    query = rate.filter("value % 7 = 3").writeStream.format("noop").queryName("sevenths")
+    running = query.option("checkpointLocation", str(work / "checkpoint")).trigger(processingTime="1 second").start()
+    time.sleep(9)
+    while running.status["isTriggerActive"]:
+        time.sleep(0.01)
+    running.stop()
+
+
 def clock_off(spark: SparkSession, work: Path) -> None:
     """Waves of work with pauses between them, on executors of which one has another clock."""
     for wave in range(5):
         _numbers(spark, 6_000_000, 8).selectExpr("key", "log(id + 1) AS root").groupBy("key").sum("root").collect()
         time.sleep(0.4 + 0.3 * wave)
+
+
+def idle_shell(spark: SparkSession, work: Path) -> None:
+    """A shell: somebody types, thinks, types, and leaves it open."""
+    time.sleep(6)
+    _numbers(spark, 3_000_000).selectExpr("key", "sqrt(id) AS root").groupBy("key").avg("root").collect()
+    time.sleep(9)
+    _query(spark)
+    time.sleep(7)
+
+
+def _fail(part: int, rows: Iterable[int]) -> Iterable[int]:
+    """A part of the data that no code was written for."""
+    for row in rows:
+        if row == 700:
+            raise ValueError("row 700 has no price")
+        yield row
+
+
+def survived_failure(spark: SparkSession, work: Path) -> None:
+    """A job fails after all retries, the program catches that and goes on."""
+    _query(spark)
+    try:
+        spark.sparkContext.range(0, 1000, 1, 8).mapPartitionsWithIndex(_fail).count()
+    except Exception as error:
+        print(f"survived: {type(error).__name__}")
+    _numbers(spark, 4_000_000).selectExpr("key", "sqrt(id) AS root").groupBy("key").avg("root").collect()
+
+
+def failed_at_end(spark: SparkSession, work: Path) -> None:
+    """Work that ends well, then a query that fails and ends the program with it."""
+    _numbers(spark, 4_000_000).selectExpr("key", "sqrt(id) AS root").groupBy("key").avg("root").collect()
+    priced = F.udf(lambda number: 1 // (number - 700), "long")
+    _numbers(spark, 1000).select(priced("id").alias("price")).agg(F.sum("price")).collect()
+
+
+def heap(spark: SparkSession, work: Path) -> None:
+    """One task wants more memory than its executor's heap; the program goes on with less."""
+    _query(spark)
+    long = "CASE WHEN id = 5 THEN length(repeat('x', 180000000 * cast(id AS int))) ELSE id END AS size"
+    try:
+        spark.range(0, 8, 1, 8).selectExpr(long).agg(F.sum("size")).collect()
+    except Exception as error:
+        print(f"survived: {type(error).__name__}")
+    _query(spark)
+
+
+def cut_off(spark: SparkSession, work: Path) -> None:
+    """The driver is killed in the middle of a stage: its log just stops."""
+    _query(spark)
+
+    def busy(part: int, rows: Iterable[int]) -> Iterable[int]:
+        time.sleep(0.5)
+        return rows
+
+    def kill() -> None:
+        time.sleep(5)
+        os.kill(os.getppid(), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    spark.sparkContext.range(0, 200, 1, 200).mapPartitionsWithIndex(busy).count()
+
+
+def dropped_events(spark: SparkSession, work: Path) -> None:
+    """More events than the queue of the log holds: Spark drops some, and says so nowhere in the log."""
+    context = spark.sparkContext._jsc.sc()
+    _query(spark)
+    context.range(0, 600, 1, 600).count()
+    _query(spark)
+
+
+def nested(spark: SparkSession, work: Path) -> None:
+    """Commands that run queries of their own, on parents that are cached."""
+    words = _numbers(spark, 4_000_000).selectExpr("key", "sha2(cast(id AS string), 256) AS word")
+    cached = words.groupBy("key").agg(F.max("word").alias("word"), F.count("*").alias("all")).cache()
+    names = spark.range(0, 97).selectExpr("id AS key", "concat('name ', id) AS name").cache()
+    cached.createOrReplaceTempView("cached")
+    names.createOrReplaceTempView("names")
+    table = f"TABLE joined USING parquet LOCATION '{work / 'joined'}'"
+    spark.sql(f"CREATE {table} AS SELECT * FROM cached JOIN names USING (key)")
+    spark.sql("SELECT count(*) FROM joined JOIN cached USING (key)").collect()
+
+
+def tiny_tasks(spark: SparkSession, work: Path) -> None:
+    """A thousand tasks of next to nothing, as of a thousand small files."""
+    for _ in range(2):
+        spark.sparkContext._jsc.sc().range(0, 500, 1, 500).count()
+
+
+def skewed_key(spark: SparkSession, work: Path) -> None:
+    """Nearly all rows have the same key, so that one task has nearly all work."""
+    rows = spark.range(0, 1_200_000, 1, 8).selectExpr("id", "if(id % 20 = 0, id % 97, 0) AS key")
+    ranked = rows.selectExpr("key", "sha2(cast(id AS string), 512) AS word")
+    ranked = ranked.selectExpr("key", "row_number() OVER (PARTITION BY key ORDER BY word) AS place")
+    ranked.groupBy("place").count().agg(F.max("count")).collect()
+
+
+def threads(spark: SparkSession, work: Path) -> None:
+    """Jobs of different lengths from threads of one program, at once."""
+
+    def user(number: int) -> None:
+        for _ in range(2):
+            rows = _numbers(spark, 2_000_000 * (number + 1), 6).selectExpr("key", "sqrt(id) AS root")
+            rows.groupBy("key").avg("root").collect()
+            time.sleep(0.5 * number)
+
+    started = [InheritableThread(target=user, args=(number,)) for number in range(3)]
+    for each in started:
+        each.start()
+    for each in started:
+        each.join()
+
+
+def python_udf(spark: SparkSession, work: Path) -> None:
+    """A function of Python's on every row: the time is in Python's processes, which Spark does not time as CPU."""
+
+    def digits(number: int) -> int:
+        return sum(int(each) for each in str(number**20))
+
+    counted = F.udf(digits, "int")
+    _numbers(spark, 200_000, 4).select("key", counted("id").alias("digits")).groupBy("key").avg("digits").collect()
+
+
+def driver_works(spark: SparkSession, work: Path) -> None:
+    """Small queries whose results the program works on by itself, for longer than they took."""
+    for _ in range(3):
+        rows = _numbers(spark, 100_000).collect()
+        begin = time.monotonic()
+        while time.monotonic() - begin < 4:
+            sorted(rows, key=lambda row: (row.key, -row.id))
 
 
 PROGRAMS: dict[str, Callable[[SparkSession, Path], None]] = {
@@ -174,6 +315,19 @@ PROGRAMS: dict[str, Callable[[SparkSession, Path], None]] = {
         several_queries,
         streaming,
         clock_off,
+        micro_batches,
+        idle_shell,
+        survived_failure,
+        failed_at_end,
+        heap,
+        cut_off,
+        dropped_events,
+        nested,
+        tiny_tasks,
+        skewed_key,
+        threads,
+        python_udf,
+        driver_works,
     )
 }
 
