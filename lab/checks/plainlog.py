@@ -212,6 +212,11 @@ class Figures:
         return sum(each.failed is None for each in self.jobs.values())
 
     @property
+    def unread_jobs(self) -> int:
+        """Jobs that the log does not have: Spark numbers them from 0."""
+        return max(self.jobs, default=-1) + 1 - len(self.jobs)
+
+    @property
     def failed_stages(self) -> int:
         return sum(each.failure is not None for each in self.stages.values())
 

@@ -188,6 +188,8 @@ def check_left_out(it: Held) -> Iterator[str]:
     left = it.debug.get("unsubmitted")
     if left is not None and left["left_out_ms"] > none_ms + it.slack_ms:
         yield f"{_s(left['left_out_ms'])} are left out as nothing was submitted; that held for {_s(none_ms)}"
+    if left is not None and figures.unread_jobs and not it.debug.get("doubts"):
+        yield f"{_s(left['left_out_ms'])} are left out as nothing was submitted; the log lacks {figures.unread_jobs} jobs"
     if left is None and figures.shell and it.answer["bottleneck"]["name"] == "no scope":
         yield (
             f"the first sentence is of time in which nobody asked anything of a shell: {_s(none_ms)} of"
@@ -487,6 +489,7 @@ def _plain(row: Row) -> str:
     counts = {
         "failed jobs": it.failed_jobs,
         "unfinished jobs": it.unfinished_jobs,
+        "jobs not in the log": it.unread_jobs,
         "failed queries": it.failed_queries,
         "failed tasks": ended["failed"],
         "executors lost": len(it.lost()),

@@ -75,5 +75,5 @@ SPARK = Framework(
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
     attended=attended.attended,
-    unread_work=frozenset({"missing_part"}),
+    unread_work=frozenset({"missing_part", "compacted_log"}),
 )
