@@ -361,6 +361,35 @@ def setup(
     return answer(framework, folder, place, version, as_json=as_json)
 
 
+@app.command()
+def collect(
+    framework: Annotated[
+        str,
+        typer.Argument(
+            metavar="FRAMEWORK", help="what runs the job", show_default=False, autocompletion=_complete_framework
+        ),
+    ],
+    address: Annotated[
+        str, typer.Argument(metavar="URL", help="where its cluster answers, http://HOST:8081", show_default=False)
+    ],
+    job: Annotated[str, typer.Option("--job", metavar="ID", help="the job, if several run")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="where the log is put")] = ".",
+) -> int:
+    """wait for a job to end and keep what its cluster tells of it, as a log
+
+    \b
+    An interrupt (Ctrl-C) keeps what there is by then. This is the only command
+    that reaches over a network, and it asks this address alone.
+
+    \b
+    Example:
+      crystalperf collect flink http://localhost:8081 -o ./job
+    """
+    from cli.collect import collect as answer
+
+    return answer(framework, address, job, output)
+
+
 @index_app.callback(invoke_without_command=True)
 def index(context: typer.Context) -> None:
     """build, list, inspect and compare resource indexes

@@ -33,6 +33,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "state what the run had": "; add --recorded {setting}=…, or ask for a ratio such as {setting}=2x",
         "state a setting": "; add --recorded {setting}=…",
         "choose an application": ", choose one with --app: {applications}",
+        "choose a job": "; choose one with --job",
         "choose another place": "; choose another place with -o",
         "choose another folder": "; choose another folder",
         "replace it": "; choose another place with -o, or replace it with --force",

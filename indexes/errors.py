@@ -28,6 +28,7 @@ class Remedy:
     kind: Literal[
         "state what the run had",  # setting: its name
         "choose an application",  # applications: as a list in words
+        "choose a job",
         "choose another place",
         "choose another folder",
         "replace it",

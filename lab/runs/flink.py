@@ -3,7 +3,8 @@
     python -m lab.runs.flink HOME -o DIR
 
 HOME is a distribution of Flink with its `lib` folder, such as the folder `deps` of the package apache-flink-libraries.
-DIR then has `archive/` with the job's archive, `recordings/` with a flight recording of each JVM, and the logs;
+DIR then has `archive/` with the job's archive, `collected/` with what `crystalperf collect` makes of the same job,
+`recordings/` with a flight recording of each JVM, and the logs;
 `crystalperf analyze DIR/archive DIR/recordings` answers.  The cluster is not shaped: this run shows that real files are
 read, and its times are the machine's.
 """
@@ -26,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab.errors import LabError
+from query.frameworks.flink.collect import collect
 from query.frameworks.flink.setup import recording
 
 PORT = 8081
@@ -191,6 +193,8 @@ def run(home: Path, out: Path, rows: int) -> Path:
             code = subprocess.run(command, stdout=log, stderr=log, timeout=JOB_TIMEOUT_S, check=False).returncode
         if code:
             raise LabError(f"the job ended with code {code}; {out / 'job.log'} says why")
+        collected = collect(f"http://localhost:{PORT}", None, out / "collected", lambda _: None)
+        print(f"collected {collected}", file=sys.stderr)
         archive = out / "archive"
         _wait_for(lambda: any(archive.iterdir()), "archive")
         time.sleep(1.0)  # it is written in place

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -283,5 +284,6 @@ class Framework:
     memory: MemoryRule | None = None
     rules: Rules | None = None
     setup: Setup | None = None
+    collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
     unread_work: frozenset[str] = frozenset()

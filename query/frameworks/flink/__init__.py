@@ -5,13 +5,14 @@ archive.py   an archive's pages to typed values
 trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
 planning.py  what other slots would do
+collect.py   an archive of a job from a running cluster
 setup.py     what a cluster needs so that it leaves archives and samples
 """
 
 from __future__ import annotations
 
 from query.frameworks import Framework, Vocabulary
-from query.frameworks.flink import files, frames, planning, setup, trace
+from query.frameworks.flink import collect, files, frames, planning, setup, trace
 
 FLINK = Framework(
     name="flink",
@@ -45,4 +46,5 @@ FLINK = Framework(
     names=frames.NAMES,
     replan=planning.replan,
     setup=setup.SETUP,
+    collect=collect.collect,
 )

@@ -118,6 +118,10 @@ class Job(Times):
     now: float | None = None
 
 
+class _Cluster(msgspec.Struct, rename={"version": "flink-version"}):
+    version: str | None = None
+
+
 class _Exceptions(msgspec.Struct, rename={"root": "root-exception"}):
     root: str | None = None
 
@@ -133,6 +137,8 @@ class Archive:
     states_ms: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
     """By vertex and subtask, when its last attempt entered each state."""
     error: str | None = None
+    version: str | None = None
+    """Flink's; only what `crystalperf collect` made tells it."""
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -147,10 +153,13 @@ def read(log: LogFile, problems: Problems) -> Archive:
     for page in pages[:_MOST_PAGES]:
         path, body = page.get("path", ""), page.get("json", "")
         match = _JOB.fullmatch(path)
-        if match is None:
+        if match is None and path != "/overview":
             continue
         try:
-            _take(found, match["rest"] or "", body)
+            if match is None:
+                found.version = msgspec.json.decode(body, type=_Cluster).version
+            else:
+                _take(found, match["rest"] or "", body)
         except (msgspec.DecodeError, RecursionError) as error:
             problems.add("damaged page", "data loss", log.origin, path, f"pages that cannot be read ({error})")
     if not found.job.jid:

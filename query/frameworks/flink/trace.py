@@ -84,7 +84,7 @@ def trace(found: Archive, origin: str, problems: Problems) -> Trace:
             "app_id": job.jid,
             "name": shortened(job.name),
             "framework": "flink",
-            "framework_version": None,
+            "framework_version": shortened(found.version, 40),
             "measure": "makespan",
             "started_at_ms": round(start_ms),
             "duration_ms": end_ms - start_ms,

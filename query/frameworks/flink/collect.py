@@ -1,0 +1,195 @@
+"""The pages of a job from a running cluster, as the archive that the JobManager would write.
+
+For clusters without jobmanager.archive.fs.dir, and for jobs that never end.  Beside a job's own pages the archive gets
+`/overview` of the cluster, which names Flink's version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from indexes.errors import InputError, Remedy
+from indexes.temporary import building_folder
+from query.model.records import shortened
+
+Progress = Callable[[str], None]
+
+POLL_S = 1.0
+KEEP_S = 10.0
+"""Between two times that all pages are asked for; until a job ends only its state is, once a second."""
+
+TIMEOUT_S = 30.0
+_MOST_BYTES = 64 << 20
+"""Of a page; the largest known are some MB."""
+
+_MOST_FAILURES = 10
+"""Polls in a row without an answer until the cluster counts as gone: a session cluster may restart in that time."""
+
+_NOT_FLINK = "answers, but not as a JobManager does; give the address of its web page"
+
+_ENDED = frozenset(["FINISHED", "FAILED", "CANCELED", "SUSPENDED"])
+_JOB_PAGES = ("/config", "/plan", "/exceptions", "/checkpoints", "/checkpoints/config", "/accumulators")
+_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
+
+
+def collect(address: str, job: str | None, folder: Path, progress: Progress) -> Path:
+    """Wait until a job ends, or the user stops it with an interrupt, and keep its pages in a file of the folder.
+
+    `address` is the JobManager's, http://HOST:8081.  Without `job` it is the one that runs, or the one that ran last.
+    What was collected for the same job before is replaced.  Raises InputError, one sentence.
+    """
+    if _ADDRESS.fullmatch(address) is None:
+        raise InputError(f"{shortened(address)}: not the address of a JobManager; give http://HOST:8081")
+    rest = Rest(address.rstrip("/"))
+    chosen = job or _chosen(rest)
+    if re.fullmatch(r"[0-9a-f]{32}", chosen) is None:
+        raise InputError(f"{shortened(chosen)}: not the id of a job; it has 32 digits, as Flink's web page shows it")
+    kept: list[dict[str, str]] = []
+    try:
+        for kept in _rounds(rest, chosen, progress):  # noqa: B007 - the last one stays when the user stops it
+            pass
+    except KeyboardInterrupt:
+        if not kept:
+            raise
+    return _written(folder, chosen, kept)
+
+
+class _StayHere(urllib.request.HTTPRedirectHandler):
+    """The address that the user named is asked, and no other that it might send us to."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Rest:
+    """A JobManager's REST interface."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._opener = urllib.request.build_opener(_StayHere)
+
+    def text(self, page: str) -> str:
+        """A page as it stands.  Raises InputError where it is not there, or nothing answers."""
+        try:
+            with self._opener.open(self.address + page, timeout=TIMEOUT_S) as answer:
+                body = answer.read(_MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            raise InputError(f"{self.address}{page}: answers {error.code}") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise InputError(
+                f"{self.address}: no JobManager answers there ({reason}); give the address of its web page"
+            ) from error
+        if len(body) > _MOST_BYTES:
+            raise InputError(f"{self.address}{page}: larger than {_MOST_BYTES >> 20} MiB, which no page of Flink is")
+        return str(body.decode("utf-8", "replace"))
+
+    def page(self, page: str) -> dict[str, Any]:
+        """A page as values.  Raises InputError."""
+        try:
+            found = json.loads(self.text(page))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise InputError(f"{self.address}{page}: {_NOT_FLINK}")
+        return found
+
+
+def _chosen(rest: Rest) -> str:
+    jobs = [each for each in rest.page("/jobs/overview").get("jobs", []) if isinstance(each, dict) and each.get("jid")]
+    running = [each for each in jobs if each.get("state") not in _ENDED]
+    if len(running) > 1:
+        ids = ", ".join(f"{each['jid']} ({shortened(str(each.get('name')), 40)})" for each in running[:8])
+        raise InputError(f"{rest.address}: several jobs run: {ids}", Remedy("choose a job"))
+    found = max(running or jobs, key=lambda each: each.get("start-time") or 0, default=None)
+    if found is None:
+        raise InputError(f"{rest.address}: no job has run there yet; submit one, then ask again")
+    return str(found["jid"])
+
+
+def _rounds(rest: Rest, job: str, progress: Progress) -> Iterator[list[dict[str, str]]]:
+    """The job's pages as it goes on, and once more when it has ended.
+
+    Raises InputError where the job is not there; a cluster that goes away ends it.
+    """
+    pages, failures, due = _pages(rest, job), 0, time.monotonic() + KEEP_S
+    yield pages
+    while (state := _state(pages)) not in _ENDED:
+        progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
+        time.sleep(POLL_S)
+        try:
+            ended = rest.page(f"/jobs/{job}").get("state") in _ENDED
+            if ended or time.monotonic() >= due:
+                pages, due = _pages(rest, job), time.monotonic() + KEEP_S
+                yield pages
+            failures = 0
+        except InputError:
+            failures += 1
+            if failures >= _MOST_FAILURES:
+                progress("the cluster is gone; what it told until then is kept")
+                return
+
+
+def _state(pages: list[dict[str, str]]) -> str:
+    """Of the job's own page, which is the first."""
+    return str(json.loads(pages[0]["json"]).get("state", ""))
+
+
+def _pages(rest: Rest, job: str) -> list[dict[str, str]]:
+    """The pages of a job as an archive has them, the job's own first.  Raises InputError where that is not there."""
+    base = f"/jobs/{job}"
+    found = {base: rest.text(base)}
+    try:
+        vertices = [each["id"] for each in json.loads(found[base])["vertices"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{rest.address}{base}: answers, but not as a JobManager does; give its web address"
+        ) from error
+    wheres = [f"{base}/vertices/{vertex}" for vertex in vertices]
+    others = [f"{base}{each}" for each in _JOB_PAGES] + ["/overview"]
+    for path in others + [f"{where}{each}" for where in wheres for each in ("", "/subtasktimes", "/taskmanagers")]:
+        with suppress(InputError):  # not every version has every page
+            found[path] = rest.text(path)
+    for where in wheres:
+        found |= _earlier_attempts(rest, where, found.get(where, "{}"))
+    mine = json.loads(found[base])
+    overview = {"jobs": [{key: mine.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
+    listed = [("/jobs/overview", json.dumps(overview)), *found.items()]
+    return [{"path": path, "json": text} for path, text in sorted(listed, key=lambda each: each[0] != base)]
+
+
+def _earlier_attempts(rest: Rest, where: str, page: str) -> dict[str, str]:
+    """Attempts before the last, which the page of a vertex does not have."""
+    found = {}
+    for subtask in json.loads(page).get("subtasks", []):
+        for attempt in range(int(subtask.get("attempt") or 0)):
+            path = f"{where}/subtasks/{int(subtask.get('subtask') or 0)}/attempts/{attempt}"
+            try:
+                found[path] = rest.text(path)
+            except InputError:  # kept for the last few attempts only
+                continue
+    return found
+
+
+def _written(folder: Path, job: str, pages: list[dict[str, str]]) -> Path:
+    """Write the archive; nothing half-written is ever there.  Raises InputError."""
+    path = folder / job
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with building_folder(path) as building:
+            made = building / "archive"
+            # The list of jobs comes first, for by it an archive is recognised.
+            pages = sorted(pages, key=lambda each: each["path"] != "/jobs/overview")
+            made.write_text(json.dumps({"archive": pages}, separators=(",", ":")), encoding="utf-8")
+            made.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})", Remedy("choose another place")) from error
+    return path

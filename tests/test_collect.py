@@ -1,0 +1,166 @@
+"""`crystalperf collect flink`: against a server that answers as the JobManager of a real job did."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from indexes.errors import InputError
+from query.frameworks.flink import collect
+
+JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
+JOB = "5671dc0f78ac6176e6d9383afcac1aca"
+
+Answer = Callable[..., tuple[int, str, str]]
+
+
+class Cluster:
+    """Pages of a JobManager by path; the job runs for the first `rounds` times that it is asked for."""
+
+    def __init__(self, rounds: int = 0) -> None:
+        with gzip.open(JOIN, "rt", encoding="utf-8") as file:
+            pages = json.load(file)["archive"]
+        self.pages: dict[str, str] = {each["path"]: each["json"] for each in pages}
+        self.pages["/overview"] = json.dumps({"flink-version": "1.20.3"})
+        self.rounds, self.asked = rounds, 0
+        self.address = ""
+
+    def answer(self, path: str) -> str | None:
+        body = self.pages.get(path)
+        if path == f"/jobs/{JOB}" and body is not None:
+            self.asked += 1
+            if self.asked <= self.rounds:
+                return json.dumps({**json.loads(body), "state": "RUNNING", "end-time": -1})
+        return body
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cluster], str]]:
+    """Serves a cluster on this machine, and returns its address."""
+    monkeypatch.setattr(collect, "POLL_S", 0.01)
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(cluster: Cluster) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = cluster.answer(self.path)
+                self.send_response(404 if body is None else 302 if body.startswith("http") else 200)
+                if body is not None and body.startswith("http"):
+                    self.send_header("Location", body)
+                self.end_headers()
+                self.wfile.write((body or "").encode())
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        cluster.address = f"http://127.0.0.1:{server.server_address[1]}"
+        return cluster.address
+
+    yield start
+    for each in servers:
+        each.shutdown()
+        each.server_close()
+
+
+def test_what_is_collected_answers_as_the_archive_does_and_knows_the_version(
+    serve: Callable[[Cluster], str], tmp_path: Path
+) -> None:
+    cluster = Cluster(rounds=3)
+    path = collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+    assert cluster.asked > 3  # until it had ended
+    collected = cp.profile(path, output=tmp_path / "collected.duckdb")
+    archived = cp.profile(JOIN, output=tmp_path / "archived.duckdb")
+    assert collected.header().framework_version == "1.20.3"
+    assert archived.header().framework_version is None
+    assert collected.debug().critical_path == archived.debug().critical_path
+
+
+def test_the_command_says_where_and_what_next(
+    serve: Callable[[Cluster], str], crystalperf: Answer, tmp_path: Path
+) -> None:
+    code, out, err = crystalperf("collect", "flink", serve(Cluster()), "-o", tmp_path)
+    assert (code, out) == (0, f"{tmp_path / JOB}\n")
+    assert f"crystalperf analyze {tmp_path / JOB}" in err
+    assert [each.name for each in tmp_path.iterdir()] == [JOB]
+
+
+def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    path = collect.collect(serve(Cluster(rounds=10**9)), JOB, tmp_path, stop)
+    assert cp.profile(path, output=tmp_path / "run.duckdb").header().complete is False
+
+
+def test_a_cluster_that_goes_away_leaves_what_it_told(
+    serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(rounds=10**9)
+    address = serve(cluster)
+    said: list[str] = []
+
+    def leave(what: str) -> None:
+        said.append(what)
+        cluster.pages.clear()
+
+    assert collect.collect(address, JOB, tmp_path, leave).exists()
+    assert "the cluster is gone" in said[-1]
+
+
+@pytest.mark.parametrize("address", ["localhost:8081", "file:///etc/passwd", "http://", "http://a b", "ftp://h/x"])
+def test_what_is_no_address_is_one_sentence(address: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not the address of a JobManager"):
+        collect.collect(address, None, tmp_path, lambda _: None)
+
+
+def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no JobManager answers there"):
+        collect.collect("http://127.0.0.1:1", None, tmp_path, lambda _: None)
+
+
+def test_another_server_is_one_sentence(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+    cluster = Cluster()
+    cluster.pages = {"/jobs/overview": "<html>"}
+    with pytest.raises(InputError, match="not as a JobManager does"):
+        collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+
+
+def test_several_running_jobs_are_named(serve: Callable[[Cluster], str], crystalperf: Answer, tmp_path: Path) -> None:
+    cluster = Cluster()
+    jobs = [{"jid": str(number) * 32, "name": f"job {number}", "state": "RUNNING"} for number in (1, 2)]
+    cluster.pages["/jobs/overview"] = json.dumps({"jobs": jobs})
+    code, _, err = crystalperf("collect", "flink", serve(cluster), "-o", tmp_path)
+    assert code == 1
+    assert f"several jobs run: {'1' * 32} (job 1), {'2' * 32} (job 2); choose one with --job" in err
+
+
+def test_a_redirect_is_not_followed(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+    elsewhere = Cluster()
+    cluster = Cluster()
+    cluster.pages["/jobs/overview"] = f"{serve(elsewhere)}/jobs/overview"
+    with pytest.raises(InputError, match="answers 302"):
+        collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+
+
+def test_a_job_that_is_not_there_is_one_sentence(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="answers 404"):
+        collect.collect(serve(Cluster()), "0" * 32, tmp_path, lambda _: None)
+    with pytest.raises(InputError, match="not the id of a job"):
+        collect.collect(serve(Cluster()), "../../x", tmp_path, lambda _: None)
+
+
+def test_spark_writes_its_log_by_itself(crystalperf: Answer, tmp_path: Path) -> None:
+    code, _, err = crystalperf("collect", "spark", "http://127.0.0.1:1", "-o", tmp_path)
+    assert code == 1
+    assert "Spark: writes its log by itself; collecting is for flink" in err
