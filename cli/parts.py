@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from cli.remedies import note_sentence
 from cli.text import counted, cut_left, cut_right, grouped, percent, printable, time_unit
-from query.answers.words import bottleneck_sentence, capitalised, cause_words, unsubmitted_sentence
+from query.answers.words import (
+    bottleneck_sentence,
+    capitalised,
+    cause_words,
+    outcome_sentences,
+    unsubmitted_sentence,
+    workers_words,
+)
 
 if TYPE_CHECKING:
     from cli.page import Page
@@ -34,7 +41,7 @@ def heading(page: Page, header: Header) -> None:
     facts = [
         cut_right(printable(header.name), 40),
         f"{header.framework_title} {printable(version)}",
-        f"{counted(header.workers, words.worker)}{slots}",
+        f"{workers_words(header)}{slots}",
         time_unit(header.duration_ms).text(header.duration_ms),
         "" if header.complete else "log incomplete",
     ]
@@ -42,7 +49,9 @@ def heading(page: Page, header: Header) -> None:
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
-    """What the answer is about, what holds that up, and on what the figures rest."""
+    """How it ended, what the answer is about, what holds that up, and on what the figures rest."""
+    for sentence in outcome_sentences(debug, unit):
+        page.paragraph(printable(sentence))
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))

@@ -83,6 +83,7 @@ CREATE TABLE runs (                           -- the one application this file d
     started_at_ms BIGINT NOT NULL,            -- Unix time in ms of the start of the application: time zero of this file
     duration_ms DOUBLE NOT NULL,              -- start of the application to its end, or to the last event where the log has no end
     complete BOOLEAN NOT NULL,                -- whether the log reaches the end of the application
+    exit_code INTEGER,                        -- what its process ended with, 0 for success; NULL where the log does not tell
     scheduler VARCHAR,                        -- how lanes are given out, in the framework's word
     properties MAP(VARCHAR, VARCHAR),         -- settings the answers depend on; nothing else of the configuration is kept
     libraries VARCHAR[]                       -- names of the archives on its class path, without .jar: netty-common-4.1.118.Final
@@ -108,8 +109,8 @@ CREATE TABLE workers (                        -- one row per process that runs u
     cores INTEGER,                            -- cores it was given
     memory_bytes BIGINT,                      -- memory it was given: the heap of a JVM
     added_ms DOUBLE NOT NULL,                 -- when it registered
-    removed_ms DOUBLE,                        -- when it was lost; NULL where it lived to the end
-    removed_reason VARCHAR,                   -- why it was lost
+    removed_ms DOUBLE,                        -- when it was lost or sent home; NULL where it lived to the end
+    removed_reason VARCHAR,                   -- why, in the framework's words
     clock_offset_ms DOUBLE,                   -- to add to times of its recording to get the log's clock; NULL without samples
     pid BIGINT                                -- process of its recording, where one was matched to it
 );
@@ -154,7 +155,8 @@ CREATE TABLE units (                          -- one row per attempt of a unit: 
     launch_ms DOUBLE NOT NULL,                -- given to its worker
     finish_ms DOUBLE NOT NULL,                -- end known to the coordinator; where the log has none, the earliest of its group's end, its worker's and the run's
     status VARCHAR NOT NULL,                  -- succeeded, failed, killed or unfinished
-    reason VARCHAR,                           -- why it did not succeed
+    reason VARCHAR,                           -- why it did not succeed: what was thrown, without stack and package
+    again BOOLEAN,                            -- whether another attempt at its data began after it had ended: of one that succeeded, what it had made was lost
     data_at VARCHAR,                          -- how near its worker its data were: worker, host, rack, any (farther); NULL where it had no wish
     held_ms DOUBLE,                           -- time it had its lane; NULL where nothing measured it
     own_ms DOUBLE,                            -- of that, running its own code

@@ -20,7 +20,7 @@ from query.explain.diagnose import diagnose
 from query.explain.facts import group_details
 from query.frameworks.known import get
 from query.model.execution import Execution
-from query.model.load import load, run_resources
+from query.model.load import load, most_at_a_time, run_resources
 from query.model.world import (
     Configuration,
     Value,
@@ -53,8 +53,8 @@ class Run:
                 "SELECT app_id, name, framework, framework_version, measure, duration_ms, complete FROM runs"
             ).fetchall()[0]
             workers = connection.execute(
-                "SELECT count(*), max(lanes) FROM workers WHERE coalesce(lanes, 0) > 0"
-            ).fetchall()[0]
+                "SELECT added_ms, removed_ms, lanes FROM workers WHERE coalesce(lanes, 0) > 0"
+            ).fetchall()
             problems = connection.execute(
                 """
                 SELECT severity, concat(meaning, CASE WHEN count > 1 THEN ' (' || count || ' times)' END)
@@ -72,8 +72,9 @@ class Run:
             framework_title=framework.title,
             framework_version=run[3],
             measure=run[4],
-            workers=workers[0],
-            slots_per_worker=workers[1],
+            workers=most_at_a_time((added, removed) for added, removed, _ in workers),
+            workers_in_all=len(workers),
+            slots_per_worker=max((lanes for _, _, lanes in workers), default=None),
             duration_ms=run[5],
             complete=run[6],
             problems=tuple(ReadingProblem(*each) for each in problems),

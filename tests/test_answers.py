@@ -58,6 +58,7 @@ HEADER = Header(
     framework_version="4.0.1",
     measure="makespan",
     workers=2,
+    workers_in_all=2,
     slots_per_worker=4,
     duration_ms=26_000,
     complete=True,

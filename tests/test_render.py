@@ -21,7 +21,7 @@ from query.frameworks.known import get
 
 WORDS = get("spark").vocabulary
 HEADER = Header(
-    "app-1", "nightly", "spark", "Spark", "4.0.1", "makespan", 2, 2, 20_000.0, True, (), ("spark-4.0.1",), True,
+    "app-1", "nightly", "spark", "Spark", "4.0.1", "makespan", 2, 2, 2, 20_000.0, True, (), ("spark-4.0.1",), True,
     known(), WORDS,
 )  # fmt: skip
 EXECUTORS: dict[Cause, float] = {"no worker": 12_000.0, "unknown": 3_000.0}

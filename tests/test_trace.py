@@ -172,13 +172,21 @@ def test_queries_and_jobs_are_scopes() -> None:
     made = trace(
         spark_tables(
             sql_executions=[
-                {"sql_id": 7, "root_sql_id": 7, "name": "count", "call_site": "job.py:3", "start_ms": 2, "end_ms": 8},
-                {"sql_id": 8, "root_sql_id": 7, "start_ms": 3, "end_ms": None},
-                {"sql_id": 9, "name": "write", "start_ms": 4, "end_ms": 5, "error": "no space"},
+                {
+                    "sql_id": 7,
+                    "root_sql_id": 7,
+                    "name": "count",
+                    "call_site": "job.py:3",
+                    "start_ms": 2,
+                    "end_ms": 8,
+                    "status": "succeeded",
+                },
+                {"sql_id": 8, "root_sql_id": 7, "start_ms": 3, "end_ms": None, "status": "unfinished"},
+                {"sql_id": 9, "name": "write", "start_ms": 4, "end_ms": 5, "status": "failed", "error": "no space"},
             ],
             jobs=[
                 {"job_id": 0, "name": "count", "sql_id": 7, "submit_ms": 3, "end_ms": 4, "status": "succeeded"},
-                {"job_id": 1, "submit_ms": 5, "status": "unfinished"},
+                {"job_id": 1, "submit_ms": 5, "status": "failed", "error": "Error: no luck"},
             ],
         )
     )
@@ -188,7 +196,7 @@ def test_queries_and_jobs_are_scopes() -> None:
         ("sql:8", "sql", "sql:7", "query 8", None, 3, None, "unfinished", None),
         ("sql:9", "sql", None, "write", None, 4, 5, "failed", "no space"),
         ("job:0", "job", "sql:7", "count", None, 3, 4, "succeeded", None),
-        ("job:1", "job", None, None, None, 5, None, "unfinished", None),
+        ("job:1", "job", None, None, None, 5, None, "failed", "Error: no luck"),
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from indexes.errors import Remedy
 from indexes.resources import Resource
-from query.frameworks import Vocabulary
+from query.frameworks import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
@@ -89,17 +89,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Tally:
-    """How the scopes of one kind, the groups or the units of a run ended; `kind` is the framework's word."""
+    """How the scopes of one kind, the groups or the units of a run ended; `kind` is the framework's word.
+
+    `cancelled` were called off by somebody's wish, and are not among those that failed.
+    """
 
     kind: str
     total: int
     failed: int
     unfinished: int = 0
+    cancelled: int = 0
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A scope or a group that failed.  `error` is the first line of what was thrown, without its package.
+    """A scope or a group that failed.  `error` is what was thrown, on one line, without stack, package and wrappers.
 
     `units` failed in it, which ran for `unit_ms` in sum.
     """
@@ -114,10 +118,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class LostWorker:
-    """A worker that went before the run ended and was not sent home.
+    """A worker that went while there was work to do, and was not sent home.
 
-    `why` is what the framework says of it.  `redone_units` ran on it and had to run again, which took `redone_ms` of
-    unit time.
+    `why` is what the framework says of it.  `redone_units` ran on it and had to run again, for they ended with it or
+    what they had made was lost; they had run for `redone_ms` in sum.
     """
 
     worker: str
@@ -135,20 +139,33 @@ class Outcome:
 
     status        succeeded; failed, where the run or its last scope did; recovered, where something failed and the run
                   went on to its end; unfinished, where its end is not in the log
-    tallies       scopes by kind, the outermost first, then groups, then units
-    failures      those that failed, the outermost and the first of each first
-    retried_ms    unit time of attempts that failed and were tried again
-    lost          workers that were lost
-    memory        what ran out of memory, if anything did: the container, or the heap
+    tallies       scopes by kind, the outermost first, then groups, then units, each by attempts
+    failures      the first of those that failed, scopes before groups; the scopes whose own units failed come first
+    failed_ms     unit time of attempts that failed
+    reason        why most of these did
+    retried_units  attempts that failed and were tried again …
+    retried_ms    … and their unit time
+    lost          workers that were lost, the first first
+    workers       workers that there ever were
+    memory        what ran out of memory, if anything did
+    exit_code     what the run's process ended with, where the log tells and it is of the whole run
     """
 
     status: Literal["succeeded", "failed", "recovered", "unfinished"]
     tallies: tuple[Tally, ...] = ()
     failures: tuple[Failed, ...] = ()
+    failed_ms: float = 0.0
+    reason: str | None = None
     retried_units: int = 0
     retried_ms: float = 0.0
     lost: tuple[LostWorker, ...] = ()
-    memory: Literal["container", "heap"] | None = None
+    workers: int = 0
+    memory: Exhausted | None = None
+    exit_code: int | None = None
+
+    def tally(self, kind: str) -> Tally:
+        """The tally of a kind; of one that there is none of, zeros."""
+        return next((each for each in self.tallies if each.kind == kind), Tally(kind, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -412,7 +429,8 @@ class ReadingProblem:
 class Header:
     """What a run is, in the few words at the top of a verdict.
 
-    `workers` ran units, each on `slots_per_worker` at most.  `problems` has the worst first.
+    At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most.
+    `problems` has the worst first.
     """
 
     app_id: str
@@ -422,6 +440,7 @@ class Header:
     framework_version: str | None
     measure: str
     workers: int
+    workers_in_all: int
     slots_per_worker: int | None
     duration_ms: float
     complete: bool

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from query.answers.whatifs import telling
+from query.frameworks import plural
 
 if TYPE_CHECKING:
     from indexes.resources import Resource
-    from query.answers.values import Action, Bottleneck, Cause, Debug, Knee, Sweep, Verdict
-    from query.frameworks import Vocabulary
+    from query.answers.values import Action, Bottleneck, Cause, Debug, Header, Knee, Outcome, Sweep, Verdict
+    from query.frameworks import Exhausted, Vocabulary
+
+_LONGEST_ERROR = 120
+"""Characters shown of an error."""
 
 WORTH_A_WORD = 0.05
 """The resource that comes after a cause is named from this share of the runtime."""
@@ -170,3 +174,118 @@ def gain_text(action: Action, figures: Figures) -> str:
 def nothing_to_do(verdict: Verdict) -> str:
     """The sentence that stands for actions where there are none."""
     return "" if verdict.actions else f"Nothing here would shorten it by {LEAST_SHARE:.0%}."
+
+
+# How it ended ---------------------------------------------------------------------------------------------------------
+
+
+def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
+    """How a scope ended, the most important first, four at most; none where all went well."""
+    ended, words = debug.outcome, debug.vocabulary
+    if ended is None:
+        return ()
+    whole = debug.scope in ("all", "whole")
+    whose = "The run" if whole else debug.scope
+    scopes = [each for each in ended.tallies if each.kind not in (words.group, words.unit)]
+    failed = next((each for each in scopes if each.failed), None) or ended.tally(words.group)
+    told = _why_failed(ended) if failed.failed else ""
+    many = f"{failed.failed} of {_counted(failed.total, failed.kind)} failed"
+    found = []
+    if ended.status == "failed":
+        if not failed.failed:
+            told = f"its process ended with exit code {ended.exit_code}"
+        elif failed.total > 1 or whole:
+            told = f"{many}{told}"
+        else:
+            told = told.removeprefix(": ")
+        found.append(f"{whose} failed: {told}.")
+    elif ended.status == "unfinished":
+        open_ones = next((each for each in scopes if each.unfinished), None)
+        if open_ones:
+            under_way = f"{_counted(open_ones.unfinished, open_ones.kind)} under way"
+            found.append(f"The log ends before {'the run' if whole else debug.scope} does, with {under_way}.")
+        if failed.failed:
+            found.append(f"{many}{told}.")
+    elif failed.failed:
+        found.append(f"{whose} went on to its end, but {many}{told}.")
+    called_off = next((each for each in scopes if each.cancelled), None)
+    if called_off:
+        were = "was" if called_off.cancelled == 1 else "were"
+        found.append(f"{called_off.cancelled} of {_counted(called_off.total, called_off.kind)} {were} cancelled.")
+    found += [
+        *_units_failed(ended, words, figures, with_reason=not failed.failed),
+        *_workers_lost(ended, words, figures),
+    ]
+    if ended.memory is not None and ended.memory != "device":  # of a device the error itself says it
+        found.append(memory_sentence(ended.memory, words))
+    return tuple(found)
+
+
+def _why_failed(ended: Outcome) -> str:
+    errors = list(dict.fromkeys(each.error for each in ended.failures if each.kind == ended.failures[0].kind))
+    others = f" (and {_counted(len(errors) - 1, 'other error')})" if len(errors) > 1 else ""
+    return f": {_cut(errors[0])}{others}" if errors else ""
+
+
+def _units_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_reason: bool) -> list[str]:
+    units = ended.tally(words.unit)
+    with_workers = sum(each.redone_units for each in ended.lost) >= units.failed
+    if not units.failed or (with_workers and ended.lost[0].why in (ended.reason or "")):
+        return []  # or it is told of their workers
+    took = f"which took {figures.text(ended.failed_ms)} of {words.unit} time"
+    sentence = f"{units.failed} of {_counted(units.total, words.unit)} failed, {took}"
+    if ended.retried_units == units.failed:
+        sentence += ", and ran again"
+    elif ended.retried_units:
+        sentence += f"; {ended.retried_units} of them ran again"
+    reason = f": {_cut(ended.reason)}" if with_reason and ended.reason else ""
+    return [f"{sentence}{reason}."]
+
+
+def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[str]:
+    lost = ended.lost
+    if not lost:
+        return []
+    when = "" if len(lost) == 1 else "the first "
+    sentence = f"{len(lost)} of {_counted(ended.workers, words.worker)} {'was' if len(lost) == 1 else 'were'} lost, "
+    sentence += f"{when}{figures.text(lost[0].lost_ms)} after the start: {_cut(lost[0].why)}."
+    redone = sum(each.redone_units for each in lost)
+    if redone:
+        took = figures.text(sum(each.redone_ms for each in lost))
+        sentence += f" {_counted(redone, words.unit)} of theirs ran again, which had taken {took}."
+    return [sentence]
+
+
+def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
+    """What ran out of memory."""
+    told: dict[Exhausted, str] = {
+        "container": f"A container ran out of memory: {_article(words.worker)} used more than it was given in all.",
+        "heap": f"A heap ran out of memory: what {words.units} held did not fit.",
+        "device": f"A device ran out of memory, such as a GPU: what {words.units} held on it did not fit.",
+        "killed": (
+            f"{capitalised(_article(words.worker))} was killed from outside, most often for more memory than its"
+            " container may use."
+        ),
+    }
+    return told[kind]
+
+
+def workers_words(header: Header) -> str:
+    """How many workers a run had: 9 workers, or at most 2 workers at a time (9 in all)."""
+    words = header.vocabulary
+    if header.workers_in_all <= header.workers:
+        return _counted(header.workers, words.worker)
+    return f"at most {_counted(header.workers, words.worker)} at a time ({header.workers_in_all} in all)"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word if number == 1 else plural(word)}"
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
+def _cut(text: str) -> str:
+    """A text of the log, short enough for a line or two, without a stop at its end."""
+    return (text if len(text) <= _LONGEST_ERROR else f"{text[: _LONGEST_ERROR - 1]}…").rstrip(". ")

@@ -20,6 +20,7 @@ from query.answers.values import (
     FunctionTime,
     Note,
     OperatorTime,
+    Outcome,
     Parts,
     PathItem,
     SampleCounts,
@@ -27,13 +28,15 @@ from query.answers.values import (
     Unsubmitted,
 )
 from query.attribute import storage
-from query.explain import findings
+from query.explain import findings, losses
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
+from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from query.explain.waiting import waiting, without_unit
 from query.explain.wording import terms_of
 from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
 from query.model.execution import Execution
+from query.model.load import most_at_a_time
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""
@@ -61,6 +64,8 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
     unmodelled = terms_of(execution).rules.unmodelled(connection, execution)
+    ended = outcome(connection, execution)
+    lost = _lost(connection, execution, pieces, ended)
     return Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -71,7 +76,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         samples=_samples(connection, execution),
         scopes=_scopes(connection, execution),
         findings=_findings(
-            connection, execution, alone_ms, other_ms, details, _limits(resource_ms, largest, names), unmodelled
+            connection, execution, alone_ms, other_ms, details, _limits(resource_ms, largest, names), unmodelled, lost
         ),
         functions=_functions(connection, execution),
         unseen=_unseen(connection, execution),
@@ -86,6 +91,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         vocabulary=execution.framework.vocabulary,
         unmodelled=unmodelled,
         unsubmitted=_unsubmitted(execution),
+        outcome=ended,
     )
 
 
@@ -164,12 +170,12 @@ def _findings(
     details: Sequence[Detail],
     limits: Collection[str],
     unmodelled: str | None,
+    lost: Sequence[Finding],
 ) -> tuple[Finding, ...]:
-    """What cost time on the critical path, the largest cost first; each is an upper bound."""
+    """What cost time on the critical path, `lost` among it, the largest cost first; each is an upper bound."""
     terms, bounds = terms_of(execution), _bounds(execution)
     hosts = host_times(connection, execution)
-    first = connection.execute("SELECT min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0").fetchone()
-    found = findings.coordinator(terms, alone_ms, other_ms, first[0] if first else None)
+    found = [*lost, *findings.coordinator(terms, alone_ms, other_ms)]
     parts: list[findings.Part] = []
     for detail in details:
         if detail.facts.path_ms > 0:
@@ -184,19 +190,27 @@ def _findings(
     found += findings.collecting_garbage(terms, details)
     beside = neighbours(connection, *bounds)
     found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit())
-    lost_ms, lost, reason = connection.execute(
-        """
-        SELECT coalesce(sum(finish_ms - launch_ms), 0), count(*), mode(reason)
-        FROM units WHERE status IN ('failed', 'killed') AND finish_ms > ? AND launch_ms < ?
-        """,
-        bounds,
-    ).fetchall()[0]
-    found += findings.wasted(terms, lost_ms, lost, reason, len(execution.slots))
     found += terms.rules.more(connection, details)
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
     worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
+
+
+def _lost(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], ended: Outcome
+) -> list[Finding]:
+    """What workers and units that were lost cost, and waiting for workers."""
+    terms, slots = terms_of(execution), execution.slots
+    first = connection.execute("SELECT min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0").fetchone()
+    most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
+    waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost)
+    short_ms = short_of_workers(execution, pieces, ended.lost)
+    return [
+        *losses.no_worker(terms, waited_ms, first[0] if first else None, ended.lost, lost_wait_ms),
+        *losses.lost_workers(terms, ended.lost, ended.workers, short_ms, most),
+        *losses.wasted(terms, ended_units(connection, execution), most),
+    ]
 
 
 def _operators(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[OperatorTime, ...]:

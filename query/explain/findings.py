@@ -50,26 +50,14 @@ SPILL_BPS = 50e6
 _MIB = 2**20
 
 
-def coordinator(
-    terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float], first_worker_ms: float | None
-) -> list[Finding]:
-    """What held the run up while no unit ran."""
+def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:
+    """What held the run up while workers were there and no unit ran."""
     words = terms.words
     workers = words.workers
-    since = "" if not first_worker_ms else f"; the first was ready after {first_worker_ms / 1000:.1f} s"
     unknown = other_ms.get("coordinator", 0.0)
     unseen = f" ({unknown / 1000:.1f} s of it waiting or unknown)" if unknown > 0.1 * alone_ms["coordinator"] else ""
     none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
     return [
-        Finding(
-            "no worker",
-            alone_ms["no worker"],
-            f"waiting for {workers}: none was there to run anything{since}",
-            "measured",
-            terms.advice(
-                "no worker", "let the cluster manager start them sooner, or keep an application for several runs"
-            ),
-        ),
         Finding(
             "no scope",
             alone_ms["no scope"],
@@ -477,17 +465,6 @@ def short_of_cpus(
         advice.append("run it without its neighbours: all answers here take them for granted")
     what_to_do = "; or ".join(advice) or f"fewer {words.lanes} than cores"
     return [Finding("short of CPUs", cost, what, "measured", what_to_do)]
-
-
-def wasted(terms: Terms, unit_ms: float, units: int, reason: str | None, slots: int) -> list[Finding]:
-    """Work that was thrown away: units that failed, or were killed as a copy was faster or their group was over."""
-    if units == 0 or slots == 0:
-        return []
-    unit = terms.words.unit
-    what = f"{counted(units, f'failed or killed {unit}')} ran for {unit_ms / 1000:.1f} s of {unit} time"
-    if reason:
-        what += f"; most often: {reason}"
-    return [Finding("wasted", unit_ms / slots, what, "modelled", terms.advice("wasted", "look at why they ended"))]
 
 
 def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) -> list[Part]:

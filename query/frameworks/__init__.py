@@ -43,6 +43,15 @@ compute      native code that only computes: codecs, checksums; a thread in it i
 process      has another process of the same machine do the work; a thread that waits there waits for its CPU
 """
 
+Exhausted = Literal["container", "heap", "device", "killed"]
+"""What ran out of memory.
+
+container   what a worker and all its processes may use
+heap        the memory that its process manages itself
+device      that of a device such as a GPU
+killed      a worker was killed from outside, as it is for its container's sake; nothing says that it was
+"""
+
 
 def plural(noun: str) -> str:
     """`workers`, `queries`, `processes`, `vertices`."""
@@ -183,6 +192,9 @@ class Rules:
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
+    released     why a worker ended → whether it was sent home, and not lost
+    called_off   why a scope failed → whether it was somebody's wish
+    exhausted    an error, or why a worker ended → what ran out of memory, None where nothing did
     """
 
     idle: Callable[[Detail], str | None] | None = None
@@ -197,6 +209,9 @@ class Rules:
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None
+    released: Callable[[str | None], bool] = lambda _reason: False
+    called_off: Callable[[str], bool] = lambda _error: False
+    exhausted: Callable[[str], Exhausted | None] = lambda _text: None
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -166,7 +165,7 @@ def _slots(
     worker, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
     memory = {row[5] for row in working}
     recorded: dict[str, float | None] = {
-        "workers": _most_alive(working) or None,
+        "workers": most_at_a_time((row[3], row[4]) for row in working) or None,
         "cores": max((int(row[2]) for row in working), default=0) or None,
         "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
     }
@@ -180,13 +179,17 @@ def _slots(
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
 
 
-def _most_alive(rows: list[Any]) -> int:
-    """The most workers alive at a time, of (id, host, slots, added, removed, …) rows."""
-    moments = sorted([(row[3], 1) for row in rows] + [(row[4], -1) for row in rows if row[4] is not None])
-    alive = most = 0
+def most_at_a_time(stretches: Iterable[tuple[float, float | None]]) -> int:
+    """The most workers that were there at a time, by when each came and went; None for one that stayed.
+
+    One that comes as another goes takes its place.
+    """
+    known = list(stretches)
+    moments = sorted([(came, 1) for came, _ in known] + [(went, -1) for _, went in known if went is not None])
+    there = most = 0
     for _, change in moments:
-        alive += change
-        most = max(most, alive)
+        there += change
+        most = max(most, there)
     return most
 
 

@@ -109,6 +109,7 @@ class Unit:
     host: str | None = None
     status: Literal["succeeded", "failed", "killed", "unfinished"] = "succeeded"
     reason: str | None = None
+    again: bool = False
     upstream_ms: float | None = None
     input_bytes: int | None = None
     output_bytes: int | None = None

@@ -12,7 +12,7 @@ from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.explain.findings import LITTLE_BYTES, is_uneven
 from query.frameworks import Rules
-from query.frameworks.spark import streaming
+from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import DEFAULTS
 from query.frameworks.spark.settings import number, size_bytes
@@ -29,7 +29,20 @@ _SPLITS_SKEW = "let adaptive execution split skewed joins"
 ADVICE = {
     "starting units": "fewer, larger partitions",
     "spilling": "more memory per executor, fewer slots, or more partitions",
-    "wasted": "look at why they ended; where they were speculative copies, at what made the others slow",
+    "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
+    "killed units": "where they were speculative copies, look at what made the others slow",
+    "container memory": (
+        "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more partitions"
+    ),
+    "killed memory": (
+        "the cluster manager's log says who killed it; where that was for memory, a larger"
+        " spark.executor.memoryOverhead or fewer slots per executor"
+    ),
+    "heap memory": "more spark.executor.memory, fewer slots per executor (spark.executor.cores), or more partitions",
+    "device memory": (
+        "fewer tasks at a time on a GPU (spark.rapids.sql.concurrentGpuTasks), or smaller batches"
+        " (spark.rapids.sql.batchSizeBytes)"
+    ),
 }
 """By rule, where Spark has a word for it."""
 
@@ -197,4 +210,7 @@ RULES = Rules(
     assumptions=assumptions,
     told=streaming.told,
     unmodelled=unmodelled,
+    released=failures.released,
+    called_off=failures.called_off,
+    exhausted=failures.exhausted,
 )

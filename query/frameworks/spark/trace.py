@@ -74,7 +74,7 @@ def trace(found: RunTables) -> Trace:
         group_inputs=_group_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
         raw={
-            "spark_jobs": jobs,
+            "spark_jobs": {name: values for name, values in jobs.items() if name != "error"},
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
@@ -146,14 +146,15 @@ def _scopes(queries: Columns, jobs: Columns) -> Columns:
     rows = []
     for each in _rows(queries):
         parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
-        status = "failed" if each["error"] else "unfinished" if each["end_ms"] is None else "succeeded"
         name = each["name"] or f"query {each['sql_id']}"
         times = each["start_ms"], each["end_ms"]
-        rows.append((scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, status, each["error"]))
+        rows.append(
+            (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])
+        )
     for each in _rows(jobs):
         times = each["submit_ms"], each["end_ms"]
         parent = scope_id(each["sql_id"])
-        rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], None))
+        rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
     names = ["scope_id", "kind", "parent_id", "name", "place", "start_ms", "end_ms", "status", "error"]
     return _columns(names, rows, real={"start_ms", "end_ms"})
 
@@ -213,7 +214,7 @@ def _units(tasks: Columns) -> Columns:
     column = {name: _column(tasks, name) for name in tasks if name.endswith("_ms")}
     starting = (column["scheduler_delay_ms"], column["deserialize_ms"])
     same = (
-        *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "gc_ms"),
+        *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "again", "gc_ms"),
         *("input_bytes", "output_bytes", "spill_memory_bytes", "spill_disk_bytes", "peak_memory_bytes", "input_rows"),
     )
     ids = zip(_listed(tasks, "stage_id"), _listed(tasks, "stage_attempt"), strict=True)

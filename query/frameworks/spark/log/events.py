@@ -52,6 +52,7 @@ class EndReason(Struct, gc=False):
     kill_reason: str | None = field(name="Kill Reason", default=None)
     loss_reason: str | None = field(name="Loss Reason", default=None)
     message: str | None = field(name="Message", default=None)
+    stack: str | None = field(name="Full Stack Trace", default=None)
 
 
 class ShuffleRead(Struct, gc=False):
@@ -170,8 +171,13 @@ class JobStart(Struct, gc=False):
     properties: Properties | None = field(name="Properties", default=None)
 
 
+class JobException(Struct, gc=False):
+    message: str | None = field(name="Message", default=None)
+
+
 class JobResult(Struct, gc=False):
     result: str | None = field(name="Result", default=None)
+    exception: JobException | None = field(name="Exception", default=None)
 
 
 class JobEnd(Struct, gc=False):
@@ -248,6 +254,7 @@ class ApplicationStart(Struct, gc=False):
 
 class ApplicationEnd(Struct, gc=False):
     time: float | None = field(name="Timestamp", default=None)
+    exit_code: float | None = field(name="ExitCode", default=None)
 
 
 class SqlStart(Struct, gc=False):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msgspec import Raw
 
 from indexes.errors import InputError
+from query.frameworks.spark.failures import cause, loss
 from query.frameworks.spark.log import events as spark
 from query.frameworks.spark.log.streaming import Batches
 from query.inputs.containers import LogFile
@@ -26,6 +27,7 @@ from query.model.redaction import HIDDEN, is_secret
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 16_384  # tasks that wait as tuples before they become an array
+_LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MOST_ATTEMPTS = 1 << 16  # of one stage
 _MOST_TEXTS = 10_000  # different reasons for the end of tasks that are kept
@@ -72,6 +74,7 @@ class Job:
     group: str | None = None
     end: float | None = None
     result: str | None = None
+    error: str | None = None
 
 
 @dataclass(slots=True)
@@ -116,6 +119,7 @@ class SqlQuery:
     start: float | None
     end: float | None = None
     error: str | None = None
+    tells_errors: bool = False  # its end says whether it failed, as Spark 3.4 and newer have it
 
 
 class Texts(dict[str | None, int]):
@@ -145,6 +149,7 @@ class Run:
     start: float | None = None
     end: float | None = None
     ended: bool = False
+    exit_code: int | None = None
     properties: dict[str, str] = field(default_factory=dict)
     archives: set[str] = field(default_factory=set)
     profiles: dict[int, spark.ResourceProfile] = field(default_factory=dict)
@@ -310,11 +315,21 @@ def _end_of(reason: spark.EndReason | None, info: spark.TaskInfo) -> tuple[int, 
     if reason is None or reason.reason is None:
         status = KILLED if info.killed else FAILED if info.failed else SUCCEEDED
         return status, None
-    details = (reason.kill_reason, reason.loss_reason, reason.class_name, reason.description, reason.message)
-    text = shortened(": ".join([reason.reason, *(each for each in details if each)]))
     if reason.reason == "Resubmitted":
-        return RESUBMITTED, text
-    return (KILLED if reason.reason == "TaskKilled" else FAILED), text
+        return RESUBMITTED, reason.reason
+    return (KILLED if reason.reason == "TaskKilled" else FAILED), _why(reason)
+
+
+def _why(reason: spark.EndReason) -> str | None:
+    """Why a task did not succeed, on one line: the kind of end, or what was thrown and at the end of the chain."""
+    if reason.class_name or reason.stack:
+        thrown = ": ".join(each for each in (reason.class_name, reason.description) if each)
+        stack = reason.stack or ""
+        return cause(stack if thrown in stack or "Caused by: " in stack else thrown) or reason.reason
+    if reason.reason == "FetchFailed" and reason.message:
+        return cause(reason.message)
+    details = (reason.kill_reason, loss(reason.loss_reason or ""), cause(reason.message))
+    return shortened(": ".join([reason.reason or "", *(each for each in details if each)]))
 
 
 def _on_stage_submitted(run: Run, event: spark.StageSubmitted) -> None:
@@ -360,7 +375,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         rdd_id=spark.whole_number(info.rdds[0].rdd_id) if info.rdds else None,
         submit=info.submit,
         end=info.end,
-        failure=shortened(info.failure),
+        failure=cause(info.failure),
         profile=spark.whole_number(info.resource_profile),
         location=_location(info),
     )
@@ -436,7 +451,9 @@ def _on_job_end(run: Run, event: spark.JobEnd) -> None:
         run.job_ends_without_start += 1
         return
     job.end = event.end
-    job.result = event.result.result if event.result else None
+    if event.result is not None:
+        job.result = event.result.result
+        job.error = cause(event.result.exception.message) if event.result.exception else None
 
 
 def _on_executor_added(run: Run, event: spark.ExecutorAdded) -> None:
@@ -467,7 +484,7 @@ def _on_executor_removed(run: Run, event: spark.ExecutorRemoved) -> None:
     if event.executor is None:
         return _incomplete(run, "executor")
     executor = run.executors.setdefault(event.executor, Executor(event.executor))
-    executor.removed, executor.reason = event.time, shortened(event.reason)
+    executor.removed, executor.reason = event.time, loss(event.reason or "")
     return None
 
 
@@ -506,6 +523,8 @@ def _on_application_start(run: Run, event: spark.ApplicationStart) -> None:
 
 def _on_application_end(run: Run, event: spark.ApplicationEnd) -> None:
     run.ended, run.end = True, event.time
+    if event.exit_code is not None and abs(event.exit_code) < _LARGEST_INT:
+        run.exit_code = int(event.exit_code)
 
 
 def _on_sql_start(run: Run, event: spark.SqlStart) -> None:
@@ -535,7 +554,7 @@ def _on_sql_end(run: Run, event: spark.SqlEnd) -> None:
         meaning = "SQL queries whose start is not in the log were left out"
         run.add("missing_sql_start", "data loss", meaning)
     else:
-        query.end, query.error = event.time, shortened(event.error)
+        query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
     return None
 
 

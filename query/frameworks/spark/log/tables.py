@@ -321,6 +321,21 @@ class _Tasks:
         partition = self["partition"]
         return np.where(np.isfinite(partition) & (partition >= 0), partition, self["index"])
 
+    def again(self) -> npt.NDArray[np.bool_]:
+        """Whether another attempt at a task's partition began after it had ended, of the stage or of the task."""
+        repeated = np.zeros(len(self._rows), dtype=bool)
+        partition = self.partitions()
+        good = np.isfinite(partition) & (partition >= 0) & (partition < _MOST_PARTITIONS)
+        if not good.any() or ((self["status"] == SUCCEEDED).all() and not self["stage_attempt"].any()):
+            return repeated
+        key = self["stage_id"][good].astype(np.int64) * _MOST_PARTITIONS + partition[good].astype(np.int64)
+        _, inverse = np.unique(key, return_inverse=True)
+        latest = np.full(int(inverse.max()) + 1, -np.inf)
+        np.maximum.at(latest, inverse, self.launch_ms[good])
+        began = latest[inverse]
+        repeated[good] = (began >= self.finish_ms[good]) & (began > self.launch_ms[good])
+        return repeated
+
     def columns(self, clock: _Clock) -> Columns:
         run = self._run
         status = self["status"].astype(np.int64)
@@ -349,6 +364,7 @@ class _Tasks:
             "finish_ms": self.finish_ms,
             "status": objects(STATUS)[status],
             "reason": run.reasons.array(self["reason"]),
+            "again": self.again(),
             "locality": run.localities.array(self["locality"]),
             "speculative": np.ma.MaskedArray(self["speculative"] == 1.0, mask=~np.isfinite(self["speculative"])),
             "scheduler_delay_ms": numbers(np.where(finished, np.clip(delay, 0.0, None), np.nan)),
@@ -586,6 +602,7 @@ def _runs(run: Run, clock: _Clock) -> Columns:
         "started_at_ms": np.array([clock.start_ms], dtype=np.int64),
         "duration_ms": np.array([clock.end_ms - clock.start_ms]),
         "complete": np.array([clock.complete]),
+        "exit_code": integers([run.exit_code]),
         "scheduler": objects([mode]),
         "properties": objects([{"key": list(kept), "value": list(kept.values())}]),
         "libraries": objects([sorted(run.archives)]),
@@ -674,6 +691,10 @@ def _sql_executions(run: Run, clock: _Clock) -> Columns:
     for job in run.jobs.values():
         if job.sql_id is not None and job.call_site:
             sites.setdefault(job.sql_id, job.call_site)
+    failed: dict[int, str | None] = {}
+    for job in sorted(run.jobs.values(), key=lambda job: job.end or 0.0):  # the first to fail took the others with it
+        if job.sql_id is not None and _job_status(job) == "failed":
+            failed.setdefault(job.sql_id, job.error)
     rows = []
     for query in run.sql.values():
         start = clock.relative(query.start)
@@ -682,9 +703,18 @@ def _sql_executions(run: Run, clock: _Clock) -> Columns:
             start = min((time for time in jobs if time is not None), default=0.0)
         end = clock.after(start, query.end)
         site = sites.get(query.sql_id) or query.call_site
-        rows.append((query.sql_id, query.root, query.name, site, start, end, query.error))
+        error, status = query.error, "succeeded"
+        if error is not None:
+            status = "failed"
+            if error.startswith("InterruptedException"):  # which says less than the job that was cancelled with it
+                error = failed.get(query.sql_id) or error
+        elif end is None:
+            status = "unfinished"
+        elif not query.tells_errors and query.sql_id in failed:
+            status, error = "failed", failed[query.sql_id]
+        rows.append((query.sql_id, query.root, query.name, site, start, end, status, error))
     return _columns(
-        ["sql_id", "root_sql_id", "name", "call_site", "start_ms", "end_ms", "error"],
+        ["sql_id", "root_sql_id", "name", "call_site", "start_ms", "end_ms", "status", "error"],
         rows,
         whole={"sql_id", "root_sql_id"},
         real={"start_ms", "end_ms"},
@@ -753,14 +783,19 @@ def _jobs(run: Run, clock: _Clock) -> Columns:
             meaning = "jobs without a usable submission time got that of their first stage"
             run.add("job_start_repaired", "info", meaning, where=f"job {job.job_id}")
         end = clock.after(submit, job.end)
-        status = "unfinished" if job.result is None else "succeeded" if job.result == "JobSucceeded" else "failed"
-        rows.append((job.job_id, job.name, job.sql_id, job.group, submit, end, status, job.stage_ids))
+        rows.append(
+            (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)
+        )
     return _columns(
-        ["job_id", "name", "sql_id", "job_group", "submit_ms", "end_ms", "status", "stage_ids"],
+        ["job_id", "name", "sql_id", "job_group", "submit_ms", "end_ms", "status", "error", "stage_ids"],
         rows,
         whole={"job_id", "sql_id"},
         real={"submit_ms", "end_ms"},
     )
+
+
+def _job_status(job: Job) -> str:
+    return "unfinished" if job.result is None else "succeeded" if job.result == "JobSucceeded" else "failed"
 
 
 def _columns(names: list[str], rows: Iterable[tuple[Any, ...]], whole: set[str], real: set[str]) -> Columns:

@@ -1,0 +1,124 @@
+"""What Spark and its cluster managers say when something fails: the line that tells why, and what kind of end it was.
+
+Texts: org.apache.spark.TaskEndReason and scheduler.ExecutorLossReason, DAGScheduler and TaskSetManager for jobs and
+stages, YarnAllocator and ExecutorPodsLifecycleManager for containers, Spark 1.3 to 4.1.
+"""
+
+from __future__ import annotations
+
+import re
+
+from query.frameworks import Exhausted
+from query.model.records import shortened
+
+_MOST_READ = 1 << 18  # characters of one error, stacks and all
+_MOST_READ_OF_LOSS = 4000
+
+_LOST_TASK = re.compile(r"Lost task \S{1,40} in stage \S{1,40} \(TID \d{1,18}(?:, [^)\n]*)?\)(?: \([^)\n]*\))?: ")
+_LOST_EXECUTOR = re.compile(r"ExecutorLostFailure(?: \([^)\n]*\)(?: Reason)?)?: ")
+_TRACEBACK = re.compile(r"\bTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n){0,5000}(?=\S)([^\n]*)")
+_FETCHING = re.compile(r"[\w.]{0,80}\bFetchFailedException\b")
+_CAUSED_BY = re.compile(r"^Caused by: ([^\n]*(?:\n(?!\s+at |\s*\.{3} |Caused by:)[^\n]*)?)", re.MULTILINE)
+_PACKAGE = re.compile(r"^(?:[\w$-]+\.)+(?=[A-Z_$])")
+_BARE_CLASS = re.compile(r"[\w.$-]*")
+_NEXT_SENTENCE = re.compile(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
+_SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
+_LEAST_TELLING = 12  # characters of a first sentence
+# What follows in the reason for an executor's end is advice, or the whole output of its process.
+_REST_OF_LOSS = re.compile(
+    r" ?\.? ?(Diagnostics:|Possible causes:|Consider (boosting|increasing)|The API gave the|Check driver logs).*"
+)
+
+_RELEASED = re.compile(
+    r"exited from explicit termination request|^executor killed by driver|^executor idle|dynamic allocation"
+    r"|finished decommissioning|decommission.*(spark )?scale down|^application (finished|ended|killed|stopped)"
+    r"|^driver (stopped|requested)|sparkcontext (was )?(shut ?down|stopped)",
+    re.IGNORECASE,
+)
+_CALLED_OFF = re.compile(
+    r"cancelled part of cancelled job (group|tag)|cancelled by (the )?(user|request)|killed via the web ui"
+    r"|was stopped\b|^(\w+\.)*InterruptedException\b",
+    re.IGNORECASE,
+)
+_CONTAINER = re.compile(
+    r"exceeding .{0,20}memory limits|OOMKilled|beyond (the )?'?(physical|virtual)'? memory", re.IGNORECASE
+)
+_KILLED = re.compile(r"(exit (code|status)(:| is)? ?|exited with (exit )?code )137\b", re.IGNORECASE)
+_HEAP = re.compile(
+    r"\bOutOfMemoryError\b(?!: (Direct buffer|unable to create))|SparkOutOfMemoryError|Java heap space"
+    r"|GC overhead limit|(exit (code|status)(:| is)? ?|exited with code )52\b",
+    re.IGNORECASE,
+)
+_DEVICE = re.compile(
+    r"\bGpu\w*OOM\b|GPU OutOfMemory|RMM.{0,40}out.of.memory|CudaException.{0,80}out of memory|bad_alloc.{0,80}CUDA"
+)
+
+
+def cause(text: str | None) -> str | None:
+    """The one line of an error that tells most, without stack, package and wrappers; None for a blank text.
+
+    Of a chain it is the last cause that has a message, of Python's the exception that was raised first.
+    """
+    text = (text or "")[:_MOST_READ].strip()
+    if not text:
+        return None
+    if lost := _LOST_TASK.search(text):
+        text = text[lost.end() :]
+    if gone := _LOST_EXECUTOR.match(text):
+        return shortened(f"ExecutorLostFailure: {loss(text[gone.end() :])}")
+    if raised := _TRACEBACK.search(text):
+        return _one_sentence(raised[1])
+    chain = [line for each in (text, *_CAUSED_BY.findall(text)) if (line := _first_line(each))]
+    last, fetching = chain[-1], "FetchFailed: " if _FETCHING.match(chain[0]) else ""
+    telling = [each for each in chain if not _BARE_CLASS.fullmatch(each)]
+    if not telling or telling[-1] == last:
+        return shortened(f"{fetching}{_one_sentence(last)}")
+    return shortened(f"{fetching}{_one_sentence(telling[-1])} (caused by {_PACKAGE.sub('', last)})")
+
+
+def _first_line(text: str) -> str:
+    """The first line, and the next where the first only announces it."""
+    first, _, rest = text.partition("\n")
+    first, following = first.strip(), rest.partition("\n")[0].strip()
+    return f"{first} {following}" if first.endswith(":") and not following.startswith("at ") else first
+
+
+def _one_sentence(line: str) -> str | None:
+    line = _SQLSTATE.sub("", _PACKAGE.sub("", line.strip()))
+    for end in _NEXT_SENTENCE.finditer(line):
+        if end.start() >= _LEAST_TELLING:
+            return shortened(line[: end.start()])
+    return shortened(line)
+
+
+def loss(reason: str) -> str | None:
+    """Why an executor ended, without advice and its process' output, but for what that says of its memory."""
+    line = " ".join(reason[:_MOST_READ_OF_LOSS].split())
+    short = _REST_OF_LOSS.sub("", line).rstrip(". ") or line
+    memory = _CONTAINER.search(line) or _HEAP.search(line)
+    return shortened(f"{short}: {memory[0]}" if memory and memory[0] not in short else short)
+
+
+def released(reason: str | None) -> bool:
+    """Whether an executor with this reason for its end was sent home, as dynamic allocation does with idle ones."""
+    return reason is not None and _RELEASED.search(reason) is not None
+
+
+def called_off(error: str) -> bool:
+    """Whether a job or a query ended as somebody asked for it: its group was cancelled, its stream stopped."""
+    return _CALLED_OFF.search(error) is not None
+
+
+def exhausted(text: str) -> Exhausted | None:
+    """What ran out of memory by an error or the reason for an executor's end.
+
+    52 is the exit code of an executor whose heap is full (SparkExitCode.OOM), 137 that of a process which something
+    killed (SIGKILL): the kernel, where a container took more than it may, but others as well.
+    """
+    if _CONTAINER.search(text):
+        return "container"
+    if _DEVICE.search(text):
+        return "device"
+    if _HEAP.search(text):
+        return "heap"
+    return "killed" if _KILLED.search(text) else None

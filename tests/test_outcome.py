@@ -1,0 +1,443 @@
+"""How runs ended: made logs of one failure each through the reader of real ones, and public logs in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from cli.text import time_unit
+from query.answers.values import Debug, Finding, Outcome
+from query.answers.words import outcome_sentences, workers_words
+from query.frameworks.spark import failures
+from query.run import Run
+
+START = 1_795_257_733_277
+Event = dict[str, Any]
+Make = Callable[..., Run]
+
+
+def listener(kind: str, **fields: Any) -> Event:
+    return {"Event": f"SparkListener{kind}", **fields}
+
+
+def added(executor: str, at: int, cores: int = 2) -> Event:
+    info = {"Host": f"host-{executor}", "Total Cores": cores}
+    return listener("ExecutorAdded", Timestamp=START + at, **{"Executor ID": executor, "Executor Info": info})
+
+
+def removed(executor: str, at: int, why: str) -> Event:
+    return listener("ExecutorRemoved", Timestamp=START + at, **{"Executor ID": executor, "Removed Reason": why})
+
+
+def job(number: int, at: int, *stages: int, sql: int | None = None) -> Event:
+    properties = {} if sql is None else {"spark.sql.execution.id": str(sql)}
+    fields = {"Job ID": number, "Submission Time": START + at, "Stage IDs": list(stages), "Properties": properties}
+    return listener("JobStart", **fields)
+
+
+def job_end(number: int, at: int, error: str | None = None) -> Event:
+    result = {"Result": "JobSucceeded"} if error is None else {"Result": "JobFailed", "Exception": {"Message": error}}
+    return listener("JobEnd", **{"Job ID": number, "Completion Time": START + at, "Job Result": result})
+
+
+def stage(number: int, start: int, end: int, tasks: int, attempt: int = 0, failure: str | None = None) -> list[Event]:
+    info = {
+        "Stage ID": number,
+        "Stage Attempt ID": attempt,
+        "Stage Name": f"count at job.py:{number}",
+        "Number of Tasks": tasks,
+        "Parent IDs": [],
+        "Submission Time": START + start,
+    }
+    done = {**info, "Completion Time": START + end, **({} if failure is None else {"Failure Reason": failure})}
+    return [listener("StageSubmitted", **{"Stage Info": info}), listener("StageCompleted", **{"Stage Info": done})]
+
+
+def task(
+    number: int, start: int, end: int, index: int, on: str, reason: Event | None = None, of: int = 0, attempt: int = 0
+) -> Event:
+    info = {
+        "Task ID": number,
+        "Index": index,
+        "Attempt": 0,
+        "Partition ID": index,
+        "Launch Time": START + start,
+        "Finish Time": START + end,
+        "Executor ID": on,
+        "Host": f"host-{on}",
+    }
+    metrics = {"Executor Run Time": end - start, "Executor CPU Time": (end - start) * 1_000_000}
+    ended = reason or {"Reason": "Success"}
+    fields = {"Stage ID": of, "Stage Attempt ID": attempt, "Task End Reason": ended, "Task Info": info}
+    return listener("TaskEnd", **fields, **{"Task Metrics": metrics})
+
+
+def thrown(name: str, message: str, stack: str = "") -> Event:
+    full = f"{name}: {message}\n\tat job.run(job.scala:1)\n{stack}"
+    return {"Reason": "ExceptionFailure", "Class Name": name, "Description": message, "Full Stack Trace": full}
+
+
+def lost_with(executor: str, why: str) -> Event:
+    return {"Reason": "ExecutorLostFailure", "Executor ID": executor, "Loss Reason": why}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """The run of a log of these events, of 20 s; without its end for `end` None."""
+
+    def made(*events: Event | list[Event], end: int | None = 20_000, exit_code: int | None = None) -> Run:
+        flat = [each for one in events for each in (one if isinstance(one, list) else [one])]
+        last = [] if end is None else [listener("ApplicationEnd", Timestamp=START + end)]
+        if exit_code is not None:
+            last[0]["ExitCode"] = exit_code
+        start = {"App Name": "made", "App ID": "app-made", "Timestamp": START}
+        lines = [listener("LogStart", **{"Spark Version": "4.0.1"}), listener("ApplicationStart", **start)]
+        path = tmp_path / "log"
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in (*lines, *flat, *last)), encoding="utf-8")
+        return cp.profile([path], output=tmp_path / "run.duckdb")
+
+    return made
+
+
+def told(debug: Debug) -> tuple[str, ...]:
+    return outcome_sentences(debug, time_unit(debug.runtime_ms))
+
+
+def asked(run: Run, scope: str = "all") -> tuple[Outcome, tuple[str, ...], dict[str, Finding]]:
+    debug = run.debug(scope)
+    assert debug.outcome is not None
+    return debug.outcome, told(debug), {each.rule: each for each in debug.findings}
+
+
+WORK = [job(0, 1000, 0), *stage(0, 1000, 9000, 2), task(0, 1100, 8000, 0, "1"), task(1, 1100, 9000, 1, "1")]
+
+
+def test_of_a_run_that_went_well_nothing_is_said(make: Make) -> None:
+    outcome, sentences, found = asked(make(added("1", 500), *WORK, job_end(0, 9000)))
+    assert (outcome.status, sentences) == ("succeeded", ())
+    assert "wasted" not in found
+
+
+def test_a_failed_job_is_told_first_with_the_cause_and_not_the_wrapper(make: Make) -> None:
+    stack = "Caused by: com.acme.BadRow: row 7 has no id\n\tat com.acme.Rows.read(Rows.java:3)\n\t... 12 more"
+    bad = thrown("org.apache.spark.SparkException", "Task failed while writing rows", stack)
+    error = (
+        "Job aborted due to stage failure: Task 0 in stage 0.0 failed 2 times, most recent failure: Lost task 0.1 in"
+        " stage 0.0 (TID 2) (host-1 executor 1): org.apache.spark.SparkException: Task failed while writing rows\n"
+        f"\tat x.y(z.scala:1)\n{stack}\n\nDriver stacktrace:"
+    )
+    tasks = [task(0, 1000, 3000, 0, "1", bad), task(1, 1000, 8000, 1, "1"), task(2, 3000, 6000, 0, "1", bad)]
+    run = make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 2, failure=error), *tasks, job_end(0, 8000, error))
+    outcome, sentences, found = asked(run)
+    assert outcome.status == "failed"
+    assert [(each.kind, each.failed, each.total) for each in outcome.tallies] == [
+        ("job", 1, 1),
+        ("stage", 1, 1),
+        ("task", 2, 3),
+    ]
+    assert [(each.id, each.error, each.units, each.unit_ms) for each in outcome.failures] == [
+        ("job:0", "BadRow: row 7 has no id", 2, 5000),
+        ("stage:0.0", "BadRow: row 7 has no id", 2, 5000),
+    ]
+    assert (outcome.retried_units, outcome.retried_ms) == (1, 2000)
+    assert sentences == (
+        "The run failed: 1 of 1 job failed: BadRow: row 7 has no id.",
+        "2 of 3 tasks failed, which took 5.0 s of task time; 1 of them ran again.",
+    )
+    assert "2 failed tasks ran for 5.0 s of task time: BadRow: row 7 has no id" in found["wasted"].what
+
+
+def test_a_task_that_was_tried_again_is_recovered_from(make: Make) -> None:
+    bad = thrown("java.io.IOException", "Connection reset by peer")
+    tasks = [task(0, 1000, 3000, 0, "1", bad), task(1, 1000, 8000, 1, "1"), task(2, 3000, 6000, 0, "1")]
+    outcome, sentences, _ = asked(
+        make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 2), *tasks, job_end(0, 8000))
+    )
+    assert outcome.status == "recovered"
+    assert sentences == (
+        "1 of 3 tasks failed, which took 2.0 s of task time, and ran again: IOException: Connection reset by peer.",
+    )
+
+
+def test_a_copy_that_was_slower_did_not_fail(make: Make) -> None:
+    slower = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
+    tasks = [task(0, 1000, 9000, 0, "1", slower), task(1, 1000, 3000, 1, "1"), task(2, 4000, 8990, 0, "1")]
+    outcome, sentences, found = asked(
+        make(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 2), *tasks, job_end(0, 9000))
+    )
+    assert (outcome.status, sentences) == ("succeeded", ())
+    assert "1 killed task ran for 8.0 s of task time: TaskKilled: another attempt succeeded" in found["wasted"].what
+    assert "speculative" in found["wasted"].advice
+
+
+def test_a_job_that_somebody_cancelled_did_not_fail(make: Make) -> None:
+    error = "Job 0 cancelled part of cancelled job group nightly"
+    run = make(added("1", 500), *WORK, job_end(0, 9000, error), job(1, 10_000, 1), job_end(1, 11_000))
+    outcome, sentences, _ = asked(run)
+    assert (outcome.status, outcome.tally("job").failed, outcome.tally("job").cancelled) == ("succeeded", 0, 1)
+    assert sentences == ("1 of 2 jobs was cancelled.",)
+
+
+def test_a_failure_before_the_end_is_gone_on_from_and_a_part_has_its_own_outcome(make: Make) -> None:
+    sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    starts = [
+        {"Event": f"{sql}Start", "executionId": each, "description": f"q{each}", "time": START + 900 + each * 5000}
+        for each in (0, 1)
+    ]
+    ends = [
+        {"Event": f"{sql}End", "executionId": 0, "time": START + 5000, "errorMessage": "java.lang.Error: no luck"},
+        {"Event": f"{sql}End", "executionId": 1, "time": START + 12_000, "errorMessage": ""},
+    ]
+    bad = thrown("java.lang.Error", "no luck")
+    jobs = [
+        *(job(0, 1000, 0, sql=0), *stage(0, 1000, 5000, 1, failure="java.lang.Error: no luck")),
+        *(task(0, 1000, 5000, 0, "1", bad), job_end(0, 5000, "java.lang.Error: no luck")),
+        *(job(1, 6000, 1, sql=1), *stage(1, 6000, 12_000, 1), task(1, 6000, 12_000, 0, "1", of=1), job_end(1, 12_000)),
+    ]
+    run = make(added("1", 500), *starts, *jobs, *ends)
+    outcome, sentences, _ = asked(run)
+    assert outcome.status == "recovered"
+    assert sentences[0] == "The run went on to its end, but 1 of 2 queries failed: Error: no luck."
+    first = "sql:0 failed: Error: no luck.", "1 of 1 task failed, which took 4.0 s of task time."
+    assert asked(run, "sql:0")[1] == first
+    assert asked(run, "sql:0")[0].status == "failed"
+    assert (asked(run, "sql:1")[0].status, asked(run, "sql:1")[1]) == ("succeeded", ())
+    assert asked(run, "6000..20000")[0].status == "succeeded"
+
+
+def test_before_spark_tells_errors_of_queries_those_of_their_jobs_stand_for_them(make: Make) -> None:
+    sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    run = make(
+        added("1", 500),
+        {"Event": f"{sql}Start", "executionId": 0, "description": "q", "time": START + 900},
+        job(0, 1000, 0, sql=0),
+        job(1, 1000, 1, sql=0),
+        job_end(1, 9000, "Job 1 cancelled because SparkContext was shut down"),
+        job_end(0, 8000, "java.lang.Error: no luck"),
+        {"Event": f"{sql}End", "executionId": 0, "time": START + 9000},
+    )
+    (query,) = [each for each in asked(run)[0].failures if each.kind == "query"]
+    assert query.error == "Error: no luck"
+
+
+def test_an_exit_code_is_a_failure(make: Make) -> None:
+    outcome, sentences, _ = asked(make(added("1", 500), *WORK, job_end(0, 9000), exit_code=1))
+    assert (outcome.status, sentences) == ("failed", ("The run failed: its process ended with exit code 1.",))
+    assert asked(make(added("1", 500), *WORK, job_end(0, 9000), exit_code=0))[0].status == "succeeded"
+
+
+def test_a_log_that_ends_early_is_unfinished(make: Make) -> None:
+    outcome, sentences, _ = asked(make(added("1", 500), *WORK, end=None))
+    assert (outcome.status, sentences) == ("unfinished", ("The log ends before the run does, with 1 job under way.",))
+    outcome, sentences, _ = asked(make(added("1", 500), *WORK, job_end(0, 9000), end=None))
+    assert (outcome.status, sentences) == ("unfinished", ())  # that the log is incomplete the heading says
+
+
+# Workers that were lost -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "Container container_e87_16_01_000002 exited from explicit termination request.",
+        "Executor killed by driver.",
+        "Executor decommission: spark scale down",
+    ],
+)
+def test_an_executor_that_was_sent_home_was_not_lost(why: str, make: Make) -> None:
+    run = make(added("1", 500), added("2", 500), removed("2", 5000, why), *WORK, job_end(0, 9000))
+    outcome, sentences, found = asked(run)
+    assert (outcome.status, outcome.lost, sentences) == ("succeeded", (), ())
+    assert "lost workers" not in found
+
+
+def test_an_executor_that_ended_with_the_application_was_not_lost(make: Make) -> None:
+    run = make(added("1", 500), *WORK, job_end(0, 9000), removed("1", 9500, "Executor Process Lost"))
+    assert asked(run)[0].lost == ()
+
+
+MEMORY = [
+    (
+        "Container killed by YARN for exceeding memory limits. 5.6 GB of 5.5 GB physical memory used. Consider boosting"
+        " spark.yarn.executor.memoryOverhead.",
+        "container",
+        "spark.executor.memoryOverhead",
+        "A container ran out of memory",
+    ),
+    (
+        "\nThe executor with id 1 exited with exit code 137(SIGKILL, possible container OOM).\n\n\nThe API gave the"
+        " following container statuses:\n\n\n\t container name: spark\n\t termination reason: OOMKilled",
+        "container",
+        "spark.executor.memoryOverhead",
+        "A container ran out of memory",
+    ),
+    ("Command exited with code 137", "killed", "who killed it", "An executor was killed from outside"),
+    (
+        "Container marked as failed: container_1 on host: host-1. Exit status: 52. Diagnostics: [x]",
+        "heap",
+        "spark.executor.memory,",
+        "A heap ran out of memory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "memory", "advice", "sentence"), MEMORY)
+def test_what_ran_out_of_memory_is_told_and_advised_on(
+    why: str, memory: str, advice: str, sentence: str, make: Make
+) -> None:
+    tasks = [
+        task(0, 1000, 3000, 0, "1", lost_with("1", why)),
+        task(1, 1000, 2000, 1, "1"),
+        task(2, 3100, 8000, 0, "2"),
+    ]
+    run = make(
+        *(added("1", 500), added("2", 500), job(0, 900, 0), *stage(0, 900, 8000, 2), *tasks),
+        *(removed("1", 3001, why), job_end(0, 8000)),
+    )
+    outcome, sentences, found = asked(run)
+    assert (outcome.status, outcome.memory) == ("recovered", memory)
+    (lost,) = outcome.lost
+    assert (lost.worker, lost.added_ms, lost.lost_ms, lost.redone_units, lost.redone_ms) == ("1", 500, 3001, 1, 2000)
+    assert sentences[0].startswith("1 of 2 executors was lost, 3.0 s after the start: ")
+    assert "Consider" not in sentences[0]
+    assert sentence in sentences[-1]
+    assert advice in found["wasted"].advice
+    assert advice in found["lost workers"].advice
+
+
+def test_a_heap_that_is_full_is_told_by_what_a_task_threw(make: Make) -> None:
+    bad = thrown("java.lang.OutOfMemoryError", "Java heap space")
+    tasks = [task(0, 1000, 3000, 0, "1", bad), task(1, 3000, 8000, 0, "1")]
+    outcome, sentences, found = asked(
+        make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 1), *tasks, job_end(0, 8000))
+    )
+    assert outcome.memory == "heap"
+    assert "OutOfMemoryError: Java heap space" in sentences[0]
+    assert "more spark.executor.memory" in found["wasted"].advice
+
+
+def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> None:
+    why = "Executor heartbeat timed out after 123456 ms"
+    gone = {"Reason": "FetchFailed", "Message": "org.apache.spark.shuffle.FetchFailedException: Connection reset"}
+    run = make(
+        *(added("1", 500), added("2", 500), job(0, 900, 0, 1)),
+        *(*stage(0, 900, 4000, 2), task(0, 1000, 4000, 0, "1"), task(1, 1000, 4000, 1, "2")),
+        *(task(2, 4000, 5000, 0, "2", gone, of=1), *stage(1, 4000, 5000, 1, failure="FetchFailedException: x")),
+        *(removed("1", 4500, why), *stage(0, 5000, 9000, 1, attempt=1), task(3, 5000, 9000, 0, "2", attempt=1)),
+        *(*stage(1, 9000, 9500, 1, attempt=1), task(4, 9000, 9500, 0, "2", of=1, attempt=1), job_end(0, 9500)),
+    )
+    outcome, sentences, found = asked(run)
+    assert outcome.status == "recovered"
+    (lost,) = outcome.lost
+    assert (lost.redone_units, lost.redone_ms) == (1, 3000)
+    assert any("1 task of theirs ran again" in each for each in sentences)
+    assert "1 task ran again, which had taken 3.0 s" in found["lost workers"].what
+
+
+def test_most_executors_died_young_and_the_rest_is_told_to_have_been_slow(make: Make) -> None:
+    why = "Container from a bad node: container_7 on host: host-7. Exit status: 1. Diagnostics: whatever"
+    young = [added(str(each), 500) for each in range(9)]
+    died = [removed(str(each), 7500, why) for each in range(1, 9)]
+    tasks = [task(each, 8000 + 1000 * (each // 2), 9000 + 1000 * (each // 2), each, "0") for each in range(20)]
+    run = make(*young, *died, job(0, 7900, 0), *stage(0, 7900, 18_000, 20), *tasks, job_end(0, 18_000))
+    outcome, sentences, found = asked(run)
+    assert (outcome.status, len(outcome.lost), outcome.workers) == ("recovered", 8, 9)
+    assert sentences == (
+        "8 of 9 executors were lost, the first 7.5 s after the start: Container from a bad node: container_7 on host:"
+        " host-7. Exit status: 1.",
+    )
+    # Twenty tasks of a second take ten seconds on two slots; on eighteen it would have been two waves.
+    assert 7000 < found["lost workers"].cost_ms <= 9000
+    assert "went 7.0 s after they came" in found["lost workers"].what
+
+
+def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> None:
+    why = "Remote RPC client disassociated. Likely due to containers exceeding thresholds, or network issues."
+    run = make(
+        *(added("1", 500), added("2", 500), job(0, 900, 0)),
+        *(task(0, 1000, 2000, 0, "1", lost_with("1", why)), removed("1", 2000, why), removed("2", 2000, why)),
+        *(added("3", 14_000), *stage(0, 900, 18_000, 1), task(1, 14_000, 18_000, 0, "3"), job_end(0, 18_000)),
+    )
+    _, _, found = asked(run)
+    assert "for 12.0 s since executors 1, 2 went" in found["no worker"].what
+    assert found["no worker"].cost_ms >= 12_000
+    header = run.header()
+    assert (header.workers, header.workers_in_all, header.slots_per_worker) == (2, 3, 2)
+    assert workers_words(header) == "at most 2 executors at a time (3 in all)"
+
+
+# Texts ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (None, None),
+        ("", None),
+        ("java.lang.RuntimeException: bad exec\n\tat a.b(c:1)", "RuntimeException: bad exec"),
+        ("a.B: wrapped\n\tat x\nCaused by: c.D: because\n\tat y\nCaused by: e.F: the root\n\tat z", "F: the root"),
+        ("a.B: it says more\n\tat x\nCaused by: java.lang.NullPointerException", None),
+        (
+            'p.PythonException: Traceback (most recent call last):\n  File "a.py", line 3\n    f()\nKeyError: 3\n',
+            "KeyError: 3",
+        ),
+        ("org.apache.spark.SparkException: [NO_FILE] The file is gone. Try again. SQLSTATE: 42K03", None),
+        ("x.Oom: GPU OutOfMemory: could not split inputs and retry. The current attempt: {Buf{address=0x7}}", None),
+        ("x.ParseError: \n near line 3", "ParseError: near line 3"),
+        ("Stage cancelled because SparkContext was shut down", "Stage cancelled because SparkContext was shut down"),
+        ("x.E: password=hunter2 is wrong", "E: password=*** is wrong"),
+    ],
+)
+def test_the_line_of_an_error_that_tells_most(text: str | None, line: str | None) -> None:
+    told = {
+        "a.B: it": "B: it says more (caused by NullPointerException)",
+        "org.apa": "SparkException: [NO_FILE] The file is gone",
+        "x.Oom: ": "Oom: GPU OutOfMemory: could not split inputs and retry",
+    }
+    assert failures.cause(text) == (line or told.get((text or "")[:7]))
+
+
+# Public logs ----------------------------------------------------------------------------------------------------------
+
+
+def public(real_inputs: Path, name: str, tmp_path: Path) -> Run:
+    return cp.profile([real_inputs / "spark-eventlog" / name], output=tmp_path / "run.duckdb")
+
+
+def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Path) -> None:
+    outcome, sentences, found = asked(public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path))
+    assert (outcome.status, outcome.memory) == ("failed", "device")
+    assert (outcome.tally("job").failed, outcome.tally("job").total) == (5, 37)
+    error = "GpuSplitAndRetryOOM: GPU OutOfMemory: could not split inputs and retry"
+    assert sentences[0] == f"The run failed: 1 of 25 queries failed: {error}."
+    assert sentences[1] == "112 of 12447 tasks failed, which took 809.3 s of task time; 104 of them ran again."
+    assert "concurrentGpuTasks" in found["wasted"].advice
+
+
+def test_public_log_that_lost_two_executors(real_inputs: Path, tmp_path: Path) -> None:
+    name = "rapids-tools/tasks_executors_fail_compressed_eventlog.zstd"
+    outcome, sentences, _ = asked(public(real_inputs, name, tmp_path))
+    assert (outcome.status, outcome.tally("job").failed) == ("failed", 1)
+    assert [each.worker for each in outcome.lost] == ["2", "1"]
+    assert (
+        sentences[0] == "The run failed: 1 of 28 queries failed: Job 79 cancelled because SparkContext was shut down."
+    )
+    assert any(each.startswith("2 of 8 executors were lost, the first 97.2 s after the start") for each in sentences)
+
+
+def test_public_log_whose_tasks_failed_and_ran_again(real_inputs: Path, tmp_path: Path) -> None:
+    outcome, sentences, _ = asked(public(real_inputs, "apache-spark/app-20161115172038-0000", tmp_path))
+    assert (outcome.status, outcome.tally("task").failed) == ("recovered", 10)
+    assert sentences[0].endswith("and ran again: RuntimeException: bad exec.")
+
+
+def test_public_log_that_sent_an_executor_home(real_inputs: Path, tmp_path: Path) -> None:
+    run = public(real_inputs, "rapids-tools/rp_sql_eventlog.zstd", tmp_path)
+    assert asked(run)[:2] == (asked(run)[0], ())
+    assert asked(run)[0].status == "succeeded"
+    assert workers_words(run.header()) == "at most 8 executors at a time (9 in all)"
