@@ -14,12 +14,10 @@ from cli.page import Page
 from cli.remedies import with_remedy
 from cli.text import TimeUnit, printable, time_unit
 from cli.whatifs import usual
-from query.answers.words import help_sentence
+from query.answers.words import gain_text, nothing_to_do
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from query.answers.values import Finding, Verdict
+    from query.answers.values import Verdict
 
 MOST_LINES = 45
 """So much of a terminal is read without scrolling."""
@@ -59,9 +57,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     parts.heading(page, header)
     page.line()
     parts.lead(page, verdict.bottleneck, header, debug, unit)
-    if best := help_sentence(verdict, unit):
-        page.paragraph(best)
-    _to_do(page, debug.findings[: room.to_do], unit)
+    _to_do(page, verdict, room.to_do, unit)
     page.line()
     parts.path_table(page, debug, unit, room.path)
     page.line()
@@ -84,16 +80,18 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     return page.text()
 
 
-def _to_do(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
-    """What to do, and what that brings at most."""
-    if not found:
-        return
+def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
+    """What to do, what that saves, and the lines to paste."""
     page.line()
-    page.line("What to do, by what it saves at most")
-    for number, finding in enumerate(found, 1):
-        start = f"{number:3}  {unit.text(finding.cost_ms):>8}  "
-        text = f"{start}{finding.advice}: {finding.what} ({finding.basis})"
-        page.paragraph(printable(text), hanging=" " * len(start))
+    if not verdict.actions:
+        page.paragraph(f"What to do: {nothing_to_do(verdict)}")
+        return
+    page.line("What to do")
+    for number, action in enumerate(verdict.actions[:most], 1):
+        gain = gain_text(action, unit)
+        page.paragraph(f"{number:3}  {printable(action.what)}{f': {gain}' if gain else ''}.", hanging=" " * 5)
+        for line in action.lines:
+            page.line(f"{'':7}{printable(line)}")
 
 
 def _not_seen(page: Page, verdict: Verdict) -> None:

@@ -64,7 +64,7 @@ def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_p
     assert first.lines == ("--conf spark.sql.shuffle.partitions=16",)
     assert first.gain_ms is not None
     assert first.gain_ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
-    assert "which no rerun has checked" in gain_text(first, Figures())
+    assert "no rerun has checked it" in gain_text(first, Figures())
 
 
 def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
     assert "df = df.repartition(16)" in lines(verdict)
     assert "its files do not divide" in verdict.actions[0].what
     assert verdict.actions[0].gain_ms is None
-    assert gain_text(verdict.actions[0], Figures()) == "at most 15 s shorter"
+    assert gain_text(verdict.actions[0], Figures()) == "saves at most 15 s (modelled)"
 
 
 def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
@@ -154,7 +154,7 @@ def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> Non
 def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
     verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
     none = replace(verdict, actions=())
-    assert nothing_to_do(none) == "Nothing here would shorten it by 3%."
+    assert nothing_to_do(none) == "Nothing that CrystalPerf can work out saves 3 % of it."
     assert nothing_to_do(replace(verdict, actions=(Action("code", "x", None, None, "measured", "x"),))) == ""
 
 

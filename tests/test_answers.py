@@ -35,11 +35,10 @@ from query.answers.values import (
     Profiled,
     SampleCounts,
     Sweep,
-    Verdict,
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, completed, knee_of, next_step, not_seen, questions
-from query.answers.words import bottleneck_sentence, cause_words, help_sentence
+from query.answers.words import bottleneck_sentence, cause_words
 from query.frameworks import Framework, Vocabulary, plural
 from query.frameworks.known import get
 from query.model import trace
@@ -212,17 +211,6 @@ def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
     assert best_help([tenfold, disk, network, refused], 10_000.0) is network
     assert best_help([disk, refused], 9_700.0) is None  # 2.1 % less
     assert best_help([refused], 10_000.0) is None
-
-
-def test_help_is_one_sentence() -> None:
-    network = WhatIf("network twice as fast", "network=2x", 16_000.0)
-    told = Verdict(
-        "x", HEADER, debug(net=26_000), Bottleneck("resource", "net", 1, 1), 1.0, (network,), network,
-        next_step(HEADER, bottleneck_of(debug(net=1))),
-    )  # fmt: skip
-    unit = time_unit(26_000)
-    assert help_sentence(told, unit) == "What would help most: network twice as fast, 16.0 s (-38 %)."
-    assert help_sentence(replace(told, best=None), unit) == ""
 
 
 def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from cli.whatifs import prediction_text, refusal_text, sweep_text
 from indexes.errors import NoAnswerError, Remedy
 from indexes.resources import known
 from query.answers.values import (
+    Action,
     Debug,
     Finding,
     FunctionTime,
@@ -127,7 +128,7 @@ def test_the_verdict_answers_first() -> None:
     answer = lines.index("Network holds this run up: 19.7 of 26.0 s (76 %).")
     assert answer <= 4
     assert "98 % of the 4 000 stack samples of tasks are in code that an index has." in words
-    assert "What would help most: network twice as fast, 16.0 s (-38 %)." in words
+    assert "What to do: Nothing that CrystalPerf can work out saves 3 % of it." in words
     assert "network twice as fast network=2x 16.0 -38 % 14.0 to 18.0" in words
     assert "No effect (under 3 %): twice the slots per executor." in words
     assert "Not known: memory=0.5x, memory=2x; nothing tells." in words
@@ -164,7 +165,9 @@ def test_a_long_answer_has_45_lines_and_loses_rows_only() -> None:
     findings = tuple(Finding("rule", 9_000.0, long, "measured", long) for _ in range(5))
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
     debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
-    lines, words = screen(replace(verdict(*asked), debug=debug))
+    to_do = tuple(Action("code", long, 9_000.0, (1.0, 2.0), "modelled", "rule", ("first", "second")) for _ in range(3))
+    found = replace(verdict(*asked), debug=debug, actions=to_do)
+    lines, words = screen(found)
     assert len(lines) <= 45
     for part in (
         "What to do",
@@ -177,7 +180,22 @@ def test_a_long_answer_has_45_lines_and_loses_rows_only() -> None:
         "Next:",
     ):
         assert part in words
-    assert len(screen(replace(verdict(*asked), debug=debug), full=True)[0]) > 45
+    assert len(screen(found, full=True)[0]) > 45
+
+
+def test_what_to_do_says_what_it_saves_and_what_to_paste() -> None:
+    to_do = (
+        Action("setting", "`a.b` 1 → 2", 9_000.0, (-1_000.0, 12_000.0), "modelled", "rule", ("--conf a.b=2",)),
+        Action("code", "Give the schema", None, (0.0, 2_000.0), "measured", "rule"),
+        Action("record", "Record samples", None, None, "measured", "samples"),
+    )
+    lines, words = screen(replace(verdict(), actions=to_do))
+    assert (
+        "What to do 1 `a.b` 1 → 2: saves about 9.0 s (modelled; 90 % range: 1.0 s longer to 12.0 s shorter)." in words
+    )
+    assert "       --conf a.b=2" in lines
+    assert "2 Give the schema: saves at most 2.0 s (measured)." in words
+    assert "3 Record samples." in words
 
 
 def test_no_resource_is_blamed_for_waiting() -> None:
@@ -199,7 +217,6 @@ def test_a_close_second_is_named() -> None:
 def test_no_help_is_promised_where_none_is() -> None:
     _, words = screen(verdict(WhatIf("CPU twice as fast", "cpu_speed=2x", 25_800.0)))
     assert "No effect (under 3 %): CPU twice as fast." in words
-    assert "help most" not in words
     assert "What if" not in screen(verdict())[1]
 
 

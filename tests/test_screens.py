@@ -22,8 +22,8 @@ from tests.conftest import REAL_INPUTS
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "tests" / "data" / "screens"
-RECORDED = (*sorted((ROOT / "tests" / "data" / "runs").iterdir()), ROOT / "lab" / "recordings" / "demo-q9")
-"""Odd runs, and a recording with samples; a name is its folder's."""
+RECORDED = (*sorted((ROOT / "lab" / "recordings" / "odd").iterdir()), ROOT / "lab" / "recordings" / "demo-q9")
+"""Odd logs, and a recording with samples."""
 
 PUBLIC = sorted(REAL_INPUTS.glob("spark-eventlog/*/*")) if REAL_INPUTS.is_dir() else []
 
@@ -35,19 +35,19 @@ def screen(run: Run, name: str) -> str:
     return verdict_text(told, step, name)
 
 
-def of_recorded(folder: Path, output: Path) -> str:
-    return screen(profile([folder], output=output), folder.name)
+def of_recorded(log: Path, output: Path) -> str:
+    return screen(profile([log], output=output), log.stem)
 
 
-@pytest.mark.parametrize("folder", RECORDED, ids=lambda each: each.name)
-def test_the_first_screen_says_what_was_read_aloud(folder: Path, tmp_path: Path) -> None:
-    text = of_recorded(folder, tmp_path / "run.duckdb")
-    assert text == (SCREENS / f"{folder.name}.txt").read_text(encoding="utf-8"), "see the head of this file"
+@pytest.mark.parametrize("log", RECORDED, ids=lambda each: each.stem)
+def test_the_first_screen_says_what_was_read_aloud(log: Path, tmp_path: Path) -> None:
+    text = of_recorded(log, tmp_path / "run.duckdb")
+    assert text == (SCREENS / f"{log.stem}.txt").read_text(encoding="utf-8"), "see the head of this file"
     check(text)
 
 
 def test_no_screen_is_left_of_a_run_that_is_gone() -> None:
-    assert {each.stem for each in SCREENS.iterdir()} == {each.name for each in RECORDED}
+    assert {each.stem for each in SCREENS.iterdir()} == {each.stem for each in RECORDED}
 
 
 @pytest.mark.later
@@ -103,5 +103,5 @@ if __name__ == "__main__":
     os.environ.update(COLUMNS="80", NO_COLOR="1")
     with tempfile.TemporaryDirectory() as place:
         for each in RECORDED:
-            made = of_recorded(each, Path(place) / f"{each.name}.duckdb")
-            (SCREENS / f"{each.name}.txt").write_text(made, encoding="utf-8")
+            made = of_recorded(each, Path(place) / f"{each.stem}.duckdb")
+            (SCREENS / f"{each.stem}.txt").write_text(made, encoding="utf-8")

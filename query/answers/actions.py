@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from query.answers.values import Action, Debug, Header, Prediction, WhatIf
-from query.answers.words import LEAST_SHARE
+from query.answers.whatifs import NOTICEABLE
 from query.frameworks.known import get
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Asked = Callable[[str], Prediction | WhatIf | None]
 
 def actions(chances: Sequence[Chance], debug: Debug, header: Header, ask: Asked) -> tuple[Action, ...]:
     """At most three, the most worthwhile first; none where nothing shortens the run noticeably."""
-    least_ms = LEAST_SHARE * debug.runtime_ms
+    least_ms = NOTICEABLE * debug.runtime_ms
     first = [_action(each, None, None) for each in chances if each.comes_first]
     answers: dict[str, Prediction | WhatIf | None] = {}
     ranked: list[tuple[float, Action]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from query.answers.whatifs import telling
+from query.answers.whatifs import NOTICEABLE, telling
 from query.frameworks import plural
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ _LONGEST_ERROR = 120
 
 WORTH_A_WORD = 0.05
 """The resource that comes after a cause is named from this share of the runtime."""
-
-
-LEAST_SHARE = 0.03
-"""What shortens a run by less is nothing to do."""
 
 
 class Figures(Protocol):
@@ -117,15 +113,6 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
 
 
-def help_sentence(verdict: Verdict, figures: Figures) -> str:
-    """Which doubling would help most; empty where none does."""
-    best = verdict.best
-    if best is None or best.predicted_ms is None:
-        return ""
-    then = f"{figures.text(best.predicted_ms)} ({figures.change(best.predicted_ms, verdict.debug.runtime_ms)})"
-    return f"What would help most: {best.question}, {then}."
-
-
 def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
     """What can be said of a runtime that is not predicted; empty where that is nothing."""
     low, high = telling(bound_ms, runtime_ms) or (None, None)
@@ -159,21 +146,22 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
 
 
 def gain_text(action: Action, figures: Figures) -> str:
-    """What an action brings: a prediction with its 90 % range, or what it can bring at most; empty where unknown."""
-    if action.gain_ms is not None:
-        text = f"about {figures.text(action.gain_ms)} shorter"
-        if action.gain_ms_range is None:
-            return f"{text} by the model, which no rerun has checked"
-        low, high = action.gain_ms_range
-        if low < 0:
-            return f"{text} (90 %: from {figures.text(-low)} longer to {figures.text(high)} shorter)"
-        return f"{text} (90 %: {figures.text(low)} to {figures.text(high)})"
-    return "" if action.gain_ms_range is None else f"at most {figures.text(action.gain_ms_range[1])} shorter"
+    """What an action brings, how that is known, and within what range; empty where nothing is known of it."""
+    if action.gain_ms is None:
+        most = action.gain_ms_range
+        return "" if most is None else f"saves at most {figures.text(most[1])} ({action.basis})"
+    saves = f"saves about {figures.text(action.gain_ms)} ({action.basis}"
+    if action.gain_ms_range is None:
+        return f"{saves}; no rerun has checked it)"
+    low, high = action.gain_ms_range
+    if low < 0:
+        return f"{saves}; 90 % range: {figures.text(-low)} longer to {figures.text(high)} shorter)"
+    return f"{saves}; 90 % range: {figures.number(low)} to {figures.text(high)})"
 
 
 def nothing_to_do(verdict: Verdict) -> str:
     """The sentence that stands for actions where there are none."""
-    return "" if verdict.actions else f"Nothing here would shorten it by {LEAST_SHARE:.0%}."
+    return "" if verdict.actions else f"Nothing that CrystalPerf can work out saves {100 * NOTICEABLE:.0f} % of it."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------
