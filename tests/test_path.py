@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import networkx as nx
 import numpy as np
 import pytest
 import zstandard
@@ -41,7 +42,8 @@ class Stage:
     """What a random run does: a stage of a query (None: of none), submitted some time after an earlier one's event.
 
     `beside` is whether it is submitted while that one runs, else when it has ended; `reads` are the earlier stages
-    whose rows it reads; tasks are (wait after the submission, length).
+    whose rows it reads; `again` is whether it is another attempt at that one; tasks are (wait after the submission,
+    length).
     """
 
     query: int | None
@@ -50,6 +52,7 @@ class Stage:
     pause: int
     reads: tuple[int, ...]
     own_job: bool
+    again: bool
     tasks: tuple[tuple[int, int], ...]
 
 
@@ -61,6 +64,7 @@ STAGES = st.builds(
     pause=st.integers(0, 15),
     reads=st.lists(st.integers(0, 9), max_size=2).map(tuple),
     own_job=st.booleans(),
+    again=st.booleans(),
     tasks=TASKS.map(tuple),
 )
 
@@ -91,6 +95,10 @@ def made(stages: list[Stage], slots: int) -> Made:
         groups.append(Group(name, name, query, number, float(min(submit, start)), float(start), float(end)))
         for source in sources:
             stated[source.group_id, name] = Dependency("barrier", EARLIER_JOB if each.own_job else SHUFFLE)
+        if each.again and before is not None:
+            # Which of two attempts was the earlier the trace does not say; their times do.
+            for pair in ((before.group_id, name), (name, before.group_id)):
+                stated[pair] = Dependency("order", "earlier attempt")
         rows += [(number, float(start), float(end)) for start, end in times]
     rows.sort(key=lambda row: row[1])
     zero = np.zeros(len(rows), dtype=np.int64)
@@ -146,8 +154,6 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
 def test_what_overlapped_stays_beside_each_other(run: Made) -> None:
     """A group that began before another ended is no successor of it, and the replay finds an order for all of them."""
     graph = run.dag.graph()
-    import networkx as nx
-
     for each in run.groups:
         for later in nx.descendants(graph, each.group_id):
             node = run.dag.nodes[later]
