@@ -53,7 +53,10 @@ class Run:
                 "SELECT app_id, name, framework, framework_version, measure, duration_ms, complete FROM runs"
             ).fetchall()[0]
             workers = connection.execute(
-                "SELECT added_ms, removed_ms, lanes FROM workers WHERE coalesce(lanes, 0) > 0"
+                """
+                SELECT added_ms, removed_ms, lanes FROM workers
+                WHERE lanes > 0 OR (lanes IS NULL AND worker_id IN (SELECT DISTINCT worker_id FROM units))
+                """
             ).fetchall()
             problems = connection.execute(
                 """
@@ -74,7 +77,7 @@ class Run:
             measure=run[4],
             workers=most_at_a_time((added, removed) for added, removed, _ in workers),
             workers_in_all=len(workers),
-            slots_per_worker=max((lanes for _, _, lanes in workers), default=None),
+            slots_per_worker=max((lanes for _, _, lanes in workers if lanes is not None), default=None),
             duration_ms=run[5],
             complete=run[6],
             problems=tuple(ReadingProblem(*each) for each in problems),

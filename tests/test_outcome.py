@@ -371,6 +371,16 @@ def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> Non
     assert workers_words(header) == "at most 2 executors at a time (3 in all)"
 
 
+def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
+    why = "Executor Process Lost"
+    tasks = [task(0, 1000, 3000, 0, "1", lost_with("1", why)), task(1, 5000, 9000, 0, "2")]
+    run = make(
+        *(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 1), *tasks, removed("1", 3000, why)),
+        *(added("2", 4000), job_end(0, 9000)),
+    )
+    assert [each.slots for each in run.debug().groups] == [2]
+
+
 # Texts ----------------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
-from query.model.execution import Execution
+from query.model.execution import Execution, Slots
+from query.model.load import most_at_a_time
 from query.model.records import Floats
 from query.model.timeline import Level
 
@@ -184,7 +185,7 @@ def group_details(
             name=group.name,
             scope=group.scope_id,
             units=row["units"],
-            slots=int(((slots.available_ms < group.end_ms) & (slots.until_ms > group.start_ms)).sum()),
+            slots=_most_slots(slots, group.start_ms, group.end_ms),
             length_ms=group.end_ms - group.start_ms,
             path_ms=on_path.get(group.group_id, 0.0),
             median_ms=row["median_ms"],
@@ -276,6 +277,15 @@ def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: f
     """One value per group that ran on a crowded machine then, as far as recordings measured that."""
     rows = connection.execute(sql.text("neighbours").format(full=FULL, others=OTHERS), [start_ms, end_ms]).fetchall()
     return [Neighbours(*row) for row in rows]
+
+
+def _most_slots(slots: Slots, start_ms: float, end_ms: float) -> int:
+    """The most slots that were there at a time in a stretch."""
+    there = (slots.available_ms < end_ms) & (slots.until_ms > start_ms)
+    came, went = slots.available_ms[there], slots.until_ms[there]
+    if not (went < end_ms).any():
+        return len(came)
+    return most_at_a_time(zip(np.maximum(came, start_ms).tolist(), went.tolist(), strict=True))
 
 
 def disagreements(

@@ -20,6 +20,9 @@ from query.model.timeline import left_open, merged
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
+_SAME_MS = 1000.0
+"""The end of a worker and those of its units are seen within this time."""
+
 MOST_FAILURES = 20
 """Failures of each kind that an outcome lists; tallies count all."""
 
@@ -288,7 +291,7 @@ def _lost(
     rows = connection.execute(
         """
         SELECT worker_id, host, added_ms, removed_ms, removed_reason
-        FROM workers WHERE coalesce(lanes, 0) > 0 AND kind = 'worker' AND added_ms <= ?
+        FROM workers WHERE coalesce(lanes, 1) > 0 AND kind = 'worker' AND added_ms <= ?
         ORDER BY removed_ms, worker_id
         """,
         [execution.scope.end_ms],
@@ -315,12 +318,12 @@ def without_workers(execution: Execution, pieces: Sequence[Piece], lost: Collect
         np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
     )
     clock = execution.clock
-    ends = {clock.when(each.lost_ms) for each in lost}
+    ends = np.array([clock.when(each.lost_ms) for each in lost])
     whole = since_lost = 0.0
     for begin, end in left_open(alive, 0.0, clock.when(execution.scope.end_ms)):
         on_path = sum(max(min(end, each.end_ms) - max(begin, each.start_ms), 0.0) for each in pieces)
         whole += on_path
-        since_lost += on_path if begin in ends else 0.0
+        since_lost += on_path if (np.abs(ends - begin) <= _SAME_MS).any() else 0.0
     return whole, since_lost
 
 
