@@ -189,7 +189,8 @@ def check_left_out(it: Held) -> Iterator[str]:
     if left is not None and left["left_out_ms"] > none_ms + it.slack_ms:
         yield f"{_s(left['left_out_ms'])} are left out as nothing was submitted; that held for {_s(none_ms)}"
     if left is not None and figures.unread_jobs and not it.debug.get("doubts"):
-        yield f"{_s(left['left_out_ms'])} are left out, as nothing was submitted; {figures.unread_jobs} jobs are missing"
+        words = f"{_s(left['left_out_ms'])} are left out, as nothing was submitted"
+        yield f"{words}; {figures.unread_jobs} jobs are missing"
     if left is None and figures.shell and it.answer["bottleneck"]["name"] == "no scope":
         yield (
             f"the first sentence is of time in which nobody asked anything of a shell: {_s(none_ms)} of"
