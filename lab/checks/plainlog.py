@@ -32,6 +32,7 @@ _PARTS = re.compile(r"events_(\d+)_")
 _HOME = re.compile(r"killed by driver|idle|decommission|with code 0\b|termination request|dynamic allocation", re.I)
 _LOST = re.compile(r"exited|heartbeat|timed? ?out|lost|killed|fail|disassociated|memory|error", re.I)
 _PYTHON = re.compile(r"Python|Pandas|Arrow(?:Eval|Aggregate|Window)", re.I)
+_CANCELLED = re.compile(r"cancelled(?! because SparkContext was shut down)|InterruptedException|was stopped")
 _SHELL = re.compile(r"spark\.repl|pyspark-shell|sparkr-shell|[a-z]shell\b|zeppelin|livy|jupyter|notebook", re.I)
 _GPU = re.compile(r"com\.nvidia\.spark|rapids", re.I)
 
@@ -87,6 +88,7 @@ class Job:
     query: str | None
     completed: float | None = None
     failed: bool | None = None
+    cancelled: bool = False
 
 
 @dataclass
@@ -205,7 +207,12 @@ class Figures:
 
     @property
     def failed_jobs(self) -> int:
-        return sum(each.failed is True for each in self.jobs.values())
+        """Jobs that failed by themselves; those that somebody cancelled are counted apart."""
+        return sum(each.failed is True and not each.cancelled for each in self.jobs.values())
+
+    @property
+    def cancelled_jobs(self) -> int:
+        return sum(each.cancelled for each in self.jobs.values())
 
     @property
     def unfinished_jobs(self) -> int:
@@ -218,13 +225,20 @@ class Figures:
 
     @property
     def failed_stages(self) -> int:
-        return sum(each.failure is not None for each in self.stages.values())
+        """Attempts of stages that failed, not for their job was cancelled."""
+        return sum(each.failure is not None and not _CANCELLED.search(each.failure) for each in self.stages.values())
 
     @property
     def failed_queries(self) -> int:
-        """SQL executions that ended with an error, or of which a job failed where errors are not logged."""
-        jobs = {each.query for each in self.jobs.values() if each.failed}
-        return sum(bool(one.error) or (one.error is None and key in jobs) for key, one in self.queries.items())
+        """SQL executions that ended with an error, or of which a job failed where errors are not logged.
+
+        Not those that somebody cancelled.
+        """
+        jobs = {each.query for each in self.jobs.values() if each.failed and not each.cancelled}
+        return sum(
+            (one.error is None and key in jobs) or (bool(one.error) and not _CANCELLED.search(str(one.error)))
+            for key, one in self.queries.items()
+        )
 
     def tasks_ended(self) -> Counter[str]:
         """Attempts by how they ended: succeeded, killed, failed, unfinished."""
@@ -423,7 +437,11 @@ def _take(
     elif kind == "JobEnd":
         job = found.jobs.setdefault(event["Job ID"], Job(None, (), None))
         job.completed = at
-        job.failed = (event.get("Job Result") or {}).get("Result") != "JobSucceeded"
+        result = event.get("Job Result") or {}
+        job.failed = result.get("Result") != "JobSucceeded"
+        job.cancelled = (
+            job.failed and _CANCELLED.search(str((result.get("Exception") or {}).get("Message"))) is not None
+        )
     elif kind in ("StageSubmitted", "StageCompleted"):
         _take_stage(found, event["Stage Info"], completed=kind == "StageCompleted")
         at = None

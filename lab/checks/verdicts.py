@@ -239,6 +239,9 @@ def check_failures(it: Held) -> Iterator[str]:
                 yield f"{kind}s, {name}: {theirs} told, {ours} in the log"
     status = outcome["status"]
     troubles = figures.failed_jobs + figures.failed_queries + figures.failed_stages + ended["failed"]
+    cancelled = tallies["job"].get("cancelled", 0) if "job" in tallies else 0
+    if cancelled != figures.cancelled_jobs:
+        yield f"jobs, cancelled: {cancelled} told, {figures.cancelled_jobs} in the log"
     if status == "succeeded" and figures.failed_jobs + figures.failed_queries:
         yield f"succeeded, it says, with {figures.failed_jobs} failed jobs, {figures.failed_queries} failed queries"
     if status in ("failed", "recovered") and not troubles and not figures.lost():
@@ -489,6 +492,7 @@ def _plain(row: Row) -> str:
     ended = it.tasks_ended()
     counts = {
         "failed jobs": it.failed_jobs,
+        "cancelled jobs": it.cancelled_jobs,
         "unfinished jobs": it.unfinished_jobs,
         "jobs not in the log": it.unread_jobs,
         "failed queries": it.failed_queries,
