@@ -18,7 +18,7 @@ import numpy as np
 from lab.score.pairs import SHIPPED, Measured, noise
 from lab.score.predictors import answer, execution, world_of
 from query.model.records import Floats
-from query.whatif.interval import CALIBRATED, SOURCES, Calibration, variances
+from query.whatif.interval import CALIBRATED, Calibration, variances
 
 COVERED = 0.9
 _MODELS = np.arange(0.005, 0.2001, 0.005)
@@ -45,9 +45,10 @@ def calibrate(known: Sequence[Measured]) -> tuple[Calibration, int]:
                     run.evidence,
                     run.resources,
                     calibration,
+                    bytes_known=run.volumes.tell_bytes,
                 )
                 errors.append(math.log(each.actual_ms[one.number] / given.predicted_ms))
-                told.append(sum(variance[name] for name in SOURCES))
+                told.append(sum(variance.values()))
                 distances.append(abs(math.log(given.predicted_ms / given.runtime_ms)))
     error, known_variance, distance = (np.array(values) for values in (errors, told, distances))
     model, slope = min(

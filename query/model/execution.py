@@ -74,6 +74,8 @@ class Volumes:
     overhead_ms: Floats
     spill_ms: Floats
     """Time in which a unit was seen spilling or reading back what it had spilled."""
+    peers_ms: Floats
+    """Time measured waiting for data of other workers."""
 
     @property
     def tell_bytes(self) -> bool:

@@ -272,6 +272,7 @@ def _groups_and_units(
         on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole) * kept,
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
         spill_ms=np.zeros(len(launch)),
+        peers_ms=np.asarray(columns["peers_ms"]).astype(np.float64) * kept,
     )
     return groups, units, volumes
 

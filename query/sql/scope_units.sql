@@ -19,7 +19,7 @@ SELECT
         ELSE 0
     END AS placement,
     coalesce(data_at IN {far}, false) AS is_far,
-    coalesce(upstream_ms, 0) AS upstream_ms,
+    coalesce(upstream_ms, 0) AS upstream_ms, coalesce(peers_ms, 0) AS peers_ms,
     coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
     coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,
     coalesce(output_bytes, 0) AS output_bytes, coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,

@@ -7,9 +7,10 @@ Relative errors multiply, so each source of error is a variance of log(actual / 
     samples      shares of time counted from few samples, and time in which nothing was seen
     labels       each function's class is drawn from its own probabilities
     model        the model's own error, which may grow with the distance that it bridges
+    physics      replays in which a changed device brings the most and the least that it can (query.whatif.transfers)
 
-The first, third and fourth are worked out from the run.  `CALIBRATED` has the rest: measured on the even configurations
-of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.
+All but repetition and the model's are worked out from the run.  `CALIBRATED` has the rest: measured on the even
+configurations of the lab's suites by `python -m lab calibrate`, which never looks at odd ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from indexes.resources import Resource
 from query.model.evidence import Evidence
 from query.model.world import World
 
-SOURCES = ("replay", "repetition", "samples", "labels", "model")
+SOURCES = ("replay", "repetition", "samples", "labels", "model", "physics")
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,18 @@ def variances(
     evidence: Evidence,
     resources: Sequence[Resource],
     calibration: Calibration = CALIBRATED,
+    *,
+    bytes_known: bool = False,
 ) -> dict[str, float]:
-    """The variance of log(actual / predicted) that each of `SOURCES` brings."""
+    """The variance of log(actual / predicted) that each of `SOURCES` but physics brings.
+
+    Where `bytes_known`, what was seen on a device is at most left out or counted once, however slow it gets.
+    """
     # A share s of the recorded time under a ratio r makes s·(1/r − 1) of it more; so an error of s moves the log.
     effect = np.array([abs(1 / world.ratio(each.setting) - 1) for each in resources])
+    if bytes_known:
+        by_bytes = np.array([each.unit == "bytes per second" for each in resources])
+        effect = np.where(by_bytes, np.minimum(effect, 1.0), effect)
     effect *= runtime_ms / predicted_ms
     distance = abs(math.log(predicted_ms / runtime_ms))
     return {
@@ -70,10 +79,21 @@ def variances(
 
 
 def interval(
-    predicted_ms: float, variance: Mapping[str, float], width: float = CALIBRATED.width
+    predicted_ms: float,
+    variance: Mapping[str, float],
+    width: float = CALIBRATED.width,
+    ends_ms: tuple[float, float] | None = None,
 ) -> tuple[tuple[float, float], Mapping[str, float]]:
-    """The 90 % interval, ms, and the share of each source in its `variances` (they sum to 1)."""
+    """The 90 % interval, ms, and the share of each source in its `variances` (they sum to 1).
+
+    `ends_ms` are the least and the most that other physics gives; to either side they add up with what is by chance.
+    """
     total = sum(variance.values())
-    half = width * math.sqrt(total)
-    shares = {name: each / total for name, each in variance.items()}
-    return (predicted_ms * math.exp(-half), predicted_ms * math.exp(half)), shares
+    low, high = (abs(math.log(end / predicted_ms)) / width for end in ends_ms or (predicted_ms, predicted_ms))
+    sources = {**variance, "physics": (low**2 + high**2) / 2}
+    whole = sum(sources.values())
+    ends = (
+        predicted_ms * math.exp(-width * math.sqrt(total + low**2)),
+        predicted_ms * math.exp(width * math.sqrt(total + high**2)),
+    )
+    return ends, {name: each / whole for name, each in sources.items()}

@@ -11,13 +11,15 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import CPU, NET
+from indexes.resources import CPU, Resource
 from query.answers.values import GroupPrediction, Prediction
 from query.model.execution import Execution
 from query.model.policy import FIRST_COME, Policy, chosen
@@ -31,6 +33,11 @@ from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import settled
 from query.whatif.transfers import MODEL, Physics, moves_known
 from query.whatif.waves import sequential_limits
+
+MOST_APART = 3.0
+"""Of an unknown bandwidth, the most over the least up to which the middle of the two is an answer."""
+
+ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,15 @@ def predict(
             why = f"the run left no samples, and nothing else tells what {share:.0f} % of {word} time went to"
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
+        ends = _ends(execution, world, base, replans) if physics is MODEL else None
+        if ends is not None and not _stated(execution, world):
+            (low, at_best), (high, at_worst) = ends
+            if high > MOST_APART * low:
+                return replace(known, refused=(_apart(execution, world),), bound_ms=(low, high), groups=groups)
+            predicted = math.sqrt(low * high)
+            groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
+        else:
+            groups = _groups(execution, base.replayed, outcome)
     except BoundedError as error:
         least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
@@ -105,15 +121,62 @@ def predict(
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
     if predicted > 0 and not world.unchecked:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
-            execution.runtime_ms, base.replayed.makespan_ms, predicted, world, execution.evidence, execution.resources
+            execution.runtime_ms,
+            base.replayed.makespan_ms,
+            predicted,
+            world,
+            execution.evidence,
+            execution.resources,
+            bytes_known=ends is not None,
         )
-        likely, shares = interval(predicted, variance)
+        sides = None if ends is None else (min(ends[0][0], predicted), max(ends[1][0], predicted))
+        likely, shares = interval(predicted, variance, ends_ms=sides)
         known = replace(known, interval_ms=likely, interval_shares=shares)
     return replace(
         known,
         predicted_ms=predicted,
-        groups=_groups(execution, base.replayed, outcome),
+        groups=groups,
         assumptions=(*outcome.state.assumptions, *_unchecked(world)),
+    )
+
+
+def _ends(
+    execution: Execution, world: World, base: Unchanged, replans: bool
+) -> tuple[tuple[float, _Outcome], tuple[float, _Outcome]] | None:
+    """The least and the most that changed bandwidths may come to, ms, with the replays; None where none changes."""
+    changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
+    if not changed or not execution.volumes.tell_bytes:
+        return None
+    best, worst = (_predicted(execution, world, base, replans, replace(MODEL, end=end)) for end in ENDS)
+    return (best, worst) if best[0] <= worst[0] else (worst, best)
+
+
+def _stated(execution: Execution, world: World) -> bool:
+    """Whether every bandwidth that changes is known of the recorded run."""
+    return all(
+        execution.recorded.get(each.setting)
+        for each in execution.resources
+        if each.unit == "bytes per second" and world.ratio(each.setting) != 1
+    )
+
+
+def _apart(execution: Execution, world: World) -> str:
+    """Why bounds are all that can be said of a bandwidth that the run does not tell."""
+    words, devices = execution.framework.vocabulary, []
+    for each in execution.resources:
+        if each.unit == "bytes per second" and world.ratio(each.setting) != 1:
+            devices += [] if execution.recorded.get(each.setting) else [each.device]
+    return (
+        f"the run does not tell how fast its {' and '.join(devices)} was, so of the time that its {words.units} were"
+        " seen there all may change with the bandwidth, or none"
+    )
+
+
+def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ...]) -> tuple[GroupPrediction, ...]:
+    """Groups halfway between two predictions, as their ratio goes."""
+    return tuple(
+        replace(low, predicted_ms=math.sqrt((low.predicted_ms or 0.0) * (high.predicted_ms or 0.0)))
+        for low, high in zip(least, most, strict=True)
     )
 
 
@@ -241,13 +304,27 @@ def _assumed(state: State, world: World) -> list[str]:
         if each.unit == "speed":
             said.append(f"time on the {each.device} scales inversely with its speed")
             continue
-        said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
-        if each.name == NET and ratio < 1 and world.recorded.get(each.setting) is None:
-            said.append(
-                f"the run does not tell its {each.device} bandwidth, so what arrived while {words.units} were computing"
-                " may come to light: the true runtime may be longer"
-            )
+        if not execution.volumes.tell_bytes:
+            said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
+            continue
+        said.append(_transferred(execution, each))
     return said
+
+
+def _transferred(execution: Execution, resource: Resource) -> str:
+    """What of the time on a device changes with its bandwidth."""
+    words = execution.framework.vocabulary
+    moved = execution.volumes.read(resource).sum() / 1e6
+    seen = execution.units.parts_ms[:, execution.names.index(resource.name)].sum() / 1e3
+    if execution.recorded.get(resource.setting):
+        return (
+            f"of the {seen:.1f} s that {words.units} were seen on the {resource.device}, what it took to bring"
+            f" {moved:.0f} MB changes with the bandwidth; the rest is latency"
+        )
+    return (
+        f"the run does not tell how fast its {resource.device} was: the figure is the middle between all of the"
+        f" {seen:.1f} s that {words.units} were seen there changing with the bandwidth, and none"
+    )
 
 
 def _a(word: str) -> str:

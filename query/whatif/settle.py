@@ -56,7 +56,7 @@ def settled(
     shared = {
         column: each.shared_by
         for column, each in enumerate(execution.resources)
-        if column != cpu and column not in by_bytes and each.shared_by != "nobody" and physics.scales != "nothing"
+        if column != cpu and column not in by_bytes and each.shared_by != "nobody"
     }
     company_before = {
         column: _company_before(recorded, base, execution, column, whose) for column, whose in shared.items()
@@ -104,7 +104,8 @@ def settled(
             factor[column] = (factor[column] + after / company_before[column]) / 2
         for position, each in enumerate(known):
             after = _together(each, took[position], length, slots, now) / together[position]
-            among[position] = (among[position] + np.maximum(each.company * after, 1.0)) / 2
+            if physics.company:
+                among[position] = (among[position] + np.maximum(each.company * after, 1.0)) / 2
         # A CPU that was hidden behind a slower device becomes the limit once it is full.
         excess = _pressure(execution, slots, now, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
@@ -141,19 +142,20 @@ def _transfers(
 
     found = transfers(recorded, world, physics)
     alone = np.ones(len(recorded.units))
-    known = as_recorded(found, recorded.units.parts_ms, _unknown(recorded), [alone] * len(found), beside)
+    known = as_recorded(found, recorded.units.parts_ms, _unknown(recorded, physics), [alone] * len(found), beside)
     among = [
         each.company
         if execution.units is recorded.units
         else _of_group(recorded, each.company, each.took_ms, execution)
         for each in known
     ]
-    return as_recorded(transfers(execution, world, physics), parts_ms, _unknown(execution), among)
+    return as_recorded(transfers(execution, world, physics), parts_ms, _unknown(execution, physics), among)
 
 
-def _unknown(execution: Execution) -> Floats:
+def _unknown(execution: Execution, physics: Physics) -> Floats:
     """Time of units that nobody saw, and that may be a transfer's; what samples leave open is no device's."""
-    return np.zeros(len(execution.units)) if execution.has_samples else execution.units.parts_ms[:, -1]
+    told = execution.has_samples or not physics.unseen
+    return np.zeros(len(execution.units)) if told else execution.units.parts_ms[:, -1]
 
 
 def _explained(parts_ms: Floats, known: Sequence[Known]) -> Floats:

@@ -13,7 +13,7 @@ h what was hidden in the recorded run.  X of the recorded run is never more than
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -40,20 +40,28 @@ ROUNDS = 4
 class Physics:
     """Which terms of the model hold; an interval's ends are replays of other physics than the point.
 
-    scales    what changes with a bandwidth: transfers of bytes, all time on the device (paper §5), or nothing
+    bytes     time scales by the bytes that cross a device; without, all time that was seen on it does (paper §5)
     overlap   α
-    crossing  the bytes that cross a device: what cannot be in a page cache, all that is read, or all that is logged
-    rereads   whether files on other machines may cross more than once
+    far       whether input on other machines crosses the network, rather than a disk
+    rereads   whether it may cross more than once
+    written   whether what is written crosses a disk, rather than staying in memory
+    company   whether units slow each other's transfers
+    unseen    whether time of unknown cause may be a transfer's where no samples tell
+    end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse
     """
 
-    scales: Literal["bytes", "all", "nothing"] = "bytes"
+    bytes: bool = True
     overlap: float = OVERLAP
-    crossing: Literal["certain", "read", "logged"] = "read"
+    far: bool = True
     rereads: bool = True
+    written: bool = False
+    company: bool = True
+    unseen: bool = True
+    end: Literal["", "best", "worst"] = ""
 
 
 MODEL = Physics()
-PAPER = Physics(scales="all")
+PAPER = Physics(bytes=False)
 
 
 @dataclass(frozen=True)
@@ -69,11 +77,14 @@ class Transfer:
     most_ms: Floats
     ratio: float
     overlap: float
+    measured_ms: Floats | None = None
+    """Of the time seen on the device, what was measured as waiting: it tells how much was hidden."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A transfer as it was in the recorded run, (units,) in ms: alone, beside others, and as far as it was seen."""
+    """A transfer as it was in the recorded run, (units,): its company, ms beside that, ms that were seen and hidden,
+    other time beside it, and the share of that which hides transfer."""
 
     transfer: Transfer
     company: Floats
@@ -81,14 +92,15 @@ class Known:
     seen_ms: Floats
     hidden_ms: Floats
     rest_ms: Floats
+    overlap: Floats
 
     def in_world(self, company_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
         """W and X in another world, ms: among other company, beside so much more other time."""
         took = self.took_ms * (company_now / self.company) / self.transfer.ratio
-        return took, visible(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.transfer.overlap)
+        return took, visible(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
 
 
-def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: float) -> Floats:
+def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
     """X: how long a unit waits for a transfer, beside its other time."""
     beside = np.maximum(overlap * np.minimum(took_ms, rest_ms), hidden_ms)
     seen: Floats = took_ms - np.minimum(took_ms, beside)
@@ -106,17 +118,29 @@ def whole(seen_ms: Floats, rest_ms: Floats, overlap: float) -> Floats:
 
 def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Transfer, ...]:
     """The transfers of a run whose log has bytes; without such there is only the time that was seen."""
-    if physics.scales != "bytes" or not execution.volumes.tell_bytes:
+    if not physics.bytes or not execution.volumes.tell_bytes:
         return ()
     found = []
     for column, each in enumerate(execution.resources):
         rate_bps = execution.recorded.get(each.setting) or each.rate_bps
         if each.unit != "bytes per second" or rate_bps is None:
             continue
-        least, most = crossing(execution, each, physics)
+        ratio, its = world.ratio(each.setting), physics
+        scales = (ratio > 1) == (physics.end == "best")  # of an end, whether as much changes as can
+        is_end, is_known = physics.end and ratio != 1, bool(execution.recorded.get(each.setting))
+        if not is_known or (is_end and ratio > 1 and scales):  # all of the time that was seen is transfer, or none
+            none, whatever = np.zeros(len(execution.units)), np.full(len(execution.units), np.inf)
+            most = none if is_end and not scales else whatever
+            found.append(Transfer(column, each.shared_by, none, most, ratio, 0.0))
+            continue
+        if is_end:
+            its = replace(physics, overlap=0.0 if scales else 1.0, written=scales)
+        least, most = crossing(execution, each, its)
+        if is_end and not scales and ratio < 1 and each.name == DISK:
+            least, most = 0 * least, 0 * most  # all of it is in the page cache
         per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
-        ratio = world.ratio(each.setting)
-        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, physics.overlap))
+        measured = execution.volumes.peers_ms if each.name == NET and not is_end else None
+        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, its.overlap, measured))
     return tuple(found)
 
 
@@ -126,13 +150,13 @@ def moves_known(execution: Execution, resource: Resource) -> bool:
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
-    """The least and the most bytes of each unit that cross a device; what was written, or read before, need not."""
+    """The least and the most bytes of each unit that cross a device."""
     volumes = execution.volumes
-    bytes_ = (volumes.moved(resource) if physics.crossing == "logged" else volumes.read(resource)).astype(np.float64)
-    if physics.crossing == "certain" and resource.name == DISK:
-        bytes_ = np.zeros(len(bytes_))
-    again = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads else 0.0
-    return bytes_, bytes_ + again
+    certain = (volumes.moved(resource) if physics.written else volumes.read(resource)).astype(np.float64)
+    if not physics.far:
+        certain += {NET: -1.0, DISK: 1.0}.get(resource.name, 0.0) * volumes.far
+    again = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
+    return certain, certain + again
 
 
 def as_recorded(
@@ -148,36 +172,54 @@ def as_recorded(
     `beside` works it out from the share of each unit's time in which its bytes were on their way.
     """
     among, count = list(among), len(parts_ms)
-    seen, took = [np.zeros(count) for _ in found], [each.least_ms for each in found]
+    nothing = np.zeros(count)
+    seen, took = [nothing for _ in found], [each.least_ms for each in found]
+    overlap = [np.full(count, each.overlap) for each in found]
     for turn in range(ROUNDS):
         for position, each in enumerate(found):
             if beside is not None and turn:
                 among[position] = beside(each, share_of(took[position], parts_ms.sum(axis=1)))
-            others = sum((seen[other] for other in range(len(found)) if other != position), np.zeros(count))
+            others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
             has_ms, mine = parts_ms.sum(axis=1) - others, parts_ms[:, each.column]
             tells = whole(mine, has_ms - mine, each.overlap)
             took[position] = np.clip(tells, each.least_ms * among[position], each.most_ms * among[position])
             took[position] = np.minimum(took[position], has_ms)  # what no time was left for came from elsewhere
-            seen[position] = np.minimum(within(took[position], has_ms, each.overlap), mine + unknown_ms)
-    rest = parts_ms.sum(axis=1) - sum(seen, np.zeros(count))
+            if each.measured_ms is not None:
+                overlap[position] = shown(took[position], mine, each.measured_ms, has_ms - mine, each.overlap)
+            seen[position] = np.minimum(within(took[position], has_ms, overlap[position]), mine + unknown_ms)
+    rest = parts_ms.sum(axis=1) - sum(seen, nothing)
     known = []
-    for each, company, took_ms in zip(found, among, took, strict=True):
+    for each, company, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)
-        known.append(Known(each, company, took_ms, visible(took_ms, rest, hidden, each.overlap), hidden, rest))
+        known.append(Known(each, company, took_ms, visible(took_ms, rest, hidden, share), hidden, rest, share))
     return known
 
 
-def within(took_ms: Floats, has_ms: Floats, overlap: float) -> Floats:
+def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: float) -> Floats:
+    """α of each unit: as measured waits show it, as far as the transfer is what they were spent on.
+
+    Where bytes explain little of the time on a device, it says nothing of how much of them was hidden.
+    """
+    told = np.minimum(_over(took_ms, seen_ms), 1.0) * np.minimum(_over(measured_ms, seen_ms), 1.0)
+    hid = np.clip(_over(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
+    share: Floats = told * hid + (1 - told) * overlap
+    return share
+
+
+def within(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
     """X of a transfer in a unit that has `has_ms` for it and for what goes on meanwhile."""
     short = (1 - overlap) * took_ms
-    if overlap >= 1:
-        return np.zeros(len(took_ms))
-    long = (took_ms - overlap * has_ms) / (1 - overlap)
+    long = _over(took_ms - overlap * has_ms, 1 - overlap)
     seen: Floats = np.where(took_ms + short <= has_ms, short, long)
     return seen
 
 
+def _over(part: Floats, whole: Floats) -> Floats:
+    """Quotients, 0 where there is nothing to divide by."""
+    quotient: Floats = np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+    return quotient
+
+
 def share_of(took_ms: Floats, duration_ms: Floats) -> Floats:
     """The share of each unit's time in which its bytes are on their way."""
-    share: Floats = np.divide(took_ms, duration_ms, out=np.zeros(len(took_ms)), where=duration_ms > 0)
-    return np.minimum(share, 1.0)
+    return np.minimum(_over(took_ms, duration_ms), 1.0)

@@ -24,7 +24,7 @@ def apply(state: State, world: World, physics: Physics = MODEL) -> State:
         ratio = world.ratio(each.setting)
         if each.unit != "bytes per second" or ratio == 1:
             continue
-        if column not in known and physics.scales != "nothing":
+        if column not in known:
             rate_bps = state.execution.recorded.get(each.setting) or each.rate_bps
             parts[:, column] = scale_io(parts[:, column], ratio, rate_bps, each)
         for node_id, node in nodes.items():
