@@ -44,7 +44,8 @@ def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> 
         from indexer.build import build as build_index
     except ImportError as error:
         raise BuildError(
-            f"building an index needs the extra `indexer` ({error.name} is missing): pip install 'crystalperf[indexer]'"
+            f"building an index needs the extra `indexer` ({error.name} is missing): `pip install '.[indexer]'` in a"
+            " checkout of CrystalPerf"
         ) from error
     path = build_index(
         name,

@@ -16,7 +16,8 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -574,7 +575,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; every error has been said on stderr by then."""
     arguments, traceback = _without_traceback(arguments)
     try:
-        code = typer.main.get_command(app).main(args=arguments, prog_name="crystalperf", standalone_mode=False)
+        code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return 130
@@ -586,6 +587,12 @@ def run(arguments: Sequence[str]) -> int:
 
             printer.print_exception(error)
         return _explain(error, arguments)
+
+
+@cache
+def _command() -> Any:
+    """The commands as typer makes them of the functions above, once for who runs several."""
+    return typer.main.get_command(app)
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:

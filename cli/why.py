@@ -50,7 +50,7 @@ def words(
     except ImportError as error:
         return None, (
             f"the words that moved the classifiers need the extra `indexer` ({error.name} is missing):"
-            " pip install 'crystalperf[indexer]'"
+            " `pip install '.[indexer]'` in a checkout of CrystalPerf"
         )
     source = open_source(index_name, [location]) if location else source_at_hand(index_name)
     if source is None:

@@ -338,7 +338,9 @@ def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Columns:
 
 def _load_classifier(model: str | None) -> Classifier:
     if importlib.util.find_spec("torch") is None:
-        raise BuildError("building an index needs the indexer's packages: pip install 'crystalperf[indexer]'")
+        raise BuildError(
+            "building an index needs the indexer's packages: `pip install '.[indexer]'` in a checkout of CrystalPerf"
+        )
     from indexer.modelfile import load
 
     return load(model)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
-pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
+pytest.importorskip("torch", reason="needs the indexer's packages: pip install '.[indexer]'")
+pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 
 from indexer import classify, embed, evaluate, examples, heads, modelfile, train, wordvectors
 from indexer.labels.reserve import is_reserved

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
-pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install 'crystalperf[indexer]'")
+pytest.importorskip("torch", reason="needs the indexer's packages: pip install '.[indexer]'")
+pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 pytest.importorskip("sklearn", reason="the baseline needs scikit-learn, which sentence-transformers brings")
 
 from indexer import embed, evaluate, examples, heads

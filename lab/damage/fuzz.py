@@ -59,7 +59,7 @@ _COMMANDS_EVERY = 10
 _CASES_PER_WORKER = 400  # a fresh process once in a while, so that its peak memory is of few cases
 _COMMAND_LINES = 400
 """Of a log that is taken through the commands: its beginning and its end.  All of it is read where the kind is log."""
-_WITH_RECORDING = 0.35
+_WITH_RECORDING = 0.2
 _WITH_ONE_INDEX = 0.8
 _INDEX = "spark-3.5.9"
 _LOG_BYTES = 3 << 20

@@ -22,9 +22,14 @@ from lab.errors import LabError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+LIMIT_S = 480.0
 
-def record(folder: Path, seconds: int, rows_per_second: int, work_ms: int) -> Path:
-    """Run the query for some seconds; returns its event log.  Raises LabError where pyspark is missing."""
+
+def record(folder: Path, batches: int, rows_per_second: int, work_ms: int) -> Path:
+    """Run the query until it made so many batches; returns its event log.
+
+    Raises LabError where pyspark is missing or it takes too long.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -60,7 +65,10 @@ def record(folder: Path, seconds: int, rows_per_second: int, work_ms: int) -> Pa
             .option("checkpointLocation", str(checkpoint))
             .start()
         )
-        query.awaitTermination(seconds)
+        deadline = time.monotonic() + LIMIT_S
+        while sum(each["numInputRows"] > 0 for each in query.recentProgress) < batches:
+            if query.awaitTermination(0.2) or time.monotonic() > deadline:
+                raise LabError(f"the query made no {batches} batches within {LIMIT_S:.0f} s: {query.exception()}")
         query.stop()
     finally:
         session.stop()
@@ -72,11 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m lab.runs.streaming", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where log and checkpoint go")
-    parser.add_argument("--seconds", type=int, default=15, metavar="N", help="default 15")
+    parser.add_argument("--batches", type=int, default=10, metavar="N", help="default 10")
     parser.add_argument("--rows", type=int, default=1000, metavar="N", help="a second (default 1000)")
     parser.add_argument("--work-ms", type=int, default=0, metavar="N", help="what a batch waits for (default nothing)")
     given = parser.parse_args(arguments)
-    print(record(given.out, given.seconds, given.rows, given.work_ms))
+    print(record(given.out, given.batches, given.rows, given.work_ms))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 WITH triggers AS (
     SELECT *, add_batch_ms IS NOT NULL AND coalesce(input_rows, 1) > 0 AS worked
     FROM spark_batches
-    WHERE start_ms BETWEEN $start AND $end
+    WHERE start_ms + coalesce(trigger_ms, 0) >= $start AND start_ms <= $end -- a trigger begins before its first job
 )
 SELECT
     query_id,

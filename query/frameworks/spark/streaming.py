@@ -26,7 +26,7 @@ _WORDS = {
 
 
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
-    """A sentence for each streaming query with batches that began within a scope, the one with most time first."""
+    """A sentence for each streaming query with batches within a scope, the one with most time first."""
     question = files(__package__).joinpath("batches.sql").read_text(encoding="utf-8")
     stretches = execution.clock.recorded(execution.scope.start_ms, execution.scope.end_ms) or [(0.0, 0.0)]
     answer = connection.execute(question, {"start": stretches[0][0], "end": stretches[-1][1]})

@@ -1,0 +1,135 @@
+"""Examples in documents and in the help are executed as they stand, in a folder with a run's log and recordings."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cli.reference import page
+from tests.small_indexes import DATA, small_index
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = ["README.md", *sorted(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))]
+LOG = "eventlog_v2_app-20261121113629-0000"
+
+FETCHES = ("index build jdk-17",)
+"""Examples that would fetch sources through the network."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A folder with a user's files, and a shell in it whose `crystalperf` is this one."""
+
+    folder: Path
+    home: Path
+    python_path: str
+
+    def types(self, command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = {"CRYSTALPERF_HOME": str(self.home), "PATH": path, "PYTHONPATH": self.python_path}
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=os.environ | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+
+
+def examples(text: str) -> list[str]:
+    """The commands of a document's blocks, without comments behind them; one that has a quote open goes on."""
+    found: list[str] = []
+    is_open = False
+    for line in text.split("\n"):
+        if is_open:
+            found[-1] += f"\n{line}"
+        elif match := re.match(r"(?:    |\$ |)(crystalperf (?!COMMAND).*)", line):
+            if line.startswith("crystalperf"):
+                continue  # prose that begins a line with the name
+            found.append(match[1])
+        else:
+            continue
+        is_open = found[-1].count('"') % 2 == 1
+    return [re.sub(r"\s{2,}# .*$", "", each) for each in found]
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
+    folder, home = (tmp_path_factory.mktemp(each) for each in ("user", "home"))
+    (folder / "app-1.log").write_bytes(next((demo / LOG).glob("events_1_*")).read_bytes())
+    for place in (folder, folder / "eventlog"):
+        shutil.copytree(demo / LOG, place / LOG)
+    (folder / "recordings").mkdir()
+    for each in demo.glob("*.jfr.gz"):
+        for place in (folder, folder / "recordings"):
+            (place / each.stem).write_bytes(gzip.decompress(each.read_bytes()))
+    (folder / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(DATA / "acme" / "src", folder / "path" / "to" / "acme")
+    (home / "bin").mkdir()
+    script = home / "bin" / "crystalperf"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from cli.main import main; main()" "$@"\n')
+    script.chmod(0o755)
+    (home / "indexes").mkdir()
+    small_index("acme-1", home / "indexes" / "acme-1.2.duckdb", name="acme-1.2")
+    toy = tmp_path_factory.mktemp("toy")
+    source = tmp_path_factory.mktemp("source") / "toy"
+    shutil.copytree(ROOT / "examples" / "toy-framework", source)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", str(toy), str(source)], check=True, capture_output=True)
+    found = User(folder, home, os.pathsep.join([str(toy), str(ROOT)]))
+    done = found.types("crystalperf demo")
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+@pytest.mark.later
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_examples_of_a_document_work_as_they_stand(user: User, document: str) -> None:
+    failed = []
+    for command in examples((ROOT / document).read_text(encoding="utf-8")):
+        if any(each in command for each in FETCHES):
+            continue
+        done = user.types(command)
+        if done.returncode and "needs the extra `indexer`" not in done.stderr:
+            failed.append(f"{command}: {done.returncode} {done.stderr or done.stdout}")
+    assert not failed
+
+
+def test_examples_are_found() -> None:
+    by_document = {each: examples((ROOT / each).read_text(encoding="utf-8")) for each in DOCUMENTS}
+    assert len(by_document["docs/cli.md"]) >= 18
+    assert len(by_document["README.md"]) >= 6
+    assert len(by_document["docs/index.md"]) >= 6
+    (several,) = (each for each in by_document["docs/how-it-works.md"] if "\n" in each)
+    assert several.endswith('GROUP BY locality"')
+    # The page is made from the help, so that what works there works in the help.
+    assert by_document["docs/cli.md"] == examples(page())
+
+
+def test_commands_that_prose_names_exist(crystalperf: Callable[..., tuple[int, str, str]]) -> None:
+    named: set[str] = set()
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text(encoding="utf-8")
+        named |= set(re.findall(r"`crystalperf ((?:index )?[a-z]+)\b", text.replace("\n", " ")))
+    assert {"predict", "index build"} <= named
+    for command in sorted(named):
+        assert crystalperf(*command.split(" "), "--help")[0] == 0, command
+
+
+def test_what_is_to_be_installed_can_be() -> None:
+    """CrystalPerf is in no package index, so that only a checkout can be named."""
+    for folder in ("cli", "indexer", "indexes", "query", "lab", "docs", "."):
+        for path in (each for kind in ("*.py", "*.md") for each in (ROOT / folder).glob(kind)):
+            assert not re.search(r"pipx? install '?crystalperf", path.read_text(encoding="utf-8")), path
