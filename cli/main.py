@@ -546,7 +546,7 @@ def index_diff(before: IndexName, after: IndexName, as_json: AsJson = False) -> 
 
     \b
     Example:
-      crystalperf index diff jdk-17 jdk-21
+      crystalperf index diff acme-1.2 acme-1.3
     """
     from cli.index_diff import diff
 

@@ -7,7 +7,8 @@
 Each case is a real input with damage that its number and the seed decide (mutations.py).  It must end as tables or as
 one sentence.  A traceback, contradicting tables, more than 20 s of CPU time or 1.5 GB of memory is a failure, printed
 with what repeats it.  One log in twenty goes the whole way: profile, debug and a prediction.  A tenth as many cases
-are commands: analyze, debug and predict as they are typed, on a damaged log with a damaged recording beside it.
+are commands as they are typed: a damaged log is profiled, some with a damaged recording beside it, and analyze, debug
+or predict asks one question of it.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def record(folder: Path, batches: int, rows_per_second: int, work_ms: int) -> Pa
         )
         deadline = time.monotonic() + LIMIT_S
         while sum(each["numInputRows"] > 0 for each in query.recentProgress) < batches:
-            if query.awaitTermination(0.2) or time.monotonic() > deadline:
+            if query.awaitTermination(1) or time.monotonic() > deadline:
                 raise LabError(f"the query made no {batches} batches within {LIMIT_S:.0f} s: {query.exception()}")
         query.stop()
     finally:
