@@ -50,8 +50,11 @@ def heading(page: Page, header: Header) -> None:
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
     """How it ended, what the answer is about, what holds that up, and on what the figures rest."""
-    for sentence in outcome_sentences(debug, unit):
+    ended = outcome_sentences(debug, unit)
+    for sentence in ended:
         page.paragraph(printable(sentence))
+    if ended:
+        page.line()
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))

@@ -14,7 +14,7 @@ from cli.page import Page
 from cli.remedies import with_remedy
 from cli.text import TimeUnit, printable, time_unit
 from cli.whatifs import usual
-from query.answers.words import gain_text, nothing_to_do
+from query.answers.words import capitalised, gain_text, nothing_to_do
 
 if TYPE_CHECKING:
     from query.answers.values import Verdict
@@ -88,8 +88,8 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
         return
     page.line("What to do")
     for number, action in enumerate(verdict.actions[:most], 1):
-        gain = gain_text(action, unit)
-        page.paragraph(f"{number:3}  {printable(action.what)}{f': {gain}' if gain else ''}.", hanging=" " * 5)
+        gain = capitalised(gain_text(action, unit))
+        page.paragraph(f"{number:3}  {printable(action.what)}. {gain and f'{gain}.'}", hanging=" " * 5)
         for line in action.lines:
             page.line(f"{'':7}{printable(line)}")
 

@@ -365,5 +365,5 @@ def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     if found is not None:
         prefix, share = found
         units = run.framework.vocabulary.units
-        meaning = f"{share:.0%} of the time sampled in {units} is in {prefix}.*, which no index knows"
+        meaning = f"{100 * share:.0f} % of the time sampled in {units} is in {prefix}.*, which no index knows"
         run.problems.add("unindexed code", "info", prefix, None, meaning)

@@ -60,7 +60,10 @@ class Run:
             ).fetchall()
             problems = connection.execute(
                 """
-                SELECT severity, concat(meaning, CASE WHEN count > 1 THEN ' (' || count || ' times)' END)
+                SELECT severity, CASE
+                    WHEN count = 1 OR starts_with(meaning, count::VARCHAR) THEN meaning  -- some say their number
+                    ELSE concat(meaning, ' (', count, ' times)')
+                END
                 FROM import_stats
                 ORDER BY list_position(['error', 'data loss', 'info'], severity), count DESC
                 """

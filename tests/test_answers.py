@@ -184,6 +184,24 @@ def test_a_resource_of_a_framework_has_its_own_name() -> None:
     assert sentence(run, (*known(), GPU)) == "GPU holds this run up: 4.0 of 5.0 s (80 %)."
 
 
+def test_json_names_what_the_sentence_names() -> None:
+    """Of every kind of answer: the key in JSON is the one whose words begin the sentence."""
+    begins = {
+        "net": "Network holds", "no worker": "Waiting for executors holds", "no scope": "The program itself holds",
+        "coordinator": "The driver holds", "no unit": "Gaps hold", "starting": "Starting and ending tasks holds",
+        "upstream": "Waiting for tasks of other stages holds", "unknown": "What holds this run up is not known",
+    }  # fmt: skip
+    answers = [debug(net=9_000), debug(other=9_000, unknown=5_000, starting=4_000, coordinator_ms=8_000)]
+    answers += [debug(other=9_000, **{cause.replace(" ", "_"): 9_000}) for cause in begins if cause != "net"]
+    named = {}
+    for each in answers:
+        told = completed(each, HEADER)
+        assert as_json(told)["bottleneck"] == bottleneck_of(each).name
+        named[as_json(told)["bottleneck"]] = sentence(each)
+    assert set(named) == set(begins)
+    assert [name for name, text in named.items() if not text.startswith(begins[name])] == []
+
+
 # Words --------------------------------------------------------------------------------------------------------------
 
 

@@ -191,10 +191,10 @@ def test_what_to_do_says_what_it_saves_and_what_to_paste() -> None:
     )
     lines, words = screen(replace(verdict(), actions=to_do))
     assert (
-        "What to do 1 `a.b` 1 → 2: saves about 9.0 s (modelled; 90 % range: 1.0 s longer to 12.0 s shorter)." in words
+        "What to do 1 `a.b` 1 → 2. Saves about 9.0 s (modelled; 90 % range: 1.0 s longer to 12.0 s shorter)." in words
     )
     assert "       --conf a.b=2" in lines
-    assert "2 Give the schema: saves at most 2.0 s (measured)." in words
+    assert "2 Give the schema. Saves at most 2.0 s (measured)." in words
     assert "3 Record samples." in words
 
 

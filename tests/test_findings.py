@@ -331,7 +331,7 @@ def test_garbage_collection_counts_from_a_tenth() -> None:
     assert findings.collecting_garbage(TERMS, [detail(facts={"gc_ms": 3900.0})]) == []
     (found,) = findings.collecting_garbage(TERMS, [detail(facts={"gc_ms": 20_000.0}), detail(facts={"gc_ms": 8000.0})])
     assert found.cost_ms == pytest.approx(5000 + 2000)
-    assert "50%" in found.what
+    assert "50 %" in found.what
     assert "in 1 other" in found.what
 
 
@@ -349,7 +349,7 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus(TERMS, [starved], [], np.inf)
     assert found.cost_ms == 7500
-    assert "for 30.0 s of task time, 75% of their CPU time" in found.what
+    assert "for 30.0 s of task time, 75 % of their CPU time" in found.what
     assert "cores a slot" not in found.what
     assert "other programs" not in found.what
     (found,) = findings.short_of_cpus(TERMS, [starved], [], 0.2)

@@ -335,7 +335,7 @@ def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> Non
     assert outcome.status == "recovered"
     (lost,) = outcome.lost
     assert (lost.redone_units, lost.redone_ms) == (1, 3000)
-    assert any("1 task of theirs ran again" in each for each in sentences)
+    assert any("1 of its tasks ran again" in each for each in sentences)
     assert "1 task ran again, which had taken 3.0 s" in found["lost workers"].what
 
 

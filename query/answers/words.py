@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 120
 """Characters shown of an error."""
 
+FAR_OFF = 0.2
+"""A model that is off by more where nothing changes says little of what changes."""
+
 WORTH_A_WORD = 0.05
 """The resource that comes after a cause is named from this share of the runtime."""
 
@@ -127,7 +130,8 @@ def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: 
 def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
     """How far off the model is where nothing changes."""
     off = figures.change(replayed_ms, runtime_ms)
-    return f"Check: for the run as it was, the model says {figures.text(replayed_ms)} ({off})."
+    sentence = f"Check: for the run as it was, the model says {figures.text(replayed_ms)} ({off})."
+    return f"{sentence} Do not rely on it." if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms else sentence
 
 
 def range_sentence(name: str) -> str:
@@ -240,7 +244,8 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
     redone = sum(each.redone_units for each in lost)
     if redone:
         took = figures.text(sum(each.redone_ms for each in lost))
-        sentence += f" {_counted(redone, words.unit)} of theirs ran again, which had taken {took}."
+        whose = "its" if len(lost) == 1 else "their"
+        sentence += f" {redone} of {whose} {words.units} ran again, which had taken {took}."
     return [sentence]
 
 

@@ -349,7 +349,7 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
         kind, many = "last wave", f"leave {words.lanes} idle"
         cost = facts.path_ms * idle
         what = (
-            f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {idle:.0%} of the"
+            f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {100 * idle:.0f} % of the"
             f" {words.lanes}' time idle"
         )
         if is_uneven(detail):
@@ -386,7 +386,7 @@ def starting_units(terms: Terms, detail: Detail) -> list[Part]:
     if share < STARTING or facts.units <= facts.slots:
         return []
     what = (
-        f"{share:.0%} of its {words.units}' time went to scheduling and unpacking them"
+        f"{100 * share:.0f} % of its {words.units}' time went to scheduling and unpacking them"
         f" ({facts.queued_ms / 1000:.1f} s of scheduler delay over {facts.units} {words.units})"
     )
     advice = terms.advice("starting units", f"fewer, larger {words.units}")
@@ -427,7 +427,7 @@ def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]
     cost = sum(each.path_ms * min(each.gc_ms / each.unit_ms, 1.0) for each in found)
     worst = max(found, key=lambda each: each.gc_ms)
     share = worst.gc_ms / worst.unit_ms
-    what = f"garbage collection took {share:.0%} of {words.unit} time in {worst.id} {worst.name}"
+    what = f"garbage collection took {100 * share:.0f} % of {words.unit} time in {worst.id} {worst.name}"
     if len(found) > 1:
         what += f", and a tenth or more in {len(found) - 1} other" + ("s" if len(found) > 2 else "")
     advice = f"more memory per {words.worker}, or fewer {words.lanes}"
@@ -449,7 +449,7 @@ def short_of_cpus(
         return []
     words = terms.words
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
-    waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {ready_ms / cpu_ms:.0%} of their CPU time"
+    waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {100 * ready_ms / cpu_ms:.0f} % of their CPU time"
     what = f"{words.units} could have run but had no CPU for {waited}"
     advice = []
     if np.isfinite(cores_per_slot):

@@ -88,7 +88,7 @@ def place(
         word = framework.vocabulary.unit
         problems.add(
             f"samples without a {word}", "data loss", name, None,
-            f"{adrift / total:.0%} of the time sampled in {framework.vocabulary.units} could not be tied to one",
+            f"{100 * adrift / total:.0f} % of the time sampled in {framework.vocabulary.units} is tied to none of them",
         )  # fmt: skip
     thread_names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
     rows: Columns = {

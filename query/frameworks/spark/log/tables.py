@@ -579,8 +579,8 @@ def _count_missing_ends(
     if short:
         total = sum(short.values())
         meaning = (
-            f"{total} of {sum(expected.values())} tasks of finished stages have no successful end in the log, in"
-            f" {len(short)} stages; their work is missing from every sum"
+            f"{total} of {sum(expected.values())} tasks of {len(short)} finished stage{'s' if len(short) > 1 else ''}"
+            " have no successful end in the log; their work is missing from every sum"
         )
         run.add("missing_task_ends", "data loss", meaning, total, where=f"stage {min(short)}")
 
