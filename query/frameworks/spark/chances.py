@@ -25,6 +25,7 @@ from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
+GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 OVERHEAD = "spark.executor.memoryOverhead"
 DEFAULT_MEMORY = "1g"
 
@@ -266,10 +267,17 @@ def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
         chance = _doubled(MEMORY, execution.properties.get(MEMORY) or f"{DEFAULT_MEMORY} (the default)", 2 * heap)
         yield replace(chance, what=f"{chance.what}: a heap was too small", why="outcome", comes_first=failed)
         return
+    if memory == "device":
+        what = "Run fewer tasks at a time on a GPU, or give it smaller batches: its memory was full"
+        yield Chance("setting", what, "outcome", "modelled", lines=conf(GPU_TASKS, "1"), comes_first=failed)
+        return
     stated = size_bytes(execution.properties.get(OVERHEAD), "m")
     before = stated or max(LEAST_OVERHEAD, OVERHEAD_SHARE * heap)
     chance = _doubled(OVERHEAD, size(before) if stated else f"{size(before)} (the default)", 2 * before)
-    what = f"{chance.what}: a container was killed for memory beside the heap"
+    why = "a container was killed for memory beside the heap"
+    if memory == "killed":
+        why = "an executor was killed from outside, most often for memory beside the heap"
+    what = f"{chance.what}: {why}"
     yield replace(chance, what=what, why="outcome", comes_first=failed)
 
 
