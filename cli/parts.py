@@ -13,6 +13,7 @@ from query.answers.words import (
     capitalised,
     cause_words,
     outcome_sentences,
+    unmodelled_sentence,
     unsubmitted_sentence,
     workers_words,
 )
@@ -58,6 +59,8 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))
+    if debug.unmodelled is not None:
+        page.paragraph(unmodelled_sentence(debug))
     if not header.has_samples:
         return
     samples, units = debug.samples, debug.vocabulary.units

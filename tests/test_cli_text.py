@@ -214,6 +214,12 @@ def test_a_close_second_is_named() -> None:
     assert "comes close" not in debug_text(HEADER, DEBUG)
 
 
+def test_a_device_that_is_not_modelled_is_named_with_the_answer() -> None:
+    words = screen(replace(verdict(), debug=replace(DEBUG, unmodelled="GPU")))[1]
+    assert "(76 %). GPUs computed too and are not modelled: no what-if knows what more of them brings." in words
+    assert "not modelled" not in screen(verdict())[1]
+
+
 def test_no_help_is_promised_where_none_is() -> None:
     _, words = screen(verdict(WhatIf("CPU twice as fast", "cpu_speed=2x", 25_800.0)))
     assert "No effect (under 3 %): CPU twice as fast." in words

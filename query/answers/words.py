@@ -116,6 +116,13 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
 
 
+def unmodelled_sentence(debug: Debug) -> str:
+    """That a device computed of which no answer knows anything; empty where none did."""
+    if debug.unmodelled is None:
+        return ""
+    return f"{plural(debug.unmodelled)} computed too and are not modelled: no what-if knows what more of them brings."
+
+
 def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
     """What can be said of a runtime that is not predicted; empty where that is nothing."""
     low, high = telling(bound_ms, runtime_ms) or (None, None)
@@ -272,7 +279,8 @@ def workers_words(header: Header) -> str:
 
 
 def _counted(number: int, word: str) -> str:
-    return f"{number} {word if number == 1 else plural(word)}"
+    digits = f"{number:,}".replace(",", " ")
+    return f"{digits} {word if number == 1 else plural(word)}"
 
 
 def _article(noun: str) -> str:
