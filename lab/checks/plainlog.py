@@ -33,7 +33,7 @@ _HOME = re.compile(r"killed by driver|idle|decommission|with code 0\b|terminatio
 _LOST = re.compile(r"exited|heartbeat|timed? ?out|lost|killed|fail|disassociated|memory|error", re.I)
 _PYTHON = re.compile(r"Python|Pandas|Arrow(?:Eval|Aggregate|Window)", re.I)
 _CANCELLED = re.compile(r"cancelled(?! because SparkContext was shut down)|InterruptedException|was stopped")
-_SHELL = re.compile(r"spark\.repl|pyspark-shell|sparkr-shell|[a-z]shell\b|zeppelin|livy|jupyter|notebook", re.I)
+_SHELL = re.compile(r"spark\.repl|pyspark-shell-main|sparkr-shell-main|zeppelin|livy|jupyter|notebook", re.I)
 _GPU = re.compile(r"com\.nvidia\.spark|rapids", re.I)
 
 
@@ -127,6 +127,7 @@ class Figures:
     logs_cpu: bool = False
     gpu: bool = False
     shell: bool = False
+    scheduled: bool = False
     out_of_heap: int = 0
     broken_lines: int = 0
     ends_without_start: int = 0
@@ -428,6 +429,7 @@ def _take(
         found.ended = at
     elif kind == "EnvironmentUpdate":
         found.gpu |= _has_gpu(event)
+        found.scheduled |= _settings(event).get("spark.databricks.clusterSource") == "JOB"
         command = (event.get("System Properties") or {}).get("sun.java.command")
         found.shell |= _SHELL.search(str(command)) is not None
     elif kind == "JobStart":
@@ -524,11 +526,13 @@ def _take_end(found: Figures, event: Event) -> Task:
 
 def _has_gpu(event: Event) -> bool:
     """Whether a plugin that runs queries on a GPU is switched on."""
-    settings = event.get("Spark Properties") or {}
-    pairs = settings.items() if isinstance(settings, dict) else settings
-    return any(
-        str(key) in ("spark.plugins", "spark.sql.extensions") and _GPU.search(str(value)) for key, value in pairs
-    )
+    settings = _settings(event)
+    return any(_GPU.search(settings.get(key, "")) for key in ("spark.plugins", "spark.sql.extensions"))
+
+
+def _settings(event: Event) -> dict[str, str]:
+    """Old versions write a list of pairs."""
+    return {str(key): str(value) for key, value in dict(event.get("Spark Properties") or {}).items()}
 
 
 def _time(value: object) -> float | None:
