@@ -147,3 +147,23 @@ def test_what_is_no_log_is_told_as_refused(tmp_path: Path) -> None:
     assert found.figures is None
     assert found.contradictions == ()
     assert "refused" in table([found])[-1]
+
+
+# Answers of today, against the logs ----------------------------------------------------------------------------------
+
+RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
+
+
+@pytest.mark.parametrize("log", sorted((RECORDINGS / "odd").iterdir()), ids=lambda log: log.stem)
+def test_no_contradiction_on_an_odd_log(log: Path) -> None:
+    (found,) = rows([log])
+    assert found.figures is not None
+    assert found.answer is not None
+    assert found.contradictions == ()
+
+
+@pytest.mark.later
+def test_no_contradiction_on_recordings() -> None:
+    found = rows([RECORDINGS / "demo-q9", RECORDINGS / "gzip-text", RECORDINGS / "sweeps", DATA / "runs"])
+    assert len(found) >= 20
+    assert {each.name: each.contradictions for each in found if each.contradictions} == {}
