@@ -16,6 +16,9 @@ from query.answers.values import NextStep, Prediction, Profiled, Sweep
 if TYPE_CHECKING:
     from query.run import Run
 
+INCONCLUSIVE = 4
+"""Exit code where what the log lacks could change what holds the run up."""
+
 
 def analyze(
     paths: Sequence[str],
@@ -37,7 +40,7 @@ def analyze(
         from cli.screen import verdict_text
 
         write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
-    return 0
+    return 0 if answer.debug.conclusive else INCONCLUSIVE
 
 
 def profile(
@@ -68,7 +71,7 @@ def debug(run_text: str, scope: str, *, as_json: bool) -> int:
         from cli.render import debug_text
 
         write(debug_text(run.header(), answer))
-    return 0
+    return 0 if answer.conclusive else INCONCLUSIVE
 
 
 def predict(

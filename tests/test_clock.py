@@ -59,7 +59,7 @@ SHELL = Framework(
     read=lambda _log: of_rows({}, [], [], []),
     vocabulary=Vocabulary(scope="step", scopes=("step",)),
     attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
-    unread_work=frozenset({"hole"}),
+    unread_work={"hole": "{count} holes"},
 )
 
 

@@ -391,7 +391,10 @@ def test_failed_and_cancelled_jobs(write: Parse) -> None:
     check(tables)
     assert row(tables, "jobs", job_id=18)["status"] == "failed"
     assert problems(tables) == {"missing_job_start": 1}
-    assert row(tables, "stages", stage_id=3)["job_id"] is None
+    lost, its_stage = row(tables, "jobs", job_id=3), row(tables, "stages", stage_id=3)
+    assert its_stage["job_id"] == 3  # no other job has it
+    assert lost["submit_ms"] == its_stage["submit_ms"]
+    assert (lost["stage_ids"], lost["status"]) == ([3], "succeeded")
     needed = row(tables, "jobs", job_id=18)["stage_ids"]
     assert "skipped" not in {s for i, s in rows(tables, "stages", "stage_id", "status") if i in needed[:-1] and i > 34}
 

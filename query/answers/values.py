@@ -172,13 +172,19 @@ class Outcome:
 class Doubt:
     """Something missing that could change the first sentence, so that the verdict is inconclusive.
 
-    `what` is a sentence.  Where it can be bounded, `least` and `most` say what holds the scope up with none and with
-    all of what is missing.
+    what      a sentence, without its full stop
+    time_ms   how much of the critical path it may be, in ms; 0 where it is beyond what the log has
+    least     what holds the scope up, by name, if nothing is missing after all
+    most      … and if all of it is; None where that may be anything
+    rest      what takes most of the time that is known, by name, and rest_ms of it
     """
 
     what: str
+    time_ms: float
     least: str | None = None
     most: str | None = None
+    rest: str | None = None
+    rest_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -314,8 +320,8 @@ class Note:
 class Debug:
     """Where the time of a scope went.
 
-    `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.verdict says how it is
-    decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
+    `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.bottleneck says how that
+    is decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
     `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on; `no_unit_ms`
     that of the scope in which no unit ran, whatever was waited for.  `unmodelled` is a device that computed for units
     and is in no resource, so that no answer knows what more of it would bring.
@@ -464,12 +470,13 @@ class Bottleneck:
     """What holds a scope up.
 
     kind          a resource; a cause of time on no resource; the coordinator, with all the time in which it alone moved
-                  the path on; unknown, where most time is on no resource and no cause stands out; nothing, where no
-                  time passes
+                  the path on; unknown, where most time is on no resource and no cause stands out, or where something
+                  is missing (Debug.doubts); nothing, where no time passes
     name          the resource's name, or the Cause
     time_ms       of wall-clock on the critical path that it takes …
     share         … and of the scope's runtime
-    second        the resource that comes next: where a resource holds the run up, only one that follows closely
+    second        the resource that comes next: where a resource holds the run up, only one that follows closely; where
+                  something is missing, what takes most of the rest, a resource or a Cause
     second_ms     its time
     alone_ms      of a cause: the whole time in which no unit ran, where it is longer
     """

@@ -12,8 +12,9 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from indexes.errors import CrystalPerfError, Remedy
-from indexes.resources import CPU, DISK, NET, OTHER, Resource
+from indexes.resources import CPU, DISK, NET, Resource
 from query.answers.actions import actions
+from query.answers.bottleneck import bottleneck_of as bottleneck_of
 from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
 from query.answers.whatifs import NOTICEABLE
 from query.frameworks import Framework, Vocabulary
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 KNEE = 0.10
 """More of a resource is worth it while doubling it saves this share of the runtime."""
 
-CLOSE_SECOND = 0.75
-"""A second resource is named from this share of the bottleneck's time."""
 
 _FASTER = {"2x": "twice as fast", "10x": "ten times as fast"}
 
@@ -112,36 +111,6 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
         prediction.refused,
         prediction.remedy,
     )
-
-
-def bottleneck_of(debug: Debug) -> Bottleneck:
-    """What holds a scope up: the resource with the most time on the critical path, or what took more than it.
-
-    Time on no resource counts by its largest cause, for its causes have nothing to do with each other.  Where no cause
-    is larger than the largest resource, yet more than half of the time passed while the coordinator alone moved the
-    path on, that holds it up.
-    """
-    whole_ms = debug.runtime_ms
-    if whole_ms <= 0:
-        return Bottleneck("nothing", "unknown", 0.0, 0.0)
-    on_resources = {name: ms for name, ms in debug.resource_ms.items() if name != OTHER}
-    largest = max(on_resources, key=lambda each: on_resources[each])
-    most_ms, other_ms = on_resources[largest], debug.resource_ms.get(OTHER, 0.0)
-    cause, cause_ms = max(debug.other_ms.items(), key=lambda each: each[1], default=("unknown", other_ms))
-    if most_ms > 0 and most_ms >= min(other_ms, cause_ms):
-        others = {name: ms for name, ms in on_resources.items() if name != largest}
-        second = max(others, key=lambda each: others[each], default=None)
-        if second is None or others[second] < CLOSE_SECOND * most_ms:
-            return Bottleneck("resource", largest, most_ms, most_ms / whole_ms)
-        return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, others[second])
-    next_one = largest if most_ms > 0 else None
-    if cause != "unknown":
-        alone_ms = debug.no_unit_ms if debug.no_unit_ms > cause_ms else None
-        return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, next_one, most_ms, alone_ms)
-    if debug.coordinator_ms > max(most_ms, whole_ms / 2):
-        share = debug.coordinator_ms / whole_ms
-        return Bottleneck("coordinator", "coordinator", debug.coordinator_ms, share, next_one, most_ms)
-    return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, next_one, most_ms)
 
 
 def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:

@@ -6,7 +6,7 @@ A door brings its own way to write figures; what is said, and of what, is the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from query.answers.whatifs import NOTICEABLE, telling
 from query.frameworks import plural
@@ -77,13 +77,15 @@ def capitalised(text: str) -> str:
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
     """What holds a scope up, and by how many of how many seconds."""
     words, whole_ms = debug.vocabulary, debug.runtime_ms
+    it = "this run" if debug.scope in ("all", "whole") else debug.scope
+    if debug.unsubmitted is not None:
+        it = "the work"
+    if debug.doubts:
+        return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
             return "Nothing to explain: nothing was submitted."
         return "Nothing to explain: no time passes between the first and the last event of the log."
-    it = "this run" if debug.scope in ("all", "whole") else debug.scope
-    if debug.unsubmitted is not None:
-        it = "the work"
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
     second = "" if found.second is None else device_name(found.second, resources)
     if found.kind == "resource":
@@ -105,6 +107,24 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     alone = "" if found.alone_ms is None else f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
     following = f" {second} comes next: {figures.text(found.second_ms)}." if second else ""
     return f"{told[found.name]}{alone}{following}"
+
+
+def _doubtful_sentence(
+    found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures
+) -> str:
+    """What is missing, how much of the time that may be, and what the rest says."""
+    whole_ms = debug.runtime_ms
+    missing = "; ".join(each.what for each in debug.doubts)
+    sentence = f"What holds {it} up cannot be told: {missing}."
+    if not figures.is_nothing(found.time_ms):
+        share = figures.percent(found.time_ms, whole_ms)
+        beyond = "" if all(each.time_ms > 0 for each in debug.doubts) else ", and time that the log does not have"
+        sentence += f" That may be {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
+    if found.second is None or figures.is_nothing(found.second_ms):
+        return sentence
+    rest = {each.name: each.device for each in resources} | {"coordinator": f"the {debug.vocabulary.coordinator}"}
+    name = rest.get(found.second) or cause_words(cast("Cause", found.second), debug.vocabulary)
+    return f"{sentence} Of what is known, {name} takes most: {figures.text(found.second_ms)}."
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:

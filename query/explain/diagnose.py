@@ -29,6 +29,7 @@ from query.answers.values import (
 )
 from query.attribute import storage
 from query.explain import findings, losses
+from query.explain.doubts import doubted
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
 from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from query.explain.waiting import waiting, without_unit
@@ -66,7 +67,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     unmodelled = terms_of(execution).rules.unmodelled(connection, execution)
     ended = outcome(connection, execution)
     lost = _lost(connection, execution, pieces, ended)
-    return Debug(
+    answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
         runtime_ms=execution.runtime_ms,
@@ -93,6 +94,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
     )
+    return doubted(connection, execution, pieces, answer)
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:

@@ -442,7 +442,7 @@ def short_of_cpus(
     `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit.  A unit for which
     another process computes has none itself.
     """
-    mine = [each for each in details if each.ready_ms > 0 and not terms.rules.delegates(each)]
+    mine = [each for each in details if each.ready_ms > 0 and not terms.rules.delegates(each.what)]
     ready_ms = sum(each.ready_ms for each in mine)
     cpu_ms = sum(each.facts.resource_ms[CPU] for each in mine)
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:

@@ -184,7 +184,8 @@ class Rules:
     skew         a group of which one unit reads much more than most → what to do
     advice       by Finding.rule what to do, where that is more than what holds of any framework
     own_device   whether a group's time on devices has a finding of its own
-    delegates    whether other processes compute for a group's units, which so wait for no CPU themselves
+    delegates    what a group reads and writes → whether other processes compute for its units, which so wait for no CPU
+                 themselves
     spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
     more         the run file, the groups of a scope → further findings
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
@@ -201,7 +202,7 @@ class Rules:
     skew: Callable[[Detail], str] | None = None
     advice: Mapping[str, str] = field(default_factory=dict)
     own_device: Callable[[Detail], bool] = lambda _detail: False
-    delegates: Callable[[Detail], bool] = lambda _detail: False
+    delegates: Callable[[str], bool] = lambda _what: False
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
@@ -274,7 +275,9 @@ class Framework:
     setup       what a job needs so that it leaves a log and samples
     attended    the run's name and properties → whether a person submits its work, at a shell or in a notebook; None
                 where the log does not tell
-    unread_work names of its readers' problems after which scopes may have been under way that the log does not have
+    unread_work names of its reader's problems after which scopes may have been under way that the log does not have,
+                each with words for it that have a {count}
+    unread_start  names of its reader's problems where the log lacks the start of the run
     """
 
     name: str
@@ -301,4 +304,5 @@ class Framework:
     setup: Setup | None = None
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
-    unread_work: frozenset[str] = frozenset()
+    unread_work: Mapping[str, str] = field(default_factory=dict)
+    unread_start: frozenset[str] = frozenset()

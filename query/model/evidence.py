@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -26,6 +26,9 @@ class Evidence:
     sampling: Floats
     labels: Floats
     unseen: float
+    unseen_cpu: float = 0.0
+    """The share of `unseen` time that may have been computing: nothing measured its units' CPU time, or another process
+    computes for them.  Of other units, what is unseen is no computing; it may be waiting for a CPU."""
 
 
 def gathered(
@@ -98,3 +101,30 @@ def _shares(names: Sequence[str]) -> list[str]:
 
 def _listed(texts: tuple[str, ...]) -> str:
     return ", ".join(f"'{text}'" for text in texts)
+
+
+MEASURED = 0.02
+"""Some CPU time of a unit is measured from this share of its time, garbage collection not counted."""
+
+
+def unseen_cpu(
+    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, delegates: Callable[[str], bool]
+) -> float:
+    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Rules."""
+    rows = connection.execute(
+        """
+        SELECT
+            coalesce(any_value(what), ''),
+            sum(finish_ms - launch_ms),
+            sum(units.other_ms - coalesce(upstream_ms, 0)) AS unseen_ms,
+            coalesce(sum(units.other_ms - coalesce(upstream_ms, 0)) FILTER (
+                own_cpu_ms IS NULL AND units.cpu_ms - coalesce(gc_ms, 0) <= $3 * (finish_ms - launch_ms)
+            ), 0) AS unmeasured_ms
+        FROM units LEFT JOIN groups USING (group_id)
+        WHERE finish_ms > $1 AND launch_ms < $2
+        GROUP BY group_id
+        """,
+        [start_ms, end_ms, MEASURED],
+    ).fetchall()
+    busy = sum(row[1] for row in rows) or 1.0
+    return float(sum(unseen if delegates(what) else unmeasured for what, _, unseen, unmeasured in rows) / busy)

@@ -126,6 +126,22 @@ class CoordinatorTime:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """Units of a group of which the log has no end: `lost` of `total`, `share` of its work; times by the clock.
+
+    It was submitted at `start_ms`; its last known unit ended at `last_ms`, None where none is known.
+    """
+
+    group_id: str
+    lost: int
+    total: int
+    start_ms: float
+    end_ms: float
+    last_ms: float | None
+    share: float
+
+
+@dataclass(frozen=True)
 class Execution:
     """Everything that happened in a scope, ready to be walked or replayed.
 
@@ -152,6 +168,7 @@ class Execution:
     operators: Mapping[str, Floats] = field(default_factory=dict)
     """Unit time of each operator by its name, (groups, resources + 1)."""
     clock: Clock = field(default_factory=Clock)
+    lost: tuple[Lost, ...] = ()
 
     @property
     def runtime_ms(self) -> float:

@@ -12,13 +12,14 @@ import numpy as np
 from indexes.errors import Remedy, SettingError
 from indexes.resources import CPU, Resource, with_other
 from query import sql
+from query.frameworks import Framework, Rules
 from query.frameworks.known import get
 from query.model import dag
 from query.model.capacity import Loads, cpu_limits
 from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
-from query.model.evidence import gathered, sampled_sums
-from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
+from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes
 from query.model.places import FAR, far_groups
 from query.model.records import Floats, Ints
 from query.model.world import settings_of
@@ -79,9 +80,31 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         properties=properties,
         has_samples=_has(connection, "samples"),
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
-        evidence=gathered(connection, stretch.start_ms, stretch.end_ms, units, names),
+        evidence=_evidence(connection, stretch, units, names, framework),
         operators=_operators(connection, groups, names),
         clock=clock,
+        lost=_lost(connection, stretch, clock),
+    )
+
+
+def _evidence(
+    connection: duckdb.DuckDBPyConnection, scope: Scope, units: Units, names: tuple[str, ...], framework: Framework
+) -> Evidence:
+    bounds = scope.start_ms, scope.end_ms
+    delegates = (framework.rules or Rules()).delegates
+    return replace(gathered(connection, *bounds, units, names), unseen_cpu=unseen_cpu(connection, *bounds, delegates))
+
+
+def _lost(connection: duckdb.DuckDBPyConnection, scope: Scope, clock: Clock) -> tuple[Lost, ...]:
+    """The groups of a scope that lack ends of units, within it."""
+
+    def shown(recorded_ms: float) -> float:
+        return clock.when(min(max(recorded_ms, scope.start_ms), scope.end_ms))
+
+    rows = connection.execute(sql.text("missing_ends"), [scope.start_ms, scope.end_ms]).fetchall()
+    return tuple(
+        Lost(group, lost, total, shown(start), shown(end), None if last is None else shown(last), share)
+        for group, lost, total, start, end, last, share in rows
     )
 
 

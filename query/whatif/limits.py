@@ -13,7 +13,7 @@ MOST_WORKERS_RATIO = 8
 """The same for workers whose units read of each other: each would fetch from so many more senders."""
 
 UNSEEN_SHARE = 0.2
-"""Share of unit time that no resource accounts for, from which a device that was never seen may be what it was."""
+"""Share of unit time from which what is unknown may be what a question is about."""
 
 SEEN_SHARE = 0.02
 """Share of unit time on a device from which the run says something about it."""
@@ -46,14 +46,31 @@ def beyond(execution: Execution, world: World) -> str | None:
     return None
 
 
-def unseen(execution: Execution, world: World) -> Resource | None:
-    """The changed device that the run says nothing about, or None: without samples, logs time only some of it."""
-    if execution.has_samples or execution.evidence.unseen <= UNSEEN_SHARE:
+def lost(execution: Execution) -> str | None:
+    """Why no question can be asked of a run whose log lacks most of its work, or None."""
+    count = sum(each.lost for each in execution.lost)
+    total = len(execution.units) + count
+    if count <= UNSEEN_SHARE * total:
         return None
-    seen = execution.units.parts_ms.sum(axis=0) / execution.units.parts_ms.sum()
+    return (
+        f"{count} of {total} {execution.framework.vocabulary.units} have no end in the log, so what they did is unknown"
+    )
+
+
+def unseen(execution: Execution, world: World) -> tuple[Resource, float] | None:
+    """The changed resource that unknown time may be, and the share of unit time that may be its, or None.
+
+    Without samples logs time only some of what units do.  Of a device that was seen the run says something; where CPU
+    time was measured, what is unknown was no computing.
+    """
+    if execution.has_samples:
+        return None
+    seen = execution.units.parts_ms.sum(axis=0) / (execution.units.parts_ms.sum() or 1.0)
     for position, each in enumerate(execution.resources):
-        if each.name != CPU and world.ratio(each.setting) != 1 and seen[position] < SEEN_SHARE:
-            return each
+        share = execution.evidence.unseen_cpu if each.name == CPU else execution.evidence.unseen
+        is_seen = each.name != CPU and seen[position] >= SEEN_SHARE
+        if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen:
+            return each, share
     return None
 
 

@@ -28,7 +28,7 @@ from query.plugins import entries
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import interval, variances
-from query.whatif.limits import beyond, unseen
+from query.whatif.limits import beyond, lost, unseen
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import settled
 from query.whatif.transfers import MODEL, Physics, moves_known
@@ -93,16 +93,19 @@ def predict(
         predicted_ms=None,
     )
     groups = _groups(execution, base.replayed, None)
+    if world.changes and (reason := lost(execution)):
+        return replace(known, refused=(reason,), groups=groups)
     try:
         predicted, outcome = _predicted(execution, world, base, replans, physics)
         if reason := beyond(execution, world):
             kept, _ = _predicted(execution, world, base, replans=False)
             predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
             return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), groups=groups)
-        if (resource := unseen(execution, world)) is not None and not moves_known(execution, resource):
+        if (found := unseen(execution, world)) is not None and not moves_known(execution, found[0]):
+            resource, share = found
             whole, _ = _predicted(_all_on(execution, resource.name), world, base, replans)
-            share, word = 100 * execution.evidence.unseen, execution.framework.vocabulary.unit
-            why = f"the run left no samples, and nothing else tells what {share:.0f} % of {word} time went to"
+            word = execution.framework.vocabulary.unit
+            why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
         ends = _ends(execution, world, base, replans) if physics is MODEL else None

@@ -75,5 +75,9 @@ SPARK = Framework(
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
     attended=attended.attended,
-    unread_work=frozenset({"missing_part", "compacted_log"}),
+    unread_work={
+        "missing_part": "{count} parts of the log are missing",
+        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
+    },
+    unread_start=frozenset({"application_start"}),
 )

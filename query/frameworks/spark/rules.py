@@ -107,9 +107,9 @@ def reads_schema(detail: Detail) -> bool:
     return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
 
 
-def runs_python(detail: Detail) -> bool:
-    """Whether Python workers compute for a stage's tasks."""
-    return "python" in detail.what
+def runs_python(what: str) -> bool:
+    """Whether Python workers compute for the tasks of a stage of that kind."""
+    return "python" in what
 
 
 def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:

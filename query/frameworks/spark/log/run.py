@@ -75,6 +75,7 @@ class Job:
     end: float | None = None
     result: str | None = None
     error: str | None = None
+    started: bool = True  # whether the log has its start
 
 
 @dataclass(slots=True)
@@ -167,7 +168,6 @@ class Run:
     hosts: Texts = field(default_factory=Texts)
     localities: Texts = field(default_factory=Texts)
     reasons: Texts = field(default_factory=Texts)
-    job_ends_without_start: int = 0
     batches: Batches = field(default_factory=Batches)
 
     def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
@@ -446,14 +446,18 @@ def _on_job_start(run: Run, event: spark.JobStart) -> None:
 
 def _on_job_end(run: Run, event: spark.JobEnd) -> None:
     job_id = spark.whole_number(event.job_id)
-    job = run.jobs.get(job_id) if job_id is not None else None
+    if job_id is None:
+        return _incomplete(run, "job end")
+    job = run.jobs.get(job_id)
     if job is None:
-        run.job_ends_without_start += 1
-        return
+        job = run.jobs[job_id] = Job(job_id, None, [], started=False)
+        meaning = "jobs whose start is not in the log are known by their end and by stages of no other job"
+        run.add("missing_job_start", "data loss", meaning)
     job.end = event.end
     if event.result is not None:
         job.result = event.result.result
         job.error = cause(event.result.exception.message) if event.result.exception else None
+    return None
 
 
 def _on_executor_added(run: Run, event: spark.ExecutorAdded) -> None:
@@ -549,12 +553,12 @@ def _on_sql_end(run: Run, event: spark.SqlEnd) -> None:
     if sql_id is None:
         return _incomplete(run, "SQL query")
     _read_plan(run, sql_id)
-    query = run.sql.get(sql_id)
-    if query is None:
-        meaning = "SQL queries whose start is not in the log were left out"
+    if sql_id not in run.sql:
+        run.sql[sql_id] = SqlQuery(sql_id, None, None, None, None)
+        meaning = "SQL queries whose start is not in the log are known by their end and their jobs"
         run.add("missing_sql_start", "data loss", meaning)
-    else:
-        query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
+    query = run.sql[sql_id]
+    query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
     return None
 
 

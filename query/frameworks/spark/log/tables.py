@@ -50,6 +50,7 @@ def tables(run: Run) -> RunTables:
     tasks = _Tasks(run)
     clock = _Clock(run, tasks)
     tasks.repair_times(clock)
+    _adopt_stages(run)
     stages = _all_stages(run, tasks)
     found: RunTables = {
         "runs": _runs(run, clock),
@@ -69,9 +70,6 @@ def tables(run: Run) -> RunTables:
     if run.version and version_number(run.version) is None:
         meaning = f"'{run.version}' names no version of Spark, so that no index of Spark was taken"
         run.add("unknown_version", "info", meaning)
-    if run.job_ends_without_start:
-        meaning = "jobs whose start is not in the log were left out"
-        run.add("missing_job_start", "data loss", meaning, run.job_ends_without_start)
     found["import_stats"] = import_stats(run.problems)
     return found
 
@@ -417,6 +415,17 @@ _MEASURED_COUNTS = (
 # Stages -----------------------------------------------------------------------------------------------------------
 
 
+def _adopt_stages(run: Run) -> None:
+    """Gives jobs whose start is lost the stages that no other job has and that ended before they did."""
+    known = {stage_id for job in run.jobs.values() for stage_id in job.stage_ids}
+    free = {key[0]: stage for key, stage in run.stages.items() if key[0] not in known}
+    for job in sorted((job for job in run.jobs.values() if not job.started), key=lambda job: _sane(job.end) or 0.0):
+        ended = _sane(job.end) or 0.0
+        job.stage_ids = sorted(stage_id for stage_id, stage in free.items() if (_sane(stage.end) or np.inf) <= ended)
+        for stage_id in job.stage_ids:
+            del free[stage_id]
+
+
 def _all_stages(run: Run, tasks: _Tasks) -> list[Stage]:
     """Stage attempts that ran, stages whose events are lost but whose tasks are not, and those that never ran."""
     found = dict(run.stages)
@@ -700,7 +709,7 @@ def _sql_executions(run: Run, clock: _Clock) -> Columns:
         start = clock.relative(query.start)
         if start is None:
             jobs = (clock.relative(job.submit) for job in run.jobs.values() if job.sql_id == query.sql_id)
-            start = min((time for time in jobs if time is not None), default=0.0)
+            start = min((time for time in jobs if time is not None), default=clock.relative(query.end) or 0.0)
         end = clock.after(start, query.end)
         site = sites.get(query.sql_id) or query.call_site
         error, status = query.error, "succeeded"
@@ -779,9 +788,10 @@ def _jobs(run: Run, clock: _Clock) -> Columns:
         submit = clock.relative(job.submit)
         if submit is None:
             stages = (clock.relative(each.submit) for key, each in run.stages.items() if key[0] in job.stage_ids)
-            submit = min((time for time in stages if time is not None), default=0.0)
+            default = 0.0 if job.started else clock.relative(job.end) or 0.0
+            submit = min((time for time in stages if time is not None), default=default)
             meaning = "jobs without a usable submission time got that of their first stage"
-            run.add("job_start_repaired", "info", meaning, where=f"job {job.job_id}")
+            run.add("job_start_repaired", "info", meaning, int(job.started), where=f"job {job.job_id}")
         end = clock.after(submit, job.end)
         rows.append(
             (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)

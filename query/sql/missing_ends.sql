@@ -1,0 +1,43 @@
+-- The groups of a scope that had more units than the log has ends of.
+--
+-- parameters  start and end of the scope in ms since application start
+--
+-- one row per group that was under way in the scope and lacks ends:
+--   lost         units that succeeded by the group's own account, and of which the log has no end; of a group that the
+--                log does not see end, those that ran when it breaks off and left no samples
+--   total        units that it had, or that began
+--   submit_ms
+--   end_ms       its end, or the last of its units where the log does not see it end
+--   last_ms      the last end among its units that is known, and from which on it is not known what they did; NULL where
+--                none is known
+--   share        of the group's work that is lost: by count, or of its unit time what was running when the log breaks off
+WITH known AS (
+    SELECT
+        group_id,
+        count(*) AS begun,
+        count(DISTINCT coalesce(part, -unit_id)) FILTER (status = 'succeeded') AS ended,
+        count(*) FILTER (status = 'unfinished' AND sample_ms IS NULL) AS open,
+        sum(finish_ms - launch_ms) AS unit_ms,
+        coalesce(sum(finish_ms - launch_ms) FILTER (status = 'unfinished' AND sample_ms IS NULL), 0) AS open_ms,
+        max(finish_ms) FILTER (status <> 'unfinished') AS last_ms,
+        max(finish_ms) AS stopped_ms
+    FROM units
+    GROUP BY group_id
+),
+counted AS (
+    SELECT
+        group_id,
+        submit_ms,
+        status = 'succeeded' AS finished,
+        CASE WHEN finished THEN coalesce(groups.end_ms, $2) ELSE stopped_ms END AS end_ms,
+        CASE WHEN finished THEN last_ms ELSE stopped_ms END AS last_ms,
+        CASE WHEN finished THEN unit_count - coalesce(ended, 0) ELSE coalesce(open, 0) END AS lost,
+        CASE WHEN finished THEN unit_count ELSE coalesce(begun, 0) END AS total,
+        CASE WHEN finished THEN lost / nullif(unit_count, 0) ELSE open_ms / nullif(unit_ms, 0) END AS share
+    FROM groups LEFT JOIN known USING (group_id)
+    WHERE submit_ms IS NOT NULL AND submit_ms < $2 AND coalesce(groups.end_ms, $2) > $1
+)
+SELECT group_id, lost, total, submit_ms, end_ms, last_ms, share
+FROM counted
+WHERE lost > 0 AND share > 0
+ORDER BY lost DESC, group_id

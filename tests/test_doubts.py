@@ -1,0 +1,261 @@
+"""What a log lacks: whether it could change the first sentence, by hand and on public logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from query.answers.bottleneck import bottleneck_of
+from query.answers.values import Bottleneck, Debug, Doubt
+from query.answers.words import bottleneck_sentence
+from query.explain.diagnose import diagnose
+from query.frameworks import Framework, Vocabulary
+from query.frameworks.known import frameworks
+from query.model.execution import Lost
+from query.model.load import load
+from query.model.records import Problems
+from query.model.trace import Group, Scope, Unit, Worker, of_rows
+from query.profiling import assemble
+from query.run import Run
+
+TORN = Framework(
+    name="torn",
+    title="Torn",
+    recognise=lambda _head: None,
+    read=lambda _log: of_rows({}, [], [], []),
+    vocabulary=Vocabulary(scope="step", scopes=("step",)),
+    unread_work={"hole": "{count} holes"},
+    unread_start=frozenset({"no start"}),
+)
+
+
+@pytest.fixture(autouse=True)
+def known() -> Iterator[None]:
+    frameworks()[TORN.name] = TORN
+    yield
+    del frameworks()[TORN.name]
+
+
+def made(
+    folder: Path,
+    *,
+    ends: int,
+    expected: int = 10,
+    cpu: float = 0.9,
+    finished: bool = True,
+    problems: tuple[str, ...] = (),
+    lanes: int | None = 2,
+    first_ms: float = 2000.0,
+) -> Run:
+    """A run of 20 s: a step from 2 s on, whose only group is submitted then and ends at 16 s.  Of its `expected` units
+    of 2 s, two at a time, the first at `first_ms`, the log has the first `ends`; `cpu` of their time was on the CPU."""
+    launches = [first_ms + number // 2 * 2000 for number in range(ends)]
+    units = [
+        Unit(number, "g", "w", launch, launch + 2000, measured_ms={"cpu": cpu * 2000})
+        for number, launch in enumerate(launches)
+    ]
+    if not finished:
+        units.append(Unit(ends, "g", "w", 10_000.0, 16_000.0, status="unfinished"))
+    status = "succeeded" if finished else "unfinished"
+    trace = of_rows(
+        {"app_id": "made", "framework": "torn", "started_at_ms": 0, "duration_ms": 20_000.0},
+        [Worker("w", lanes, added_ms=first_ms)],
+        [Group("g", expected, 2000.0, 16_000.0, "g", "step:0", submit_ms=2000.0, status=status)],  # type: ignore[arg-type]
+        units,
+        [],
+        [Scope("step:0", "step", 2000.0, 16_100.0)],
+    )
+    found = Problems()
+    for each in problems:
+        found.add(each, "data loss", "log", None, "something is missing", 3)
+    path = folder / "run.duckdb"
+    assemble(trace, [], TORN, [], found, path, {}, lambda _: None)
+    return Run(path)
+
+
+def test_a_log_that_has_all_ends_leaves_no_doubt(tmp_path: Path) -> None:
+    answer = made(tmp_path, ends=14, expected=14).debug()
+    assert answer.conclusive
+    assert bottleneck_of(answer).name == "cpu"
+
+
+def test_a_few_missing_ends_change_nothing(tmp_path: Path) -> None:
+    """13 of 14: a fourteenth of 14 s, 1 s, is unknown, and 11.7 s are known to be the CPU's."""
+    run = made(tmp_path, ends=13, expected=14)
+    assert run.debug().conclusive
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        assert load(connection).lost == (Lost("g", 1, 14, 2000.0, 16_000.0, 16_000.0, pytest.approx(1 / 14)),)
+
+
+def test_missing_ends_that_could_be_anything(tmp_path: Path) -> None:
+    """3 of 10, in 2..6 s: of 14 s of the group, 10 have no unit that is known, and of the 4 others 70 % are lost."""
+    answer = made(tmp_path, ends=3, expected=10).debug()
+    (doubt,) = answer.doubts
+    assert doubt.what == "7 of 10 units of g have no end in the log"
+    assert doubt.time_ms == pytest.approx(10_000 + 0.7 * 4000)
+    assert doubt.rest == "no scope"
+    assert doubt.rest_ms == pytest.approx(3900)  # after the step; before it no worker was there
+    assert doubt.least == "coordinator"  # as it seems where the group is taken to end with its last known unit
+    assert not answer.conclusive
+    assert answer.bottleneck == "unknown"
+    assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "no scope", 3900)
+
+
+def test_what_is_known_of_a_torn_run_is_never_more_than_it_has(tmp_path: Path) -> None:
+    for ends in (1, 4, 7):
+        answer = made(tmp_path, ends=ends, expected=14).debug()
+        missing_ms = sum(each.time_ms for each in answer.doubts)
+        assert 0 <= missing_ms <= answer.runtime_ms
+        assert answer.conclusive == (bottleneck_of(replace(answer, doubts=())) == bottleneck_of(answer))
+
+
+def test_units_that_ran_when_the_log_breaks_off(tmp_path: Path) -> None:
+    answer = made(tmp_path, ends=3, expected=100, finished=False, cpu=0.1).debug()
+    (doubt,) = answer.doubts
+    assert doubt.what == "1 of 4 units of g have no end in the log"
+
+
+def test_missing_parts_hide_all_time_without_a_unit(tmp_path: Path) -> None:
+    """Ten units fill 2..12 s of 20; the CPU has 9 s, and the others may have been anything."""
+    run = made(tmp_path, ends=10, problems=("hole",))
+    (doubt,) = run.debug().doubts
+    assert doubt.what == "3 holes"
+    assert doubt.time_ms == pytest.approx(10_000)
+    assert (doubt.rest, doubt.rest_ms) == ("cpu", pytest.approx(9000))
+
+
+def test_where_the_beginning_is_missing_nothing_bounds_the_whole_run_but_a_scope_is_known(tmp_path: Path) -> None:
+    run = made(tmp_path, ends=14, expected=14, problems=("hole", "no start"))
+    (doubt,) = run.debug().doubts
+    assert (doubt.what, doubt.time_ms, doubt.rest) == ("3 holes", 0, "cpu")
+    assert run.debug("step:0").conclusive
+
+
+def test_workers_that_nobody_announced_may_have_been_there_before(tmp_path: Path) -> None:
+    """The first unit starts after 12 s, in which a worker may have waited or been waited for."""
+    announced = made(tmp_path, ends=4, expected=4, first_ms=12_000.0).debug()
+    assert announced.conclusive
+    assert bottleneck_of(announced).name == "no worker"
+    (doubt,) = made(tmp_path, ends=4, expected=4, first_ms=12_000.0, lanes=None).debug().doubts
+    assert doubt.what == "the log does not have when 1 worker came"
+    assert doubt.time_ms == pytest.approx(12_000)
+
+
+def test_most_work_missing_answers_no_what_if(tmp_path: Path) -> None:
+    run = made(tmp_path, ends=3, expected=10)
+    for setting in ("cores=2x", "cpu_speed=2x", "disk=2x"):
+        answer = run.predict([setting])
+        assert answer.predicted_ms is None
+        assert answer.refused == ("7 of 10 units have no end in the log, so what they did is unknown",)
+    assert made(tmp_path, ends=9, expected=10).predict(["cores=2x"]).predicted_ms is not None
+
+
+@pytest.mark.parametrize(("ends", "code"), [(14, 0), (3, 4)])
+def test_the_exit_code_says_that_it_is_inconclusive(
+    tmp_path: Path, crystalperf: Callable[..., tuple[int, str, str]], ends: int, code: int
+) -> None:
+    run = made(tmp_path, ends=ends, expected=14)
+    for command in ("analyze", "debug"):
+        found, out, _ = crystalperf(command, run.path)
+        assert found == code
+        assert ("cannot be told: 11 of 14 units of g have no end in the log" in " ".join(out.split())) == (code == 4)
+        found, out, _ = crystalperf(command, run.path, "--json")
+        told = json.loads(out)
+        assert found == code
+        assert told.get("debug", told)["conclusive"] == (code == 0)
+
+
+class Seconds:
+    """Figures of a door, in whole seconds."""
+
+    def number(self, ms: float, /) -> str:
+        return f"{ms / 1000:.0f}"
+
+    def text(self, ms: float, /) -> str:
+        return f"{ms / 1000:.0f} s"
+
+    def is_nothing(self, ms: float, /) -> bool:
+        return ms < 500
+
+    def percent(self, part: float, whole: float, /) -> str:
+        return f"{100 * part / whole:.0f} %"
+
+    def change(self, after: float, before: float, /) -> str:
+        return f"{after - before:+.0f}"
+
+
+def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_says(tmp_path: Path) -> None:
+    answer = made(tmp_path, ends=3, expected=10).debug()
+
+    def told(debug: Debug) -> str:
+        return bottleneck_sentence(bottleneck_of(debug), debug, (), Seconds())
+
+    assert told(answer) == (
+        "What holds this run up cannot be told: 7 of 10 units of g have no end in the log. That may be 13 of 20 s"
+        " (64 %). Of what is known, no step running (the program itself) takes most: 4 s."
+    )
+    endless = replace(answer, doubts=(*answer.doubts, Doubt("3 holes", 0.0)))
+    assert "; 3 holes. That may be 13 of 20 s (64 %), and time that the log does not have." in told(endless)
+
+
+def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
+    """Whatever the answer, taking the doubt back gives the sentence that there was."""
+    with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
+        run = load(connection)
+        doubtful, sure = diagnose(connection, run), diagnose(connection, replace(run, lost=()))
+    assert bottleneck_of(replace(doubtful, doubts=())) == bottleneck_of(sure)
+
+
+# Public logs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "what"),
+    [
+        ("kubeflow/eventlog_v2_00fvksaecf02j00b", "109286 of 109973 tasks of stage:7.0 have no end in the log"),
+        ("sparkscope/app-20231025121456-0004-eventLog-finished", "599 of 600 tasks of stage:0.0 have no end"),
+        ("sparkscope/app-20231025121456-0004-eventLog-full", ""),
+        ("rapids-tools/truncated_eventlog", ""),  # cut at its end; of 24 tasks 3 were running
+        ("rapids-tools/malformed_json_eventlog.zstd", ""),  # a line of it
+        ("rapids-tools/tasks_executors_fail_compressed_eventlog.zstd", ""),  # starts of five jobs, which stages tell
+    ],
+)
+def test_fragments_among_public_logs(
+    real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, what: str
+) -> None:
+    code, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
+    told = json.loads(out)
+    doubts = [each["what"] for each in told["debug"]["doubts"]]
+    if not what:
+        assert (code, doubts) == (0, [])
+        return
+    assert code == 4
+    assert any(each.startswith(what) for each in doubts)
+    assert told["bottleneck"]["kind"] == told["debug"]["bottleneck"] == "unknown"
+    assert all(each["predicted_ms"] is None for each in told["what_ifs"])
+
+
+@pytest.mark.parametrize(
+    ("log", "measured"),
+    [
+        ("dr-elephant/event_log_1", False),  # Spark 1.5
+        ("spark-log-processor/loggerParser", False),
+        ("sparkscope/app-20231025121456-0004-eventLog-full", True),  # 46 % unknown, none of it computing
+        ("rapids-tools/pandas_execs_eventlog.zstd", False),  # Python's own processes compute
+    ],
+)
+def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
+    real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, measured: bool
+) -> None:
+    _, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
+    (answer,) = [each for each in json.loads(out)["what_ifs"] if each["setting"] == "cpu_speed=2x"]
+    assert (answer["predicted_ms"] is not None) == measured
+    if not measured:
+        assert "nothing else tells what" in answer["refused"][0]
+        low, high = answer["bound_ms"]
+        assert 0 < low < high
