@@ -23,7 +23,7 @@ FAR_OFF = 0.2
 """A model that is off by more where nothing changes says little of what changes."""
 
 WORTH_A_WORD = 0.05
-"""The resource that comes after a cause is named from this share of the runtime."""
+"""What comes after a cause, or beside it, is named from this share of the runtime."""
 
 
 class Figures(Protocol):
@@ -104,7 +104,9 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
         "upstream": f"Waiting for {words.units} of other {words.groups} holds {it} up: {of}.",
     }
-    alone = "" if found.alone_ms is None else f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
+    alone = ""
+    if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
+        alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
     following = f" {second} comes next: {figures.text(found.second_ms)}." if second else ""
     return f"{told[found.name]}{alone}{following}"
 

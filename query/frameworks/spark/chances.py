@@ -146,7 +146,7 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
             yield Chance("setting", what, of_rdds[0].part.rule, "modelled", None, most_ms, conf(key, str(wanted)))
         else:
             what = f"Ask for {wanted} partitions at {of_rdds[0].detail.facts.name} ({where})"
-            lines = (f"rdd.reduceByKey(merge, {wanted})  # or the same last argument of the operation there",)
+            lines = (f"rdd.reduceByKey(merge, {wanted})  # the last argument of any such operation",)
             yield Chance("code", what, of_rdds[0].part.rule, "modelled", None, most_ms, lines)
 
 

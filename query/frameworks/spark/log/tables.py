@@ -123,8 +123,9 @@ class _Clock:
             run.add("application_end", "error", meaning)
         else:
             open_jobs = sum(job.end is None for job in run.jobs.values())
-            meaning = f"the log does not reach the end of the application; its last event stands for it ({open_jobs}"
-            meaning += " jobs unfinished)"
+            meaning = "the log does not reach the end of the application; its last event stands for it"
+            if open_jobs:
+                meaning += f" ({open_jobs} job{'s' if open_jobs > 1 else ''} unfinished)"
             run.add("no_application_end", "data loss" if open_jobs else "info", meaning)
         last = max([self.start_ms, *times])
         if len(launches):
