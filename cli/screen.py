@@ -97,7 +97,7 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
 def _not_seen(page: Page, verdict: Verdict) -> None:
     """The worst of what was lost in reading, and the first thing that could not be seen; a line or two each."""
     lost, notes = parts.serious_problems(verdict.header), verdict.debug.unseen
-    if lost:
+    if lost and verdict.debug.conclusive:  # else the answer itself says what is missing
         more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""
         page.paragraph(f"Missing from the input: {printable(lost[0])}{more}.", hanging="  ")
     if notes:
