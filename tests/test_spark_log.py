@@ -399,6 +399,24 @@ def test_failed_and_cancelled_jobs(write: Parse) -> None:
     assert "skipped" not in {s for i, s in rows(tables, "stages", "stage_id", "status") if i in needed[:-1] and i > 34}
 
 
+def test_jobs_without_times_are_as_long_as_their_stages(write: Parse) -> None:
+    """Versions before 1.3 log no times of jobs; one without an end would go on to the end of the application."""
+
+    def untimed(event: Event) -> Event:
+        if kind(event) in ("JobStart", "JobEnd"):
+            return {key: value for key, value in event.items() if key not in ("Submission Time", "Completion Time")}
+        return event
+
+    tables = write(copies(untimed))
+    ends: dict[int, float] = {}
+    for job_id, end_ms in rows(tables, "stages", "job_id", "end_ms"):
+        if end_ms is not None:
+            ends[job_id] = max(ends.get(job_id, 0.0), end_ms)
+    jobs = dict(rows(tables, "jobs", "job_id", "end_ms"))
+    assert jobs == {job_id: ends[job_id] for job_id in jobs}
+    assert problems(tables)["job_end_repaired"] == len(jobs)
+
+
 def test_several_queries_at_once_and_streaming(write: Parse) -> None:
     def change(event: Event) -> Event:
         if kind(event) == "EnvironmentUpdate":

@@ -167,3 +167,9 @@ def test_no_contradiction_on_recordings() -> None:
     found = rows([RECORDINGS / "demo-q9", RECORDINGS / "gzip-text", RECORDINGS / "sweeps", DATA / "runs"])
     assert len(found) >= 20
     assert {each.name: each.contradictions for each in found if each.contradictions} == {}
+
+
+def test_no_contradiction_on_public_logs(real_inputs: Path) -> None:
+    found = rows([real_inputs / "spark-eventlog"])
+    assert len(found) >= 70
+    assert {each.name: each.contradictions for each in found if each.contradictions} == {}

@@ -794,6 +794,11 @@ def _jobs(run: Run, clock: _Clock) -> Columns:
             meaning = "jobs without a usable submission time got that of their first stage"
             run.add("job_start_repaired", "info", meaning, int(job.started), where=f"job {job.job_id}")
         end = clock.after(submit, job.end)
+        if end is None and job.result is not None:  # before Spark 1.3, jobs had no times
+            ends = [each.end for key, each in run.stages.items() if key[0] in job.stage_ids and each.end is not None]
+            end = clock.after(submit, max(ends, default=None))
+            meaning = "jobs without a usable end time got that of their last stage"
+            run.add("job_end_repaired", "info", meaning, where=f"job {job.job_id}")
         rows.append(
             (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)
         )
