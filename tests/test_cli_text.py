@@ -21,9 +21,11 @@ from cli.text import change, counted, cut_left, percent, printable, time_unit
 from cli.whatifs import prediction_text, refusal_text, sweep_text
 from indexes.errors import NoAnswerError, Remedy
 from indexes.resources import known
+from query.answers.actions import actions
 from query.answers.values import (
     Action,
     Debug,
+    Doubt,
     Finding,
     FunctionTime,
     GroupPrediction,
@@ -40,6 +42,7 @@ from query.answers.values import (
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, not_seen
+from query.explain.chances import Chance
 from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.spark.places import NOT_TRIED, PLACES
@@ -212,6 +215,17 @@ def test_a_close_second_is_named() -> None:
     words = " ".join(debug_text(HEADER, replace(DEBUG, resource_ms=parts)).split())
     assert "CPU comes close: 9.0 s" in words
     assert "comes close" not in debug_text(HEADER, DEBUG)
+
+
+def test_nothing_is_advised_where_what_is_missing_decides() -> None:
+    doubtful = replace(DEBUG, doubts=(Doubt("599 of 600 tasks have no end in the log", 20_000.0),))
+    words = screen(replace(verdict(), debug=doubtful))[1]
+    assert "cannot be told: 599 of 600 tasks have no end in the log" in words
+    assert "What to do: Analyze a whole log of the job: what this one lacks decides what would help." in words
+    assert "Missing from the input" not in words  # it is said above
+    setting = Chance("setting", "`a` 1 → 2", "rule", "measured", None, 9_000.0)
+    assert actions([setting], doubtful, HEADER, lambda _: None) == ()
+    assert len(actions([setting], DEBUG, HEADER, lambda _: None)) == 1
 
 
 def test_a_device_that_is_not_modelled_is_named_with_the_answer() -> None:

@@ -30,9 +30,14 @@ Asked = Callable[[str], Prediction | WhatIf | None]
 
 
 def actions(chances: Sequence[Chance], debug: Debug, header: Header, ask: Asked) -> tuple[Action, ...]:
-    """At most three, the most worthwhile first; none where nothing shortens the run noticeably."""
+    """At most three, the most worthwhile first; none where nothing shortens the run noticeably.
+
+    Where what the log lacks could change what holds the run up, only what keeps the run from its end is told.
+    """
     least_ms = NOTICEABLE * debug.runtime_ms
     first = [_action(each, None, None) for each in chances if each.comes_first]
+    if not debug.conclusive:  # what is missing may be the very time that a change would save
+        return tuple(first[:MOST])
     answers: dict[str, Prediction | WhatIf | None] = {}
     ranked: list[tuple[float, Action]] = []
     for each in chances:
