@@ -27,6 +27,7 @@ from lab.pages import put
 from query.answers.serial import as_json
 from query.answers.values import Verdict
 from query.answers.words import bottleneck_sentence
+from query.frameworks import plural
 
 Answer = Mapping[str, Any]
 """What `analyze --json` prints."""
@@ -459,11 +460,11 @@ def _outcome(row: Row) -> str:
     words = [outcome["status"] if outcome else "not told"]
     if outcome:
         words += [
-            f"{each['failed']} of {each['total']} {each['kind']}s failed"
+            f"{plural(each['kind'])}: {each['failed']} of {each['total']} failed"
             for each in outcome["tallies"]
             if each["failed"]
         ]
-        words += [f"{len(outcome['lost'])} executors lost"] if outcome["lost"] else []
+        words += [f"executors lost: {len(outcome['lost'])}"] if outcome["lost"] else []
     words += ["in doubt"] if debug.get("doubts") else []
     return ", ".join(words)
 
@@ -497,7 +498,7 @@ def _plain(row: Row) -> str:
         "executors lost": len(it.lost()),
         "ends of tasks missing": sum(it.missing().values()),
     }
-    words += [f"{number} {what}" for what, number in counts.items() if number]
+    words += [f"{what}: {number}" for what, number in counts.items() if number]
     return ", ".join(words)
 
 
