@@ -102,3 +102,17 @@ def test_a_device_that_nothing_shows_gets_bounds() -> None:
     assert predict(blind, world(blind, "cores=2x")).predicted_ms is not None
     little = replace(blind, evidence=replace(run.evidence, unseen=0.1))
     assert predict(little, world(little, "disk=2x")).predicted_ms is not None
+
+
+def test_unknown_time_may_be_the_cpus_where_nothing_measured_it() -> None:
+    """400 of 1000 ms are unknown and may be computing: with a CPU twice as fast 750 ms or 550, whatever bytes the log
+    tells."""
+    run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
+    blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4, unseen_cpu=0.4))
+    for read in (0, 10):  # whether the log tells bytes
+        told = replace(blind, volumes=replace(blind.volumes, input=np.array([read])))
+        answer = predict(told, world(told, "cpu_speed=2x"))
+        assert answer.predicted_ms is None
+        assert answer.bound_ms == pytest.approx((550, 750))
+    measured = replace(blind, evidence=replace(blind.evidence, unseen_cpu=0.0))
+    assert predict(measured, world(measured, "cpu_speed=2x")).predicted_ms == pytest.approx(750)

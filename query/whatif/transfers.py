@@ -147,7 +147,7 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
 
 def moves_known(execution: Execution, resource: Resource) -> bool:
     """Whether both the bytes that cross a device and its bandwidth are known."""
-    return execution.volumes.tell_bytes and bool(execution.recorded.get(resource.setting))
+    return bool(resource.moves) and execution.volumes.tell_bytes and bool(execution.recorded.get(resource.setting))
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
