@@ -122,7 +122,8 @@ def test_nothing_is_told_of_what_one_cannot_buy(tmp_path: Path) -> None:
     (cpu,) = [each for each in told(tmp_path, [busy], query=SCAN).actions if each.why == "cpu_speed"]
     assert "faster clock or of a newer generation" in cpu.what
     assert cpu.kind == "machine"
-    assert cpu.gain_ms == pytest.approx(40_000 * 0.95 * 0.2, rel=0.1)
+    assert cpu.gain_ms is not None
+    assert 0.1 * 38_000 < cpu.gain_ms < 0.22 * 38_000, "a quarter faster, not twice as fast"
 
 
 def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> None:
@@ -151,10 +152,16 @@ def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> Non
     assert all(each.kind != "record" for each in told(tmp_path / "busy", [busy], query=SCAN).actions)
 
 
+def test_what_brings_less_than_a_second_is_nothing_to_do(tmp_path: Path) -> None:
+    short = Stage([Task(300, "1", cpu_ms=290, shuffled_bytes=64 * MIB)], reads="ShuffledRowRDD")
+    verdict = told(tmp_path, [short], {"spark.sql.shuffle.partitions": "1"}, query=SHUFFLED, begin_ms=10)
+    assert [each.kind for each in verdict.actions if each.kind != "record"] == []
+
+
 def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
     verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
     none = replace(verdict, actions=())
-    assert nothing_to_do(none) == "Nothing that CrystalPerf can work out saves 3 % of it."
+    assert nothing_to_do(none) == "Nothing that CrystalPerf can work out saves 3 % of it and a second."
     assert nothing_to_do(replace(verdict, actions=(Action("code", "x", None, None, "measured", "x"),))) == ""
 
 
@@ -178,7 +185,7 @@ def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> No
     failure = Failed("job", "job:3", "count", "RuntimeException: bad")
     failed = Outcome("failed", (Tally("job", 4, 1),), (failure,))
     found = ranked(run, failed)
-    assert found[0].what == "Fix what failed first: job job:3: RuntimeException: bad"
+    assert found[0].what == "Fix what failed first: job:3: RuntimeException: bad"
     assert all(each.why != "workers" for each in found)
     killed = ranked(run, replace(failed, memory="container"))
     assert any("`spark.executor.memoryOverhead` 410m (the default) → 820m" in each.what for each in killed[:2])

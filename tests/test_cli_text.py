@@ -131,7 +131,7 @@ def test_the_verdict_answers_first() -> None:
     answer = lines.index("Network holds this run up: 19.7 of 26.0 s (76 %).")
     assert answer <= 4
     assert "98 % of the 4 000 stack samples of tasks are in code that an index has." in words
-    assert "What to do: Nothing that CrystalPerf can work out saves 3 % of it." in words
+    assert "What to do: Nothing that CrystalPerf can work out saves 3 % of it and a second." in words
     assert "network twice as fast network=2x 16.0 -38 % 14.0 to 18.0" in words
     assert "No effect (under 3 %): twice the slots per executor." in words
     assert "Not known: memory=0.5x, memory=2x; nothing tells." in words

@@ -102,7 +102,8 @@ def read(path: Path) -> Facts:
     try:
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                _take(facts, cores, json.loads(line))
+                if line.endswith("\n"):  # the last one of a run that was killed may be cut off
+                    _take(facts, cores, json.loads(line))
     except (OSError, ValueError, KeyError) as error:
         raise LabError(f"{path}: {error}") from error
     facts.slots = sum(cores.values())
@@ -203,7 +204,7 @@ def _cold(facts: Facts) -> str:
 
 
 def _shuffle(facts: Facts) -> str:
-    whole, waited = (sum(of) for of in zip(*((each.ms, each.waited_ms) for each in facts.tasks), strict=True))
+    whole, waited = sum(each.ms for each in facts.tasks), sum(each.waited_ms for each in facts.tasks)
     return f"{waited / whole:.0%} of task time waits for shuffled data" if whole and waited > 0.1 * whole else ""
 
 
@@ -266,7 +267,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     "HOST": Kind("a slow host", _slow_host, _any(_rules("slow hosts"), _rules("straggler", word="as on other nodes"))),
     "STRAG": Kind("a straggler", _straggler, _rules("straggler")),
-    "SKEW": Kind("skewed data", _skew, _any(_rules("straggler", "idle slots", word="read"))),
+    "SKEW": Kind(
+        "skewed data",
+        _skew,
+        _any(_rules("straggler", word=": it read "), _rules("idle slots", word="that read most read")),
+    ),
     "CACHE": Kind("a cache that is read once", lambda each: "rows are kept in memory" if each.cached else "", _never),
     "CSTOR": Kind("a cache too small", lambda each: "cached blocks were dropped" if each.dropped else "", _never),
     "PART": Kind("too many partitions", _tiny, _rules("starting units")),

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST = 3
 
+LEAST_MS = 1000.0
+"""So is what brings less than a second."""
+
 UNSEEN_SHARE = 0.1
 """Samples are worth recording where time of unknown cause takes this share of the path."""
 
@@ -34,7 +37,7 @@ def actions(chances: Sequence[Chance], debug: Debug, header: Header, ask: Asked)
 
     Where what the log lacks could change what holds the run up, only what keeps the run from its end is told.
     """
-    least_ms = NOTICEABLE * debug.runtime_ms
+    least_ms = max(NOTICEABLE * debug.runtime_ms, LEAST_MS)
     first = [_action(each, None, None) for each in chances if each.comes_first]
     if not debug.conclusive:  # what is missing may be the very time that a change would save
         return tuple(first[:MOST])

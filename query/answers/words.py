@@ -196,7 +196,8 @@ def nothing_to_do(verdict: Verdict) -> str:
     """The sentence that stands for actions where there are none."""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."
-    return "" if verdict.actions else f"Nothing that CrystalPerf can work out saves {100 * NOTICEABLE:.0f} % of it."
+    share = f"{100 * NOTICEABLE:.0f} %"
+    return "" if verdict.actions else f"Nothing that CrystalPerf can work out saves {share} of it and a second."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Debug, Finding
 from query.explain.facts import Detail
 from query.explain.findings import SEE
+from query.explain.losses import SOONER
 from query.explain.wording import Terms, terms_of
 from query.frameworks import plural
 from query.model.execution import Execution
@@ -29,7 +30,7 @@ LEAST_SHARE = 0.05
 MOST_IDLE = 0.5
 """More lanes bring nothing to units that leave this share of the lanes idle."""
 
-_TOLD_APART = ("idle slots", "straggler", "starting units", "spilling", "garbage", "short of CPUs", "wasted")
+_TOLD_APART = ("idle slots", "straggler", "starting units", "spilling", "garbage")
 """Rules of units and lanes; a framework that brings chances of its own knows what can be done about them."""
 
 
@@ -63,11 +64,13 @@ def chances(
     """Everything that could be changed, in no order."""
     terms = terms_of(execution)
     own = [] if terms.rules.chances is None else list(terms.rules.chances(connection, execution, details, debug))
+    alone = _alone(terms, debug, {each.why for each in own})
+    known = {each.why for each in (*own, *alone)}
     return [
         *_failure(debug),
         *own,
-        *_alone(terms, debug.findings, {each.why for each in own}),
-        *_other_findings(debug.findings, {each.why for each in own}, has_own=terms.rules.chances is not None),
+        *alone,
+        *_other_findings(debug.findings, known, has_own=terms.rules.chances is not None),
         *_resized(terms, execution, debug),
     ]
 
@@ -78,12 +81,12 @@ def _failure(debug: Debug) -> list[Chance]:
     if outcome is None or outcome.status != "failed" or not outcome.failures:
         return []
     first = outcome.failures[0]
-    what = f"Fix what failed first: {first.kind} {first.id}: {first.error}"
+    what = f"Fix what failed first: {first.id}: {first.error}"
     return [Chance("code", what, "outcome", "measured", comes_first=True)]
 
 
-def _alone(terms: Terms, findings: Sequence[Finding], known: set[str]) -> list[Chance]:
-    """What holds for time in which no unit ran, in any framework."""
+def _alone(terms: Terms, debug: Debug, known: set[str]) -> list[Chance]:
+    """What holds for time in which no unit ran, in any framework; a finding knows more of workers that were lost."""
     words = terms.words
     scopes = plural(words.scope)
     told = {
@@ -93,8 +96,8 @@ def _alone(terms: Terms, findings: Sequence[Finding], known: set[str]) -> list[C
     }
     return [
         Chance(told[each.rule][0], told[each.rule][1], each.rule, each.basis, at_most_ms=each.cost_ms)  # type: ignore[arg-type]
-        for each in findings
-        if each.rule in told and each.rule not in known
+        for each in debug.findings
+        if each.rule in told and each.rule not in known and (each.rule != "no worker" or each.advice == SOONER)
     ]
 
 
@@ -102,7 +105,7 @@ def _other_findings(findings: Sequence[Finding], known: set[str], *, has_own: bo
     """The advice of findings that nothing more exact is known of."""
     found = []
     for each in findings:
-        if each.rule in known or each.rule in ("no scope", "coordinator", "no worker") or each.advice == SEE:
+        if each.rule in known or each.advice == SEE:
             continue
         if has_own and each.rule in _TOLD_APART:
             continue

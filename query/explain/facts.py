@@ -88,7 +88,8 @@ class Detail:
     measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross.  `what` and
     `place` are the framework's own words for what the group reads and writes and where in the user's program it is;
     `operators` are those of its plan that ran in it, `details` their own descriptions.  `median_cpu_ms` is None where
-    the log has no CPU time.  `settings` are the run's.
+    the log has no CPU time; `median_starting` is the share of a unit's time that starting it took.  `settings` are the
+    run's.
     """
 
     facts: GroupFacts
@@ -107,6 +108,7 @@ class Detail:
     siblings: Siblings = Siblings()
     median_gc_ms: float = 0.0
     median_cpu_ms: float | None = None
+    median_starting: float = 1.0
     spill_memory_bytes: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -233,6 +235,7 @@ def group_details(
                 ),
                 median_gc_ms=row["median_gc_ms"],
                 median_cpu_ms=row["median_cpu_ms"],
+                median_starting=row["median_starting"],
                 spill_memory_bytes=row["spill_memory_bytes"],
                 settings=execution.properties,
             )

@@ -379,11 +379,12 @@ def is_uneven(detail: Detail) -> bool:
 def starting_units(terms: Terms, detail: Detail) -> list[Part]:
     """Units so short that handing them out takes a good part of their time.
 
-    Evidence: that share of their time was measured.  Contradicted by no more units than slots: each is handed out once.
+    Evidence: that share of their time was measured.  Contradicted by no more units than slots, of which each is handed
+    out once, and where it was the start of few units, such as the first of their workers, that took so long.
     """
     facts, words = detail.facts, terms.words
     share = facts.starting_ms / facts.unit_ms if facts.unit_ms > 0 else 0.0
-    if share < STARTING or facts.units <= facts.slots:
+    if share < STARTING or detail.median_starting < STARTING or facts.units <= facts.slots:
         return []
     what = (
         f"{100 * share:.0f} % of its {words.units}' time went to scheduling and unpacking them"

@@ -14,6 +14,9 @@ from query.explain.outcome import Ended, merged_reasons
 from query.explain.wording import Terms, counted
 from query.frameworks import Exhausted
 
+SOONER = "let the cluster manager start them sooner, or keep an application for several runs"
+"""What to do about workers that came late."""
+
 _REASONS_SHOWN = 3
 _LOST_SHOWN = 5
 
@@ -27,8 +30,7 @@ def no_worker(
     if first_worker_ms:
         what += f"; the first was ready after {first_worker_ms / 1000:.1f} s"
     if lost_wait_ms <= 0:
-        neutral = "let the cluster manager start them sooner, or keep an application for several runs"
-        return [Finding("no worker", waited_ms, what, "measured", terms.advice("no worker", neutral))]
+        return [Finding("no worker", waited_ms, what, "measured", terms.advice("no worker", SOONER))]
     what += f"; for {lost_wait_ms / 1000:.1f} s since {words_for_lost(terms, lost)}"
     return [Finding("no worker", waited_ms, what, "measured", _advice_on_loss(terms, lost))]
 

@@ -51,6 +51,7 @@ SELECT
     max(read_bytes) AS most_bytes,
     sum(duration_ms) AS unit_ms,
     sum(coalesce(starting_ms, 0)) AS starting_ms,
+    coalesce(median(starting_ms / duration_ms) FILTER (duration_ms > 0), 0) AS median_starting,
     sum(coalesce(queued_ms, 0)) AS queued_ms,
     sum(coalesce(gc_ms, 0)) AS gc_ms,
     median(coalesce(gc_ms, 0)) AS median_gc_ms,

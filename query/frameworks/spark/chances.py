@@ -16,7 +16,7 @@ from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail
 from query.explain.findings import Part, idle_slots, starting_units, straggler
-from query.explain.wording import terms_of
+from query.explain.wording import counted, terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, DEFAULTS, MIB
 from query.frameworks.spark.rules import reads_files, reads_schema
@@ -31,6 +31,9 @@ DEFAULT_MEMORY = "1g"
 
 A_TASK_BYTES = 64 * MIB
 """What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
+
+LEAST_PART_BYTES = MIB / 16
+"""Smaller parts of files are not worth a task."""
 
 A_TASK_MS = 1000.0
 """A task of this length is long enough that handing it out counts for little."""
@@ -116,7 +119,7 @@ def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:
     first = max(cuts, key=lambda each: each.part.cost_ms)
     facts = first.detail.facts
     others = f" and {len(cuts) - 1} more" if len(cuts) > 1 else ""
-    where = f"{facts.id}{others}: {facts.units} task{'s' if facts.units > 1 else ''} for {facts.slots} slots"
+    where = f"{facts.id}{others}: {counted(facts.units, 'task')} for {counted(facts.slots, 'slot')}"
     return first.wanted, where, sum(each.part.cost_ms for each in cuts)
 
 
@@ -168,34 +171,38 @@ def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:
 def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages that read files.
 
-    Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task read more
-    than such a part the files could not be cut, and rows have to be spread after they are read.
+    For queries Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task
+    read more than such a part the files could not be cut, and rows have to be spread once they are read.
     """
     mine = [each for each in cuts if reads_files(each.detail) and each.part.rule == "idle slots"]
     largest, cost = (size_bytes(properties.get(key)) or DEFAULTS[key] for key in _CUTS_FILES)
-    whole_files: list[Cut] = []
-    small: list[Cut] = []
+    by_size: list[Cut] = []
+    by_hand: dict[str, list[Cut]] = {}
     for each in mine:
-        facts = each.detail.facts
-        part_bytes = min(largest, max(cost, each.detail.read_bytes / max(facts.slots, 1)))
-        is_cut = each.part.kind == "few" and facts.scope is not None and facts.most_bytes <= 1.2 * part_bytes
-        (small if is_cut else whole_files).append(each)
-    if small:
-        wanted, where, most_ms = _told(small)
-        first = max(small, key=lambda each: each.part.cost_ms).detail
-        after = max(first.read_bytes / wanted, MIB / 16)
-        key = _CUTS_FILES[1] if after < cost else _CUTS_FILES[0]
-        before = cost if after < cost else largest
+        facts, read_bytes = each.detail.facts, each.detail.read_bytes
+        part_bytes = min(largest, max(cost, read_bytes / max(facts.slots, 1)))
+        if each.part.kind == "empty":
+            by_hand.setdefault(each.part.what, []).append(each)
+        elif facts.scope is None:
+            by_hand.setdefault("", []).append(each)
+        elif facts.most_bytes > 1.2 * part_bytes:
+            by_hand.setdefault("its files do not divide", []).append(each)
+        elif read_bytes / each.wanted >= LEAST_PART_BYTES:
+            by_size.append(each)
+    if by_size:
+        wanted, where, most_ms = _told(by_size)
+        first = max(by_size, key=lambda each: each.part.cost_ms).detail
+        after = first.read_bytes / wanted
+        key, before = (_CUTS_FILES[1], cost) if after < cost else (_CUTS_FILES[0], largest)
         what = f"{shown(key, size(before), size(after))}, so that Spark cuts smaller parts of the files ({where})"
         yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
-    if whole_files:
-        wanted, where, most_ms = _told(whole_files)
-        name = max(whole_files, key=lambda each: each.part.cost_ms).detail.facts.name
-        what = f"Spread the rows over {wanted} partitions after {name} reads them: its files do not divide ({where})"
-        empty = next((each.part.what for each in whole_files if each.part.kind == "empty"), None)
-        if empty is not None:
-            what = f"Spread the rows over {wanted} partitions after {name} reads them: {empty}"
-        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (f"df = df.repartition({wanted})",))
+    for why, these in by_hand.items():
+        wanted, where, most_ms = _told(these)
+        name = max(these, key=lambda each: each.part.cost_ms).detail.facts.name
+        what = f"Spread the rows over {wanted} partitions once {name} has read them"
+        what += f": {why} ({where})" if why else f" ({where})"
+        line = f"df = df.repartition({wanted})" if these[0].detail.facts.scope else f"rdd = rdd.repartition({wanted})"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
 
 
 _CUTS_FILES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
@@ -209,7 +216,7 @@ def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator
         if same:
             wanted, where, most_ms = _told(same)
             name = max(same, key=lambda each: each.part.cost_ms).detail.facts.name
-            what = f"Cut what {name} works on into {wanted} partitions ({where})"
+            what = f"Cut what {name} works on into {counted(wanted, 'partition')} ({where})"
             line = f"rdd = sc.parallelize(rows, {wanted})  # or rdd.repartition({wanted})"
             if same[0].detail.facts.scope is not None:
                 line = f"df = df.{'repartition' if rule == 'idle slots' else 'coalesce'}({wanted})"
@@ -261,15 +268,14 @@ def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
     memory = None if debug.outcome is None else debug.outcome.memory
     if memory is None or execution.properties.get("spark.master", "").startswith("local"):
         return
-    failed = debug.outcome is not None and debug.outcome.status == "failed"
     heap = size_bytes(execution.properties.get(MEMORY)) or 2.0**30
     if memory == "heap":
         chance = _doubled(MEMORY, execution.properties.get(MEMORY) or f"{DEFAULT_MEMORY} (the default)", 2 * heap)
-        yield replace(chance, what=f"{chance.what}: a heap was too small", why="outcome", comes_first=failed)
+        yield replace(chance, what=f"{chance.what}: a heap was too small", why="outcome", comes_first=True)
         return
     if memory == "device":
         what = "Run fewer tasks at a time on a GPU, or give it smaller batches: its memory was full"
-        yield Chance("setting", what, "outcome", "modelled", lines=conf(GPU_TASKS, "1"), comes_first=failed)
+        yield Chance("setting", what, "outcome", "modelled", lines=conf(GPU_TASKS, "1"), comes_first=True)
         return
     stated = size_bytes(execution.properties.get(OVERHEAD), "m")
     before = stated or max(LEAST_OVERHEAD, OVERHEAD_SHARE * heap)
@@ -277,8 +283,10 @@ def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
     why = "a container was killed for memory beside the heap"
     if memory == "killed":
         why = "an executor was killed from outside, most often for memory beside the heap"
-    what = f"{chance.what}: {why}"
-    yield replace(chance, what=what, why="outcome", comes_first=failed)
+    sure = memory == "container"
+    failed = debug.outcome is not None and debug.outcome.status == "failed"
+    what, basis = f"{chance.what}: {why}", chance.basis if sure else "guessed"
+    yield replace(chance, what=what, why="outcome", basis=basis, comes_first=sure or failed)
 
 
 def _doubled(key: str, before: str, after: float) -> Chance:
@@ -360,7 +368,7 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
         name, value = "spark.cores.max", f"{ratio * most:.0f}"
         twice += f": {shown(name, str(most), value)}"
     elif name in properties:
-        twice += f": {shown(name, properties[name], then)}"
+        twice = shown(name, properties[name], then)
     else:
         return Chance("machine", twice, key, "modelled", f"workers={ratio:g}x")
     return Chance("setting", twice, key, "modelled", f"workers={ratio:g}x", None, conf(name, value))
