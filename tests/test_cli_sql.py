@@ -238,12 +238,13 @@ def test_a_hostile_statement_ends_in_one_sentence(
     before = Path(run_file).read_bytes()
     text = statement.replace("{file}", str(secret)).replace("{folder}", str(tmp_path))
     code, out, err = crystalperf("sql", "--run", run_file, "--json", text)
-    assert (code, out) == (1, "")
+    assert code == 1
+    assert json.loads(out)["schema"] == "crystalperf.error/1"
     assert err.startswith("crystalperf: ")
     assert err.count("\n") == 1
     assert len(err) < 600
     assert "bug of CrystalPerf" not in err
-    assert "swordfish" not in err
+    assert "swordfish" not in err + out
     assert os.listdir(tmp_path) == ["secret.csv"]
     assert Path(run_file).read_bytes() == before
 
