@@ -533,7 +533,7 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
     with duckdb.connect(str(flowing), read_only=True) as connection:
         answer = diagnose(connection, load(connection))
     (note,) = answer.unseen
-    assert note.what.startswith("code: the run left no stack samples, so time that Flowing does not measure itself")
+    assert note.what.startswith("what code ran, for the run left no stack samples; what Flowing does not time itself")
     assert note.remedy == Remedy("set up the job", {"framework": "flowing"})
     assert [(each.id, each.name, each.end_ms) for each in answer.scopes] == [("step:2", "second", None)]
     assert answer.coordinator_ms == pytest.approx(2000)  # before the first unit and after the last
@@ -546,7 +546,10 @@ def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_pat
     with duckdb.connect(str(noted)) as connection:
         rows = [("other index", "made-1", "another version"), ("unindexed code", "com.acme", "9% is in com.acme.*")]
         connection.executemany("INSERT INTO import_stats VALUES (?, 'info', ?, 1, NULL, ?)", rows)
-        first, second, _ = diagnose(connection, load(connection)).unseen
+        (note,) = diagnose(connection, load(connection)).unseen  # without samples no code was looked up
+        assert "stack samples" in note.what
+        connection.execute("INSERT INTO samples (time_ms, kind, weight_ms) VALUES (1.0, 'wall', 1.0)")
+        first, second, *_ = diagnose(connection, load(connection)).unseen
     assert (first.what, first.remedy) == ("code: 9% is in com.acme.*", Remedy("index the code", {"prefix": "com.acme"}))
     assert (second.what, second.remedy) == ("code: another version", None)
 
