@@ -101,7 +101,7 @@ def _not_seen(page: Page, verdict: Verdict) -> None:
         more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""
         page.paragraph(f"Missing from the input: {printable(lost[0])}{more}.", hanging="  ")
     if notes:
-        first = next((each for each in notes if each.remedy is not None), notes[0])
+        first = notes[0]  # the most telling, such as why a recording that was given is not used
         told = first.remedy is not None and first.remedy.kind == "set up the job" and verdict.next.kind == "setup"
         more = f" ({len(notes) - 1} more)" if len(notes) > 1 else ""
         sentence = first.what if told else with_remedy(first.what, first.remedy)

@@ -58,7 +58,7 @@ def test_the_slow_network_is_found_and_faster_cores_do_not_mend_it(run: Run) -> 
     # JVMs that start on 0.4 core take about as long as the shuffle on 10 Mbit/s.
     assert min(answer.resource_ms["net"], answer.resource_ms["cpu"]) > 0.3 * answer.runtime_ms
     assert max(answer.groups, key=lambda each: each.unit_ms).resource_ms["net"] > 100_000
-    network, cores = run.predict(network="10x"), run.predict(cores="2x")
+    network, cores = run.predict(network="10x", recorded=["network=10Mbps"]), run.predict(cores="2x")
     assert isinstance(network, cp.Prediction)
     assert isinstance(cores, cp.Prediction)
     assert network.predicted_ms is not None

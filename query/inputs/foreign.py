@@ -157,7 +157,8 @@ def _pprof(text: bytes) -> bool:
 def _protobuf(text: bytes) -> bool:
     found = list(_fields(text))
     right = all(0 < number < 64 for number, _, _ in found)
-    return b"\n" != text[:1] != b"{" and right and any(len(content) > 8 for _, _, content in found)
+    binary = re.search(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]", text) is not None
+    return text[:1] != b"\n" and binary and right and any(len(content) > 8 for _, _, content in found)
 
 
 def _xplane(text: bytes) -> bool:

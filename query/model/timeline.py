@@ -64,6 +64,8 @@ class Use:
 
     def is_full(self, start_ms: float, end_ms: float) -> bool:
         """Whether that was so at any time from start to just before end."""
+        if end_ms <= start_ms:
+            return False
         first = int(np.searchsorted(self._moments, start_ms, side="right")) - 1
         last = int(np.searchsorted(self._moments, end_ms, side="left"))
         return bool(self._full[last] > self._full[max(first, 0)]) if last > max(first, 0) else False

@@ -91,6 +91,7 @@ NAMES = Names(
         ("org.apache.flink.shaded.guava32.com.google.common.", "com.google.common."),
         ("org.apache.flink.shaded.jackson2.com.fasterxml.jackson.", "com.fasterxml.jackson."),
     ),
-    generated=re.compile(r"(?:^|\.)\w+\$\d+$"),
+    generated=re.compile(r"^\w+\$\d+$"),
 )
-"""Packages that Flink's build moves out of its users' way, and what its code generator calls classes."""
+"""Packages that Flink's build moves out of its users' way, and what its code generator calls classes: these are in no
+package."""
