@@ -243,6 +243,8 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     assert next_step(header, on_net).facts == {"setting": "bandwidth=2x,4x,8x"}
     assert next_step(header, waiting).facts == {"setting": "cores=2x,4x,8x"}
     assert next_step(header, bottleneck_of(debug(cpu=9))).facts == {"setting": "cores=2x,4x,8x"}
+    refused = [WhatIf("twice the slots", "cores=2x", None, refused=("it keeps its parallelism",))]
+    assert next_step(header, bottleneck_of(debug(cpu=9)), refused).facts == {"setting": "cpu_speed=2x,4x,8x"}
     bare = Framework("bare", "Bare", lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
     monkeypatch.setattr("query.answers.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"

@@ -95,7 +95,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         replayed_ms=replayed_ms,
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
-        next=next_step(header, bottleneck),
+        next=next_step(header, bottleneck, answers),
         actions=actions(run.chances(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
     )
 
@@ -120,17 +120,22 @@ def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:
     return best if best_ms < (1 - NOTICEABLE) * runtime_ms else None
 
 
-def next_step(header: Header, bottleneck: Bottleneck) -> NextStep:
-    """Samples first, then an index of their code, then more of what holds the run up."""
+def next_step(header: Header, bottleneck: Bottleneck, asked: Sequence[WhatIf] = ()) -> NextStep:
+    """Samples first, then an index of their code, then more of what holds the run up.
+
+    More slots stand for more CPUs, unless that was `asked` and refused.
+    """
     framework = get(header.framework)
     if not header.has_samples and framework.setup is not None:
         return NextStep("setup", {"framework": framework.name})
     index = _first_index(framework, header)
     if header.has_samples and not header.indexes and index is not None:
         return NextStep("build", {"index": index})
+    lanes = header.vocabulary.word_of("cores")
     setting = "cores"
+    refused = any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)
     for each in header.resources:
-        if bottleneck.kind == "resource" and each.name == bottleneck.name != CPU:
+        if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting
     return NextStep("predict", {"setting": f"{header.vocabulary.word_of(setting)}={_LADDER}"})
 
