@@ -425,7 +425,7 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
     assert (outcome.tally("job").failed, outcome.tally("job").total) == (5, 37)
     error = "GpuSplitAndRetryOOM: GPU OutOfMemory: could not split inputs and retry"
     assert sentences[0] == f"The run failed: 1 of 25 queries failed: {error}."
-    assert sentences[1] == "112 of 12447 tasks failed, which took 809.3 s of task time; 104 of them ran again."
+    assert sentences[1] == "112 of 12 447 tasks failed, which took 809.3 s of task time; 104 of them ran again."
     assert "concurrentGpuTasks" in found["wasted"].advice
 
 

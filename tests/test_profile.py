@@ -192,7 +192,7 @@ def test_every_public_log_is_answered_or_refused_in_one_sentence(real_inputs: Pa
     refusals: list[str] = []
     for log in logs:
         try:
-            run = cp.profile([log], output=tmp_path / "run.duckdb")
+            run = cp.profile([log], output=tmp_path / "run.duckdb", replace=True)
         except cp.CrystalPerfError as error:
             refusals.append(str(error))
             continue

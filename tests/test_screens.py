@@ -76,10 +76,18 @@ def check(text: str) -> None:
     assert not [each for each in lines if len(each) > 80 and " " in each.strip()]
     assert not [each for each in lines if NEVER.search(each)]
     for part, whole, less, share in OF.findall(" ".join(text.split())):
-        assert less or abs(100 * float(part) / float(whole) - float(share)) <= 0.5 + 10 / float(whole)
+        assert less or abs(100 * float(part) / float(whole) - float(share)) <= 0.5 + _rounding(whole)
     whole_s = _check_path(lines)
     for after, change in CHANGE.findall(text):
-        assert abs(100 * (float(after) - whole_s) / whole_s - float(change)) <= 0.5 + 10 / whole_s, (after, change)
+        assert abs(100 * (float(after) - whole_s) / whole_s - float(change)) <= 0.5 + _rounding(after, whole_s), (
+            after,
+            change,
+        )
+
+
+def _rounding(text: str, whole: float | None = None) -> float:
+    """Percent that two figures written like this one may be off together, for they are rounded to its last digit."""
+    return (10 if "." in text else 100) / (float(text) if whole is None else whole)
 
 
 def _check_path(lines: list[str]) -> float:
