@@ -198,7 +198,7 @@ def test_every_public_log_is_answered_or_refused_in_one_sentence(real_inputs: Pa
             continue
         answer = run.debug()
         assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3, abs=1e-3), log
-        predicted = run.predict(cores="2x")
+        predicted = run.predict(cores="2x", scope="whole")
         assert isinstance(predicted, cp.Prediction)
         assert abs(predicted.replay_error_ratio) < 0.1, log
         answered += 1
