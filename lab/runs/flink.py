@@ -28,7 +28,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from query.frameworks.flink.collect import collect
-from query.frameworks.flink.setup import recording
+from query.recordings.flags import jfr_flag
 
 PORT = 8081
 TASK_MANAGERS = 2
@@ -145,13 +145,13 @@ def cluster(home: Path, out: Path) -> Iterator[None]:
         encoding="ascii",
     )
     with contextlib.ExitStack() as stack:
-        flags = ["-Xmx448m", *recording(f"{out}/recordings/jobmanager.jfr").split()]
+        flags = ["-Xmx448m", *jfr_flag(f"{out}/recordings/jobmanager.jfr").split()]
         main = ["org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", "--configDir", str(conf)]
         stack.enter_context(process("jobmanager", java(home, out, flags, main), out))
         for number in range(1, TASK_MANAGERS + 1):
             name = f"tm{number}"
             flags = ["-Xmx512m", "-XX:MaxDirectMemorySize=400m"]
-            flags += recording(f"{out}/recordings/taskmanager-{name}.jfr").split()
+            flags += jfr_flag(f"{out}/recordings/taskmanager-{name}.jfr").split()
             main = ["org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "--configDir", str(conf)]
             main += ["-D", f"taskmanager.resource-id={name}", "-D", f"taskmanager.cpu.cores={SLOTS}"]
             main += task_manager_memory()

@@ -8,43 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from query.frameworks import Setup
-
-SAMPLE_MS = 20
-"""Between two samples of a thread."""
-
-THRESHOLD_MS = 1
-"""Shortest wait or transfer that the flight recorder keeps."""
-
-_SAMPLED = ("ExecutionSample", "NativeMethodSample")
-_WAITS = (
-    "ThreadPark", "JavaMonitorWait", "JavaMonitorEnter", "ThreadSleep",
-    "SocketRead", "SocketWrite", "FileRead", "FileWrite", "FileForce",
-)  # fmt: skip
-_CONDITIONS = (
-    "ActiveRecording", "ActiveSetting", "JVMInformation", "OSInformation", "CPUInformation", "CPULoad",
-    "GarbageCollection", "ThreadStart", "ThreadEnd",
-)  # fmt: skip
-
-
-def recording(file: str) -> str:
-    """The JVM flags of a recording, for Java 17 and later."""
-    options = [f"filename={file}", "dumponexit=true", "maxsize=0", "settings=none"]
-    for event in _SAMPLED:
-        options += [f"+jdk.{event}#enabled=true", f"+jdk.{event}#period={SAMPLE_MS}ms"]
-    for event in _WAITS:
-        options += [
-            f"+jdk.{event}#enabled=true", f"+jdk.{event}#threshold={THRESHOLD_MS}ms", f"+jdk.{event}#stackTrace=true"
-        ]  # fmt: skip
-    options += [f"+jdk.{event}#enabled=true" for event in _CONDITIONS]
-    return f"-XX:FlightRecorderOptions:stackdepth=256 -XX:StartFlightRecording:{','.join(options)}"
+from query.recordings.flags import jfr_flag
 
 
 def facts(folder: str) -> dict[str, Any]:
     """Flink's settings by name; a folder as a recording's name lets each process choose a name in it."""
     return {
         "jobmanager.archive.fs.dir": f"file://{folder or '/'}",
-        "env.java.opts.jobmanager": recording(f"{folder}/"),
-        "env.java.opts.taskmanager": recording(f"{folder}/"),
+        "env.java.opts.jobmanager": jfr_flag(f"{folder}/"),
+        "env.java.opts.taskmanager": jfr_flag(f"{folder}/"),
     }
 
 

@@ -13,25 +13,7 @@ from indexes.errors import SettingError
 from query.frameworks import Job, Setup
 from query.frameworks.spark.places import NOT_TRIED, PLACES, Place, written
 from query.frameworks.spark.settings import version_number
-
-SAMPLE_MS = 20
-"""Between two samples of a thread: some percent of a task's time are told apart within seconds, at no visible cost."""
-
-THRESHOLD_MS = 1
-"""Shortest wait or transfer that the flight recorder keeps."""
-
-STACK_DEPTH = 256
-"""Frames of a stack; the recorder's own 64 would cut the task's root off Spark's deeper stacks."""
-
-_SAMPLED = ("ExecutionSample", "NativeMethodSample")
-_WAITS = (
-    "ThreadPark", "JavaMonitorWait", "JavaMonitorEnter", "ThreadSleep",
-    "SocketRead", "SocketWrite", "FileRead", "FileWrite", "FileForce",
-)  # fmt: skip
-_CONDITIONS = (
-    "ActiveRecording", "ActiveSetting", "JVMInformation", "OSInformation", "CPUInformation", "CPULoad",
-    "GarbageCollection", "GCPhasePause", "GCHeapSummary", "ThreadStart", "ThreadEnd", "ThreadCPULoad",
-)  # fmt: skip
+from query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
 
 
 def executor_file(folder: str) -> str:
@@ -42,20 +24,6 @@ def executor_file(folder: str) -> str:
 def driver_file(folder: str) -> str:
     """Where the driver records; Spark puts no id into its flags, so that this is one name for all."""
     return f"{folder}/crystalperf-driver.jfr"
-
-
-def jfr_flag(file: str) -> str:
-    """The JVM flags of a recording (Java 17 and later take the events in the flag itself)."""
-    options = [f"filename={file}", "dumponexit=true", "maxsize=0", "settings=none"]
-    for event in _SAMPLED:
-        options += [f"+jdk.{event}#enabled=true", f"+jdk.{event}#period={SAMPLE_MS}ms"]
-    for event in _WAITS:
-        options += [
-            f"+jdk.{event}#enabled=true", f"+jdk.{event}#threshold={THRESHOLD_MS}ms", f"+jdk.{event}#stackTrace=true"
-        ]  # fmt: skip
-    options += [f"+jdk.{event}#enabled=true" for event in _CONDITIONS]
-    options += ["+jdk.CPULoad#period=1s", "+jdk.ThreadCPULoad#period=10s"]
-    return f"-XX:FlightRecorderOptions:stackdepth={STACK_DEPTH} -XX:StartFlightRecording:{','.join(options)}"
 
 
 def old_jfr_flag(file: str) -> str:
