@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from query.answers.whatifs import NOTICEABLE, telling
-from query.frameworks import plural
+from query.frameworks import plural, with_article
 
 if TYPE_CHECKING:
     from indexes.resources import Resource
@@ -284,11 +284,11 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
 def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
     """What ran out of memory."""
     told: dict[Exhausted, str] = {
-        "container": f"A container ran out of memory: {_article(words.worker)} used more than it was given in all.",
+        "container": f"A container ran out of memory: {with_article(words.worker)} used more than it was given in all.",
         "heap": f"A heap ran out of memory: what {words.units} held did not fit.",
         "device": f"A device ran out of memory, such as a GPU: what {words.units} held on it did not fit.",
         "killed": (
-            f"{capitalised(_article(words.worker))} was killed from outside, most often for more memory than its"
+            f"{capitalised(with_article(words.worker))} was killed from outside, most often for more memory than its"
             " container may use."
         ),
     }
@@ -306,10 +306,6 @@ def workers_words(header: Header) -> str:
 def _counted(number: int, word: str) -> str:
     digits = f"{number:,}".replace(",", " ")
     return f"{digits} {word if number == 1 else plural(word)}"
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def _cut(text: str) -> str:

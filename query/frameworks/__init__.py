@@ -62,6 +62,11 @@ def plural(noun: str) -> str:
     return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
+def with_article(noun: str) -> str:
+    """`a worker`, `an operator`."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.

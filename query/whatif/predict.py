@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from indexes.errors import NoAnswerError, SettingError
 from indexes.resources import CPU, Resource
 from query.answers.values import GroupPrediction, Prediction
+from query.frameworks import with_article
 from query.model.execution import Execution
 from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.world import World
@@ -297,8 +298,8 @@ def _assumed(state: State, world: World) -> list[str]:
     limit = state.slots.cpu_limit()
     if np.isfinite(limit):
         said.append(
-            f"{_a(words.worker)} gets no more CPU than the recorded ones did at most, {limit:.2f} cores a {words.lane},"
-            " for they waited for it"
+            f"{with_article(words.worker)} gets no more CPU than the recorded ones did at most, {limit:.2f} cores a"
+            f" {words.lane}, for they waited for it"
         )
     for each in execution.resources:
         ratio = world.ratio(each.setting)
@@ -328,10 +329,6 @@ def _transferred(execution: Execution, resource: Resource) -> str:
         f"the run does not tell how fast its {resource.device} was: the figure is the middle between all of the"
         f" {seen:.1f} s that {words.units} were seen there changing with the bandwidth, and none"
     )
-
-
-def _a(word: str) -> str:
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 def _groups(execution: Execution, base: Replayed, outcome: _Outcome | None) -> tuple[GroupPrediction, ...]:

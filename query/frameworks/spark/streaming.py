@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from query.explain.wording import counted
 from query.model.execution import Execution
 
 BUSY = 0.95
@@ -42,7 +43,7 @@ def sentence(query: dict[str, Any]) -> str:
     """What batches.sql says of one query, in words."""
     name = f"streaming query {query['name'] or query['query_id']}"
     if not query["batches"]:
-        return f"{name}: {_counted(query['triggers'], 'trigger')}, none of which found rows to process"
+        return f"{name}: {counted(query['triggers'], 'trigger')}, none of which found rows to process"
     parts = sorted(((query[key] or 0.0, words) for key, words in _WORDS.items()), reverse=True)
     whole = query["trigger_ms"] or sum(time for time, _ in parts)
     told_parts = [f"{100 * time / whole:.0f} % {words}" for time, words in parts[:2] if whole and time >= 0.01 * whole]
@@ -50,7 +51,7 @@ def sentence(query: dict[str, Any]) -> str:
     if query["batches"] == 1:
         middle = f" of {_seconds(query['middle_ms'])}"
     where = f", {' and '.join(told_parts)}" if told_parts else ""
-    return f"{name}: {_counted(query['batches'], 'batch')}{middle}{where}; {_keeps_up(query)}"
+    return f"{name}: {counted(query['batches'], 'batch')}{middle}{where}; {_keeps_up(query)}"
 
 
 def _keeps_up(query: dict[str, Any]) -> str:
@@ -81,7 +82,3 @@ def _seconds(ms: float) -> str:
 
 def _rate(rows: float) -> str:
     return f"{rows:,.0f} rows/s".replace(",", " ") if rows >= 10 else f"{rows:.1f} rows/s"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
