@@ -1,20 +1,25 @@
 # demo   everything from nothing: sets itself up, then explains a recorded Spark run
+# demo-flink  the same for a recorded stream of Flink
 # test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
 # lint       format, style and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
+# page       the page's script and style, from web/ (Node 20 and npm); what comes out is committed
+# pictures   the page's pictures in docs/pictures (Debian's chromium)
 # table-NAME a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench fuzz indexes labels texts check-machine
+.PHONY: help demo demo-flink test test-all lint bench fuzz indexes labels texts page pictures check-machine
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RECORDING := lab/recordings/demo-q9
+STREAM := tests/data/flink/ads-12000.json.gz tests/data/flink/ads-12000.series.gz
 LIBRARIES ?= libraries
+LOGS ?= ../shared/real-inputs/spark-eventlog
 ENCODER ?= sentence-transformers/all-MiniLM-L6-v2
 
 help:
@@ -22,6 +27,9 @@ help:
 
 demo: $(VENV)/ready
 	@$(BIN)/crystalperf analyze $(RECORDING)
+
+demo-flink: $(VENV)/ready
+	@$(BIN)/crystalperf analyze $(STREAM)
 
 test: $(VENV)/ready-dev
 	@$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile -m "not later"
@@ -39,9 +47,27 @@ lint: $(VENV)/ready-dev
 
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.costs.bench
+	if [ -d web/node_modules ]; then npm --prefix web run --silent bench; fi
+	if command -v chromium >/dev/null; then $(BIN)/python -m lab.costs.pages; fi
+	$(BIN)/python -m lab.costs.growth
+	$(BIN)/python -m lab.costs.service --seconds 20 --requests 10000
+	if [ -d $(LOGS) ]; then $(BIN)/python -m lab.costs.fleets $(LOGS); fi
 
 fuzz: $(VENV)/ready
 	@$(BIN)/python -m lab.damage.fuzz
+
+page: web/node_modules/.package-lock.json
+	@cd web
+	npm run --silent check
+	npm run --silent test
+	npm run --silent build
+
+pictures: $(VENV)/ready-all
+	@$(BIN)/python -m lab.pictures
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@npm --prefix web ci --silent --no-audit --no-fund
+	touch $@
 
 indexes: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.prebuilt

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from cli.output import progress, say, write, write_json
 from cli.runs import analyzed_run, find_run, profile_run, run_word
 from cli.text import shell_word
-from indexes.errors import NoAnswerError
 from query.answers.serial import as_json as to_json
-from query.answers.values import NextStep, Prediction, Profiled, Sweep
+from query.answers.values import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
-    from query.run import Run
+    from query.run import Other
 
 INCONCLUSIVE = 4
 """Exit code where what the log lacks could change what holds the run up."""
@@ -28,12 +27,17 @@ def analyze(
     *,
     force: bool = False,
     full: bool = False,
+    html: str = "",
     as_json: bool,
 ) -> int:
     """Read, explain, and ask the usual what-ifs; a run that was read before is only asked."""
     with progress() as step:
         run = analyzed_run(paths, output, app, indexes, step, replace=force)
         answer = run.verdict(step)
+        if html:
+            from cli.page_command import write_page
+
+            write_page(run, html, step, verdict=answer, replace=force)
     if as_json:
         write_json(to_json(answer))
     else:
@@ -82,19 +86,23 @@ def predict(
     *,
     replan: bool,
     predictor: str,
+    reruns: Sequence[str] = (),
     as_json: bool,
 ) -> int:
     """The runtime of a scope in a changed world, or in each of several; 1 where nothing can be answered."""
-    run = find_run(run_text)
+    run, others = find_run(run_text), other_runs(reruns)
     with progress() as step:
-        step("replaying the run")
-        try:
-            sweep = run.sweep(settings, recorded=recorded, scope=scope, replan=replan, predictor=predictor or None)
-            answer: Prediction | Sweep = sweep if len(sweep.points) > 1 else sweep.points[0]
-        except NoAnswerError as error:
-            answer = _refusal(run, settings, scope, error)
+        answer = run.what_if(
+            settings,
+            recorded=recorded,
+            scope=scope,
+            replan=replan,
+            predictor=predictor or None,
+            reruns=others,
+            progress=step,
+        )
     points = answer.points if isinstance(answer, Sweep) else (answer,)
-    answered = any(each.predicted_ms is not None for each in points)
+    answered = any(each.is_answered for each in points)
     if as_json:
         write_json(to_json(answer))
     elif answered:
@@ -109,6 +117,19 @@ def predict(
     return 0 if answered else 1
 
 
+def other_runs(texts: Sequence[str]) -> list[Other]:
+    """Other runs of the job as `--with` names them: RUN, or RUN,KEY=VALUE,…"""
+    from query.run import Other
+
+    found = []
+    for text in texts:
+        name, *settings = text.split(",")
+        while settings and "=" not in settings[0]:  # a comma in the name of the file
+            name = f"{name},{settings.pop(0)}"
+        found.append(Other(name, find_run(name), tuple(settings)))
+    return found
+
+
 def next_command(step: NextStep, run: Path) -> str:
     """The next step as a command to paste."""
     if step.kind == "setup":
@@ -116,8 +137,3 @@ def next_command(step: NextStep, run: Path) -> str:
     if step.kind == "build":
         return f"crystalperf index build {shell_word(step.facts['index'])}"
     return f"crystalperf predict {shell_word(run_word(run))} --set {step.facts['setting']}"
-
-
-def _refusal(run: Run, settings: Sequence[str], scope: str, error: NoAnswerError) -> Prediction:
-    """The answer where the question itself cannot be asked of this run: what is known of the run, and the reason."""
-    return run.unchanged(scope).refusing(", ".join(settings), str(error), error.remedy)

@@ -5,36 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from cli.index_commands import known_names
 from cli.output import progress, say, write
 from cli.text import counted, printable
-from indexes import guard
 from indexes.errors import IndexFileError, InputError
-from query.code.names import Frame, parse_frame
-from query.code.resolve import load_indexes, resolve
+from query.lookup.frames import Found
+from query.lookup.frames import resolve_frames as find_functions
+from query.lookup.functions import known_names
 
 LONGEST_FRAME = 10_000
 """Characters of a line of stdin; what is longer is no frame."""
 
 MOST_FRAMES = 10_000_000
 """Frames of one call, so that an endless stdin ends in a sentence."""
-
-_WHY = {
-    "class": "the class is indexed, but no function of it is there",
-    "hidden": "a class the JVM makes for lambdas and proxies, not in any source",
-    "generated": "generated while running, not in any source",
-    "unknown": "in none of the indexes",
-    "unreadable": "not a frame; write package.Class.method:line, 'at a.B.m(F.scala:12)' or 'path.py:12 (f)'",
-}
-
-_FACTS = ("index_name", "function_id", "qualified_name", "file", "first_line", "last_line")
-
-Found = dict[str, Any]
 
 
 def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool) -> int:
@@ -48,7 +32,7 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     with progress() as step:
         step("finding functions")
-        found = _resolve(list(distinct), chosen)
+        found = find_functions(list(distinct), chosen)
     answers = (found[distinct[text]] for text in texts)
     if as_json:
         lines = [json.dumps(each) for each in found]
@@ -84,68 +68,10 @@ def _stdin_lines() -> list[str]:
     return found
 
 
-def _resolve(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
-    frames = [parse_frame(text) for text in texts]
-    connection = guard.fresh()
-    try:
-        columns = _columns(frames)
-        connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
-        classes = set(columns["class_name"].tolist())
-        del columns
-        aliases = load_indexes(connection, names, classes)
-        table = resolve(connection, "frames", aliases)
-        functions = (
-            " UNION ALL ".join(
-                f"SELECT {_quoted(name)} AS index_name, function_id, qualified_name, file, first_line, last_line"
-                f" FROM {alias}.functions"
-                for alias, name in aliases
-            )
-            or f"SELECT {', '.join(f'NULL AS {each}' for each in _FACTS)} LIMIT 0"
-        )
-        rows = connection.execute(
-            f"SELECT frame_id, how, index_name, symbol, qualified_name, file, first_line, last_line"
-            f" FROM {table} LEFT JOIN ({functions}) USING (index_name, function_id)"
-        ).fetchall()
-    finally:
-        connection.close()
-    answers = [_answer(text, "unreadable") for text in texts]
-    for frame_id, how, *facts in rows:
-        answers[frame_id] = _answer(texts[frame_id], how, facts)
-    return answers
-
-
-def _columns(frames: Iterable[Frame | None]) -> dict[str, np.ndarray[Any, Any]]:
-    known = [(number, frame) for number, frame in enumerate(frames) if frame is not None]
-    return {
-        "frame_id": np.array([number for number, _ in known], dtype=np.int32),
-        "class_name": np.array([frame.class_name for _, frame in known], dtype=object),
-        "method": np.array([frame.method for _, frame in known], dtype=object),
-        "line": np.array([frame.line or 0 for _, frame in known], dtype=np.int32),
-    }
-
-
-def _answer(text: str, how: str, facts: Sequence[Any] = (None,) * 6) -> Found:
-    index_name, symbol, qualified_name, file, first_line, last_line = facts
-    return {
-        "frame": text,
-        "function": qualified_name,
-        "index_name": index_name,
-        "symbol": symbol,
-        "file": file,
-        "first_line": first_line,
-        "last_line": last_line,
-        "how": how,
-        "why_none": None if qualified_name else _WHY.get(how, how),
-    }
-
-
 def _line(found: Found) -> str:
     frame = printable(found["frame"])
     if found["function"] is None:
         return f"{frame}  ->  none: {found['why_none']}"
     where = f"{found['index_name']} {found['file']}:{found['first_line']}-{found['last_line']}"
-    return printable(f"{frame}  ->  {found['function']}  ({where}, by {found['how']})")
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    how = "a native method" if found["how"] == "native" else f"by {found['how']}"
+    return printable(f"{frame}  ->  {found['function']}  ({where}, {how})")

@@ -11,34 +11,19 @@ import duckdb
 
 from cli.output import progress, say, write, write_json
 from cli.remedies import error_sentence
-from cli.text import grouped
-from indexes import attach, guard, open_read_only, resources
-from indexes.errors import BuildError, CrystalPerfError, IndexFileError, InputError, SettingError
-from indexes.exports import (
-    Available,
-    available,
-    built_path,
-    export_index,
-    import_index,
-    locate,
-    may_have,
-    name_of_export,
-    split_name,
-)
+from cli.text import counted, grouped
+from indexes import open_read_only, resources
+from indexes.errors import BuildError, CrystalPerfError, IndexFileError
+from indexes.exports import built_path, export_index, import_index, locate, name_of_export, split_name
 from indexes.exports import verify as verify_file
+from indexes.store import checked
+from query.lookup.functions import Function, explain, indexes_at_hand, known_names, of_name
 
 if TYPE_CHECKING:
     from indexer.sources import Source
 
-MOST_SHOWN = 20
 
-
-def known_names() -> list[str]:
-    """Names of the indexes at hand."""
-    return [each.name for each in available()]
-
-
-def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> int:
+def build(name: str, source: str, classes: str, model: str, output: str, *, as_json: bool) -> int:
     """Build one index and say where it is."""
     try:
         from indexer.build import build as build_index
@@ -53,8 +38,9 @@ def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> 
         output=Path(output) if output else None,
         model=model or None,
         progress=sys.stderr.isatty(),
+        classes=_jars(classes) if classes else (),
     )
-    facts = _facts(path)
+    facts = dict(checked(path, "index"))
     warnings = _count(path, "build_warnings")
     if as_json:
         write_json({"name": name, "path": str(path), "warnings": warnings, "metadata": facts})
@@ -62,18 +48,24 @@ def build(name: str, source: str, model: str, output: str, *, as_json: bool) -> 
         write(f"{name}: {grouped(_count(path, 'functions'))} functions in {facts.get('build_seconds', '?')} s\n"
               f"Kept as {path}\n")  # fmt: skip
     if warnings:
-        say(f"{warnings} files could not be indexed in full (table build_warnings)")
+        say(f"{counted(warnings, 'file')} could not be indexed in full (table build_warnings)")
     return 0
+
+
+def _jars(place: str) -> list[Path]:
+    """The archive, or those in the folder, that --classes names."""
+    path = Path(place).expanduser()
+    found = sorted(path.rglob("*.jar")) if path.is_dir() else [path]
+    if not found:
+        raise BuildError(f"{place}: no jar in it; --classes takes a jar or a folder of them")
+    return found
 
 
 def list_indexes(*, as_json: bool) -> int:
     """All indexes at hand; one that cannot be read is named on stderr and does not hide the others."""
-    rows = []
-    for each in available():
-        try:
-            rows.append(_listed(each))
-        except CrystalPerfError as error:
-            say(f"crystalperf: {error_sentence(error)}")
+    rows, broken = indexes_at_hand()
+    for error in broken:
+        say(f"crystalperf: {error_sentence(error)}")
     if as_json:
         write_json(rows)
         return 0
@@ -87,35 +79,16 @@ def list_indexes(*, as_json: bool) -> int:
 
 def show(function: str, names: Sequence[str], source: str = "", *, why: bool = False, as_json: bool) -> int:
     """What the indexes know of the functions of that name; with `why`, what their vectors rest on."""
-    chosen = list(names) or known_names()
-    if not chosen:
-        raise IndexFileError("no index yet; make one with `crystalperf index build jdk-17`")
-    found: list[dict[str, Any]] = []
-    more = 0
-    simple_name = function.removesuffix("().").rpartition(".")[2]
-    at_hand = {each.name: each for each in available()}
-    for name in chosen:
-        try:
-            if not names and not may_have(at_hand[name], simple_name):
-                continue
-            with progress() as step:
-                step(f"opening index {name}")
-                connection = open_read_only(locate(name), "index")
-        except IndexFileError as error:
-            if names:
-                raise
-            say(f"crystalperf: {error_sentence(error)}; passed over")
-            continue
-        try:
-            rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
-            if why:
-                _explain(connection, name, rows, source)
-        finally:
-            connection.close()
-        found += rows
-        more += left
-    if not found:
-        raise InputError(f"{function}: no function of that name in {', '.join(chosen)}")
+
+    def explained(connection: duckdb.DuckDBPyConnection, name: str, found: list[Function]) -> None:
+        if why:
+            _explain(connection, name, found, source)
+
+    def passed_over(error: CrystalPerfError) -> None:
+        say(f"crystalperf: {error_sentence(error)}; passed over")
+
+    with progress() as step:
+        found, more = of_name(function, names, why=explained, progress=step, passed_over=passed_over)
     if as_json:
         write_json(found)
     else:
@@ -123,7 +96,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
 
         write("\n".join(_function_text(each) + (why_text(each) if why else "") for each in found))
     if more:
-        say(f"{more} more functions have that name; give more of it")
+        say(f"Not shown: {counted(more, 'more function')} of that name; give more of the name")
     return 0
 
 
@@ -174,76 +147,12 @@ def _source(name: str, location: str) -> Source:
     return open_source(name, [location])
 
 
-def _listed(index: Available) -> dict[str, Any]:
-    """One index, without unpacking a prebuilt one."""
-    import json
-
-    if index.origin == "prebuilt":
-        facts = json.loads((index.path / "metadata.json").read_text(encoding="utf-8"))
-    else:
-        facts = _facts(index.path)
-    return {
-        "name": index.name,
-        "origin": index.origin,
-        "functions": int(facts.get("functions", 0)),
-        "built_at": facts.get("built_at", ""),
-        "content_hash": facts.get("content_hash"),
-        "path": str(index.path),
-    }
-
-
-def _facts(path: Path) -> dict[str, str]:
-    connection = guard.fresh()
-    try:
-        return attach(connection, path, "index", "listed")
-    finally:
-        connection.close()
-
-
 def _count(path: Path, table: str) -> int:
     connection = open_read_only(path, "index")
     try:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
     finally:
         connection.close()
-
-
-def _matching(
-    connection: duckdb.DuckDBPyConnection, index_name: str, function: str, most: int
-) -> tuple[list[dict[str, Any]], int]:
-    """Functions whose qualified name is, or ends in, the name asked for; and how many more there are."""
-    if not function.strip():
-        raise SettingError("FUNCTION: give a function's name, or the end of it")
-    rows = connection.execute(
-        "SELECT * FROM functions WHERE qualified_name = $1 OR ends_with(qualified_name, '.' || $1) OR symbol = $1"
-        " ORDER BY qualified_name, file, first_line",
-        [function],
-    ).fetchall()
-    names = [each[0] for each in connection.description or ()]
-    found = []
-    for row in rows[: max(most, 0)]:
-        facts = dict(zip(names, row, strict=True))
-        number = facts.pop("function_id")
-        facts.pop("enclosing_id")
-        callers = connection.execute(
-            "SELECT DISTINCT qualified_name FROM calls JOIN functions ON function_id = caller_id WHERE callee_id = ?"
-            " ORDER BY qualified_name",
-            [number],
-        ).fetchall()
-        callees = connection.execute(
-            "SELECT DISTINCT coalesce(qualified_name, callee_name) AS name FROM calls"
-            " LEFT JOIN functions ON function_id = callee_id WHERE caller_id = ? ORDER BY name",
-            [number],
-        ).fetchall()
-        found.append(
-            {
-                "index_name": index_name,
-                **{key: round(value, 4) if isinstance(value, float) else value for key, value in facts.items()},
-                "callers": [each[0] for each in callers],
-                "callees": [each[0] for each in callees],
-            }
-        )
-    return found, len(rows) - len(found)
 
 
 MOST_EXPLAINED = 3
@@ -254,20 +163,10 @@ def _explain(
     connection: duckdb.DuckDBPyConnection, index_name: str, found: Sequence[dict[str, Any]], source: str
 ) -> None:
     """Add to each function what its vector rests on: callees with their resource, words, where the index is from."""
-    from cli.why import provenance, words
+    from cli.why import words
 
-    metadata = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
-    largest = f"greatest({', '.join(resources())})"
-    resource = "CASE " + " ".join(f"WHEN {each} = {largest} THEN '{each}'" for each in resources()) + " END"
+    metadata = explain(connection, found)
     for position, facts in enumerate(found):
-        rows = connection.execute(
-            f"SELECT DISTINCT qualified_name, concat({resource}, ' ', round(100 * {largest}), ' %')"
-            " FROM calls JOIN functions ON function_id = callee_id"
-            " WHERE caller_id = (SELECT function_id FROM functions WHERE symbol = ?) ORDER BY ALL",
-            [facts["symbol"]],
-        ).fetchall()
-        facts["evidence"] = {"callees": dict(rows)}
-        facts["provenance"] = provenance(metadata)
         if position < MOST_EXPLAINED:
             with progress() as step:
                 step("reading the source")

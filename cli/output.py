@@ -20,6 +20,9 @@ from cli.text import cut_right, printable
 PROGRESS_AFTER_S = 0.5
 """Work that takes less passes without a word."""
 
+PROGRESS_EVERY_S = 1.0
+"""A step that takes long shows that time goes on."""
+
 
 def write(text: str) -> None:
     """Write an answer, or a part of one, to stdout.
@@ -71,10 +74,9 @@ class _Line:
         self._lock = threading.Lock()
         self._step = ""
         self._visible = False
-        # A first step that is a long one must show up without a second step to trigger it.
-        self._timer = threading.Timer(PROGRESS_AFTER_S, self._show)
-        self._timer.daemon = True
-        self._timer.start()
+        self._over = threading.Event()
+        # A step that is a long one must show up without a second step to trigger it.
+        threading.Thread(target=self._tick, daemon=True).start()
 
     def step(self, text: str) -> None:
         self._step = text
@@ -82,18 +84,22 @@ class _Line:
             self._show()
 
     def clear(self) -> None:
-        self._timer.cancel()
         with self._lock:
-            self._begin = float("inf")
+            self._over.set()
             if self._visible:
                 self._put("")
 
+    def _tick(self) -> None:
+        wait_s = PROGRESS_AFTER_S
+        while not self._over.wait(wait_s):
+            self._show()
+            wait_s = PROGRESS_EVERY_S
+
     def _show(self) -> None:
         with self._lock:
-            seconds = time.monotonic() - self._begin
-            if self._step and seconds >= 0:
+            if self._step and not self._over.is_set():
                 self._visible = True
-                self._put(f"{seconds:5.1f} s  {cut_right(printable(self._step), 68)}")
+                self._put(f"{time.monotonic() - self._begin:5.1f} s  {cut_right(printable(self._step), 68)}")
 
     def _put(self, text: str) -> None:
         with suppress(OSError):

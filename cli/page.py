@@ -6,7 +6,6 @@ It is 80 columns wide unless a terminal says otherwise; colour only where stdout
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.text import cut_right, printable
+from query.answers.figures import tied
 
 WIDTH = 80
 WIDEST = 120
@@ -89,6 +89,5 @@ class Page:
 
 def wrapped(text: str, width: int, hanging: str = "") -> list[str]:
     """Lines of a text; a number stays with its unit, and a word longer than a line stays whole."""
-    kept = re.sub(r"(?<=\d) (?=(?:s|ms|min|%)(?!\w))", "\N{NO-BREAK SPACE}", text)
-    lines = textwrap.wrap(kept, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(tied(text), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -7,24 +7,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.remedies import note_sentence
-from cli.text import counted, cut_left, cut_right, grouped, percent, printable, time_unit
+from cli.text import counted, cut_left, grouped, percent, printable, time_unit
+from query.answers.folding import fold_path
+from query.answers.stations import stations_table
 from query.answers.words import (
     bottleneck_sentence,
     capitalised,
-    cause_words,
+    disagreement_words,
+    flow_sentences,
+    header_facts,
+    other_words,
     outcome_sentences,
+    samples_sentence,
     unmodelled_sentence,
     unsubmitted_sentence,
-    workers_words,
 )
 
 if TYPE_CHECKING:
     from cli.page import Page
     from cli.text import TimeUnit
-    from query.answers.values import Bottleneck, Debug, Finding, Header, PathItem
-
-WORTH_SHOWING = 0.02
-"""A stretch of the critical path, or a cause of other time, is shown from this share of the runtime."""
+    from query.answers.values import Bottleneck, Debug, Finding, Header
 
 PLAN_METRICS = "plan metrics"
 """The basis of time that the framework itself measured of its operators."""
@@ -37,16 +39,7 @@ SCOPES_SHOWN = 20
 
 def heading(page: Page, header: Header) -> None:
     """What ran, on what, for how long."""
-    words, version = header.vocabulary, header.framework_version or "of unknown version"
-    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
-    facts = [
-        cut_right(printable(header.name), 40),
-        f"{header.framework_title} {printable(version)}",
-        f"{workers_words(header)}{slots}",
-        time_unit(header.duration_ms).text(header.duration_ms),
-        "" if header.complete else "log incomplete",
-    ]
-    page.paragraph("   ".join(each for each in facts if each))
+    page.paragraph("   ".join(header_facts(header)))
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
@@ -58,16 +51,14 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
         page.line()
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
+    for sentence in flow_sentences(debug, header.resources):
+        page.strong(printable(sentence))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))
     if debug.unmodelled is not None:
         page.paragraph(unmodelled_sentence(debug))
-    if not header.has_samples:
-        return
-    samples, units = debug.samples, debug.vocabulary.units
-    share = percent(samples.resolved, samples.on_units)
-    page.paragraph(
-        f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in code that an index has."
-    )
+    rests_on = samples_sentence(header, debug)
+    if rests_on:
+        page.paragraph(rests_on)
 
 
 # The critical path --------------------------------------------------------------------------------------------------
@@ -93,23 +84,17 @@ def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows.append(["whole", "", unit.number(debug.runtime_ms), *map(unit.number, debug.resource_ms.values())])
     heads = ["Critical path", "what the end waited for", f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<<>" + ">" * len(resources), cut=1, strong_last=True)
-    causes = [(cause, ms) for cause, ms in debug.other_ms.items() if ms >= WORTH_SHOWING * debug.runtime_ms]
-    told = [
-        f"{unit.text(ms)} {cause_words(cause, debug.vocabulary)}" for cause, ms in causes if not unit.is_nothing(ms)
-    ]
+    told = other_words(debug, unit)
     if told:
-        page.paragraph(f"other: {'; '.join(told)}", "       ")
+        page.paragraph(f"other: {told}", "       ")
 
 
-def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:
-    """The stretches to show, in order of time, and those to sum up; a single short one is shown as well."""
-    ranked = sorted(path, key=lambda item: item.start_ms - item.end_ms)
-    worth = [item for item in ranked[:most] if item.end_ms - item.start_ms >= WORTH_SHOWING * runtime_ms]
-    chosen = {id(item) for item in worth}
-    rest = [item for item in path if id(item) not in chosen]
-    if len(rest) == 1:
-        return list(path), []
-    return [item for item in path if id(item) in chosen], rest
+def stations(page: Page, debug: Debug) -> None:
+    """The groups of a flow: how many records they take, and how busy that keeps them."""
+    heads, rows = stations_table(debug)
+    if rows:
+        page.line()
+        page.table(heads, rows, "<<>>>>>>", cut=1)
 
 
 # What it cost, and whose time it was --------------------------------------------------------------------------------
@@ -212,12 +197,7 @@ def disagreements(page: Page, debug: Debug, most: int) -> None:
     page.line()
     page.line("Labels that the log contradicts; the log's figures were kept")
     for each in debug.disagreements[:most]:
-        label = f"the index says {each.resource} {100 * each.label_share:.0f} %"
-        if each.label_share > each.at_most_share:
-            bound = f"the log permits at most {100 * each.at_most_share:.0f} %"
-        else:
-            bound = f"the log has at least {100 * each.at_least_share:.0f} %"
-        page.paragraph(f"  - {each.group}: {label}, {bound} of running time", hanging="    ")
+        page.paragraph(f"  - {disagreement_words(each)}", hanging="    ")
     if len(debug.disagreements) > most:
         page.line(f"  {len(debug.disagreements) - most} more; --json has all")
 

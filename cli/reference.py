@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from cli.main import app
+from cli.commands import app
 
 _HEAD = """\
 # The command line

@@ -34,6 +34,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "state a setting": "; add --recorded {setting}=…",
         "choose an application": ", choose one with --app: {applications}",
         "choose a job": "; choose one with --job",
+        "give it as standard input": "; pipe it in instead: … | crystalperf analyze -",
         "choose another place": "; choose another place with -o",
         "choose another folder": "; choose another folder",
         "replace it": "; choose another place with -o, or replace it with --force",
@@ -44,8 +45,14 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "vouch for the index": ": --trust takes it",
         "change the scope": "; choose another with --scope",
         "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
+        "give it more time": " (--timeout)",
+        "set a token": "; put one into a file and name it with --token-file, or into CRYSTALPERF_TOKEN",
+        "ask a run": "; it comes with --run RUN",
+        "ask an index": "; it comes with --index NAME",
         "index the code": f": `crystalperf index build {_last(facts)}-1 --source PATH` makes one, and the next analysis"
         " uses it",
+        "index the library": ": `crystalperf index build {library}-VERSION`, with the version that ran, makes one, and"
+        " the next analysis uses it",
     }[remedy.kind]
     return sentence + told.format_map(_Known(facts))
 

@@ -20,17 +20,21 @@ WIDEST = 250
 NARROWEST = 12
 """A column that gives way to others keeps this width."""
 
+WHOLE = frozenset(("qualified_name", "function", "callee", "caller", "symbol"))
+"""Columns whose cells are never cut: names that only as a whole say which function is meant."""
+
 _GAP = "  "
 
 
 def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more: bool) -> str:
-    """The rows of a SQL answer as a table; numbers to the right, long cells cut."""
+    """The rows of a SQL answer as a table; numbers to the right, long cells cut but for names of functions."""
     width = _page_width()
     names = [printable(each) for each in columns]
     texts = [["" if each is None else printable(_cell(each)) for each in row] for row in rows]
     widths = [max([_cells(name), *(_cells(row[number]) for row in texts)]) for number, name in enumerate(names)]
-    while _total(widths) > width and max(widths, default=0) > NARROWEST:
-        widest = widths.index(max(widths))
+    gives_way = [number for number, name in enumerate(columns) if name not in WHOLE]
+    while _total(widths) > width and max((widths[each] for each in gives_way), default=0) > NARROWEST:
+        widest = max(gives_way, key=lambda each: widths[each])
         widths[widest] -= 1
     lines: list[str] = []
     if _total(widths) <= width:
@@ -42,8 +46,9 @@ def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more:
         for number, row in enumerate(texts):
             if number:
                 lines.append("")
-            for name, cell in zip(names, row, strict=True):
-                cut = _fitting(cell, max(width - longest - len(_GAP), NARROWEST))
+            for column, name, cell in zip(columns, names, row, strict=True):
+                space = max(width - longest - len(_GAP), NARROWEST)
+                cut = cell if column in WHOLE else _fitting(cell, space)
                 lines.append(f"{_padded(name, longest, left=True)}{_GAP}{cut}".rstrip())
     if not rows:
         lines.append("no rows")

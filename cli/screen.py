@@ -60,6 +60,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     _to_do(page, verdict, room.to_do, unit)
     page.line()
     parts.path_table(page, debug, unit, room.path)
+    parts.stations(page, debug)
     page.line()
     usual(page, verdict, unit, room.what_ifs)
     if full:

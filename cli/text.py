@@ -1,113 +1,40 @@
-"""Words and numbers as a terminal may safely show them."""
+"""Words and numbers as a terminal shows them: what all doors have (query.answers.figures), and what only it needs."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
-NOTHING = "."
-"""What a table shows for no time at all, so that the eye finds what matters."""
+from query.answers.figures import (
+    NOTHING,
+    TimeUnit,
+    change,
+    counted,
+    cut_right,
+    grouped,
+    percent,
+    printable,
+    time_unit,
+)
 
-
-def printable(text: str) -> str:
-    r"""The text on one line, without characters that could steer a terminal.
-
-    Names in logs come from strangers: an escape sequence in a query's name must not recolour the screen or hide a
-    line, nor may a direction mark turn a name around.  Such characters are shown as Python would write them, `\x1b`.
-    """
-    if text.isprintable():
-        return text
-    return "".join(_shown(each) for each in text)
-
-
-def _shown(character: str) -> str:
-    if character.isprintable():
-        return character
-    if character.isspace():
-        return " "
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+__all__ = [
+    "NOTHING",
+    "TimeUnit",
+    "change",
+    "counted",
+    "cut_left",
+    "cut_right",
+    "grouped",
+    "percent",
+    "printable",
+    "shell_word",
+    "time_unit",
+]
 
 
 def cut_left(text: str, width: int) -> str:
     """The end of a long name, which tells more than its beginning: `…util.HashMap.putVal`."""
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
-
-
-def cut_right(text: str, width: int) -> str:
-    """The beginning of a long text."""
-    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
-
-
-@dataclass(frozen=True)
-class TimeUnit:
-    """One unit for all the times of an answer, so that columns can be compared by eye."""
-
-    name: str
-    ms: float
-    decimals: int
-
-    def number(self, ms: float | None, *, signed: bool = False) -> str:
-        """The number alone; a dot for what would round to zero, a question mark for what is not known."""
-        if ms is None:
-            return "?"
-        value = ms / self.ms
-        if abs(value) < 0.5 * 10**-self.decimals:
-            return NOTHING
-        return f"{value:{'+' if signed else ''}.{self.decimals}f}"
-
-    def text(self, ms: float) -> str:
-        """The number with its unit: `26.0 s`."""
-        return f"{ms / self.ms:.{self.decimals}f} {self.name}"
-
-    def is_nothing(self, ms: float) -> bool:
-        """Whether the number is no more than a dot."""
-        return self.number(ms) == NOTHING
-
-    def percent(self, part: float, whole: float) -> str:
-        """percent() of two times."""
-        return percent(part, whole)
-
-    def change(self, after: float, before: float) -> str:
-        """change() between two times."""
-        return change(after, before)
-
-
-def time_unit(longest_ms: float) -> TimeUnit:
-    """The unit in which a time of that length is read most easily."""
-    if longest_ms < 2_000:
-        return TimeUnit("ms", 1.0, 0)
-    if longest_ms < 10_000_000:
-        return TimeUnit("s", 1_000.0, 1)
-    return TimeUnit("min", 60_000.0, 1)
-
-
-def percent(part: float, whole: float) -> str:
-    """`31 %`, and `<1 %` rather than a zero for something."""
-    if whole <= 0:
-        return "? %"
-    value = 100 * part / whole
-    return "<1 %" if 0 < value < 0.5 else f"{value:.0f} %"
-
-
-def change(after: float, before: float) -> str:
-    """The signed change in percent: `-43 %`."""
-    if before <= 0:
-        return "?"
-    value = round(100 * (after - before) / before)
-    return f"{value:+d} %" if value else "0 %"
-
-
-def grouped(number: int) -> str:
-    """`6 104`: thousands apart."""
-    return f"{number:,}".replace(",", " ")
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 function`, `2 functions`."""
-    from query.frameworks import plural  # not needed for a help text, which must be quick
-
-    return f"{grouped(number)} {noun if number == 1 else plural(noun)}"
 
 
 def shell_word(text: str | Path) -> str:

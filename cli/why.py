@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,23 +13,6 @@ MOST_WORDS = 8
 
 Words = Mapping[str, Sequence[tuple[str, str, float]]]
 """By resource: (where the word stands, word, what it adds to the resource's logit)."""
-
-
-def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Where the index's functions and vectors come from."""
-    known = {
-        "source": _first_few(json.loads(metadata.get("source", "[]"))),
-        "revision": metadata.get("source_revision", ""),
-        "source_hash": metadata.get("source_hash", ""),
-        "model": " ".join(filter(None, [metadata.get("model_name"), metadata.get("model_hash")])),
-        "built": " ".join(filter(None, [metadata.get("built_at"), "by", metadata.get("tool_version")])),
-        "content_hash": metadata.get("content_hash", ""),
-    }
-    return {key: value for key, value in known.items() if value}
-
-
-def _first_few(names: Sequence[str]) -> str:
-    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
 def words(

@@ -16,6 +16,7 @@ from query.frameworks import (
     Rules,
     Setup,
     Vocabulary,
+    jvm,
 )
 from query.inputs.containers import LogFile, lines
 from query.inputs.files import Application, Head, LogPart
@@ -54,6 +55,7 @@ __all__ = [
     "Worker",
     "by_rank",
     "fair_share",
+    "jvm",
     "lines",
     "of_rows",
 ]

@@ -2,6 +2,7 @@
 
 source ─ parse (processes) ─ functions ─ classify (batches) ─ vectors ─┐
            │               └ names, calls ──────│──────────────────────┴─ index (renamed into place)
+           │    class files ─┘                  │
            └────────── cache of builds ─────────┘
 """
 
@@ -28,6 +29,7 @@ from indexer.callgraph import resolve_calls
 from indexer.catalogue import known_source
 from indexer.records import Function, ParsedFile
 from indexer.sources import Source, SourceFile, hash_file
+from indexer.typed import Known, Sources, read_jars, settle, typed_calls
 from indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
 from indexer.workers import parse_files
 from indexes.content import content_hash
@@ -54,6 +56,7 @@ def build(
     workers: int = 2,
     progress: bool = False,
     classifier: Classifier | None = None,
+    classes: Sequence[Path] = (),
 ) -> Path:
     """Build the index NAME-VERSION and return its path.
 
@@ -61,9 +64,10 @@ def build(
     output      the file to write; None for the user's cache, where `locate` finds it
     model       of the classifiers: None for the shipped one, else a name or path
     classifier  overrides `model`
+    classes     archives with the class files of that source: whom calls mean is read from them, not from names alone
 
-    Raises BuildError where there is nothing to index, IndexFileError where the file cannot be written.  What could
-    not be read of the source is in the index's table `build_warnings`.
+    Raises BuildError where there is nothing to index and where an archive of class files is none, IndexFileError where
+    the file cannot be written.  What could not be read of either is in the index's table `build_warnings`.
     """
     package, version = split_name(name)
     started = time.monotonic()
@@ -79,21 +83,25 @@ def build(
         functions = [function for each in parsed for function in each.functions]
         if not functions:
             raise BuildError(f"{name}: no function in Scala, Java, Python or C++ found in {_listed(source.locations)}")
+        calls, counts = _calls(parsed, functions, classes, warnings)
         callees = [names for each in parsed for names in _callees(each)]
         vectors = _classify(classifier, parsed, callees, kept.remember, bar)
+        given = {"classes": [each.name for each in classes]} if classes else {}
         metadata = {
             "name": package,
             "version": version,
             **source_facts,
             "resources": json.dumps(classifier.resources),
             **{f"model_{key.removeprefix('model_')}": str(value) for key, value in classifier.identity.items()},
-            "arguments": json.dumps({"model": model, "workers": workers}),
+            "arguments": json.dumps({"model": model, "workers": workers} | given),
             "functions": str(len(functions)),
         }
+        if classes:
+            metadata["source_calls"] = json.dumps(dict(sorted(counts.items())))
         path = output or built_path(name)
         writing = bar.add_task("write", total=None, unit="")
         with create(path, "index", metadata) as connection:
-            for table, columns in _tables(package, version, parsed, functions, vectors, warnings):
+            for table, columns in _tables(package, version, parsed, functions, vectors, calls, warnings):
                 # DuckDB reads the dictionary `columns` by its name.
                 connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
             facts = {
@@ -238,6 +246,7 @@ def _tables(
     parsed: Sequence[ParsedFile],
     functions: Sequence[Function],
     vectors: Vectors,
+    calls: Sequence[ResolvedCall],
     warnings: Warnings,
 ) -> Iterator[tuple[str, Columns]]:
     """Each table with its columns, in an order that depends on the source alone."""
@@ -285,22 +294,68 @@ def _tables(
     )
     yield "runtime_names", _columns(names, ("class_name", "method", "function_id"))
 
-    calls = [
+    yield (
+        "calls",
+        {
+            "caller_id": np.array([caller for caller, _, _ in calls], np.int32),
+            "callee_name": _objects(name for _, name, _ in calls),
+            "callee_id": _objects(callee for _, _, callee in calls),
+        },
+    )
+    yield "build_warnings", _columns(sorted(set(warnings)), ("file", "problem"))
+
+
+ResolvedCall = tuple[int, str, int | None]
+"""Caller, name, and the function called where there is no doubt."""
+
+
+def _calls(
+    parsed: Sequence[ParsedFile], functions: Sequence[Function], classes: Sequence[Path], warnings: Warnings
+) -> tuple[list[ResolvedCall], Counter[str]]:
+    """The calls of all texts, by caller and name; and with class files how many calls mean what (indexer.typed).
+
+    Class files that cannot be read, and archives without a call of these functions, become warnings.
+    """
+    starts = _Positions.of(parsed).starts
+    written = [
         (start + call.caller, call.name, call.receiver)
         for start, file in zip(starts, parsed, strict=True)
         for call in file.calls
     ]
-    callees = resolve_calls(functions, calls)
-    order = sorted(range(len(calls)), key=lambda at: calls[at][:2])
-    yield (
-        "calls",
-        {
-            "caller_id": np.array([calls[at][0] for at in order], np.int32),
-            "callee_name": _objects(calls[at][1] for at in order),
-            "callee_id": _objects(callees[at] for at in order),
-        },
-    )
-    yield "build_warnings", _columns(sorted(set(warnings)), ("file", "problem"))
+    callees = resolve_calls(functions, written)
+    found: list[ResolvedCall] = [(*call[:2], callee) for call, callee in zip(written, callees, strict=True)]
+    counts: Counter[str] = Counter()
+    if classes:
+        sources, graph = _sources(parsed, functions), read_jars(classes)
+        settled, counts = settle([call[:2] for call in found], typed_calls(graph, sources), sources.functions)
+        warnings += graph.problems
+        if not counts:
+            warnings.append((classes[0].name, "its class files have no call of this source; names alone tell them"))
+        found = [
+            (caller, told, None) if isinstance(told, str) else (caller, name, told)
+            for caller, name, callee in found
+            for told in (settled.get((caller, name), callee),)
+        ]
+    return sorted(found, key=lambda call: call[:2]), counts
+
+
+def _sources(parsed: Sequence[ParsedFile], functions: Sequence[Function]) -> Sources:
+    """What class files are held against."""
+    starts = _Positions.of(parsed).starts
+    places = [(start, file.file) for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
+    known = [
+        Known(
+            each.kind,
+            each.name,
+            ".".join(part for part in (each.package, (each.class_name or "").replace(".", "$")) if part),
+            None if each.enclosing is None else start + each.enclosing,
+            file,
+            each.first_line,
+            each.last_line,
+        )
+        for each, (start, file) in zip(functions, places, strict=True)
+    ]
+    return Sources(known, {each.class_name: file.file for file in parsed for each in file.classes})
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:

@@ -43,6 +43,8 @@ class Package:
     jars: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    version: str | None = None
 
 
 @cache
@@ -55,7 +57,8 @@ def catalogue() -> Mapping[str, Package]:
             entry["from"],
             tuple(entry["languages"]),
             entry["licence"],
-            *(tuple(entry.get(key, ())) for key in ("artifacts", "jars", "keep", "skip")),
+            **{key: tuple(entry.get(key, ())) for key in ("artifacts", "jars", "keep", "skip", "packages")},
+            version=entry.get("version"),
         )
         for name, entry in entries.items()
     }
@@ -73,6 +76,8 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
         raise BuildError(f"{index_name}: '{name}' is not a known package ({known}); give its source with --source")
     if not _VERSION.fullmatch(version):
         raise BuildError(f"{index_name}: '{version}' is not a version")
+    if package.packages:
+        return together(index_name, package, problems)
     locations: Sequence[str | Path]
     if package.origin == "maven":
         locations = _maven(package, version, problems)
@@ -91,12 +96,48 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
     )
 
 
+def together(index_name: str, package: Package, problems: list[tuple[str, str]]) -> Source:
+    """The sources of all packages that one is made of; a package that cannot be had is left out with a warning.
+
+    Raises BuildError for another version than the list has, and where no package can be had.
+    """
+    _, version = split_name(index_name)
+    if version != package.version:
+        raise BuildError(
+            f"{index_name}: {package.name} is a list of packages, and of that there is version {package.version}"
+        )
+    parts = {}
+    for each in package.packages:
+        try:
+            parts[each] = known_source(each, problems)
+        except BuildError as error:
+            problems.append((each, f"left out: {error}"))
+    if not parts:
+        raise BuildError(f"{index_name}: the sources of none of its packages could be had; {problems[-1][1]}")
+    return _joined(index_name, parts)
+
+
+def _joined(index_name: str, parts: Mapping[str, Source]) -> Source:
+    """Sources of packages by NAME-VERSION as one, whose artifacts are ARTIFACT:VERSION."""
+    return Source(
+        index_name,
+        tuple(location for part in parts.values() for location in part.locations),
+        None,
+        tuple(reader for part in parts.values() for reader in part.readers),
+        artifacts=tuple(f"{each}:{split_name(name)[1]}" for name, part in parts.items() for each in part.artifacts),
+        origin="catalogue",
+    )
+
+
 def source_at_hand(index_name: str) -> Source | None:
     """The sources of a known package where they were fetched before or are installed; None where they are not."""
     name, version = split_name(index_name)
     package = catalogue().get(name)
     if package is None:
         return None
+    if package.packages:
+        parts = {each: source for each in package.packages if (source := source_at_hand(each))}
+        return _joined(index_name, parts) if parts else None
     if package.origin in ("maven", "pypi"):
         folder = cache_folder() / "sources" / index_name
         fetched = sorted(each for each in folder.glob("*") if each.name != _FETCHED)

@@ -86,6 +86,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
+    """What the parser found in a file, in its order; `errors` are what it could not make sense of."""
+
     file: str
     language: Language
     size_bytes: int

@@ -12,6 +12,7 @@ and what a member inflates to is bounded.  Links are not followed, in directorie
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import stat
 import subprocess
@@ -57,7 +58,7 @@ class Source:
     name: str
     locations: tuple[str, ...]
     revision: str | None
-    _readers: tuple[Callable[[list[tuple[str, str]]], Iterator[SourceFile]], ...] = field(repr=False)
+    readers: tuple[Callable[[list[tuple[str, str]]], Iterator[SourceFile]], ...] = field(repr=False)
     artifacts: tuple[str, ...] = ()
     origin: Literal["catalogue", "user"] = "user"
 
@@ -68,7 +69,7 @@ class Source:
         """
         seen: dict[str, int] = {}
         total = 0
-        for location, read in zip(self.locations, self._readers, strict=True):
+        for location, read in zip(self.locations, self.readers, strict=True):
             for each in read(problems):
                 if each.file in seen:
                     if seen[each.file] == hash(each.text):
@@ -117,7 +118,7 @@ def filtered(
             and (not languages or each.language in languages)
         )
 
-    return replace(source, _readers=tuple(restrict(each) for each in source._readers))
+    return replace(source, readers=tuple(restrict(each) for each in source.readers))
 
 
 def _archive(location: str | Path) -> tuple[str, str] | None:
@@ -232,7 +233,7 @@ def _read_zip(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFil
                     # The stated size may be a lie: never inflate more than is parsed.
                     with archive.open(member) as stream:
                         text = stream.read(MAX_FILE_BYTES + 1)
-                except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+                except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError) as error:
                     problems.append((member.filename, f"cannot be read from the archive ({error}); left out"))
                     continue
                 if _accept(member.filename, len(text), problems):

@@ -27,7 +27,6 @@ from typing import IO
 import msgspec
 
 from indexer.records import Language, ParsedFile
-from indexer.sources import Source
 from indexes.children import own_module
 
 SECONDS_PER_FILE = 10.0
@@ -71,14 +70,6 @@ def parse_files(
         finally:
             for each in waiting:
                 each.cancel()
-
-
-def parse_source(
-    source: Source, workers: int = 2, problems: list[tuple[str, str]] | None = None
-) -> Iterator[ParsedFile]:
-    """Parse all files of a source, in order; what could not even be read is appended to `problems`."""
-    files = source.files(problems if problems is not None else [])
-    yield from parse_files(((each.file, each.language, each.text) for each in files), workers)
 
 
 class _Worker:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from indexes.errors import CrystalPerfError, Remedy
 
 
 def python(program: str, modules: Sequence[ModuleType] = ()) -> list[str]:
@@ -30,6 +37,33 @@ def own_module(name: str) -> list[str]:
 def installed_module(name: str, *arguments: str) -> list[str]:
     """The command that runs an installed module, as `python -m` does, isolated."""
     return [sys.executable, "-I", "-m", name, *arguments]
+
+
+def end_with_parent() -> None:
+    """From now on this process ends when its parent has, which may have been killed and then kills nobody."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def told(error: Exception) -> dict[str, object]:
+    """An error as a child tells it its parent, in JSON; what is none of a user's is of the kind Bug."""
+    if not isinstance(error, CrystalPerfError):
+        what = " ".join(str(error).split())[:300] or "no message"
+        return {"kind": "Bug", "what": f"a bug of CrystalPerf ({type(error).__name__}: {what})", "remedy": None}
+    remedy = None if error.remedy is None else msgspec.to_builtins(error.remedy)
+    return {"kind": type(error).__name__, "what": str(error), "remedy": remedy}
+
+
+def remedy_told(content: Mapping[str, Any]) -> Remedy | None:
+    """The remedy of an error that told() told."""
+    remedy = content["remedy"]
+    return None if remedy is None else msgspec.convert(remedy, type=Remedy)
 
 
 def _isolated(program: str, folders: Iterable[str]) -> list[str]:

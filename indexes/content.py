@@ -27,7 +27,10 @@ _NOT_CONTENT = ("built_at", "tool_version", "content_hash", "arguments", "build_
 
 
 def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
-    """SHA-256, in hex, of all rows of the index attached under `alias`."""
+    """SHA-256, in hex, of all rows of the index attached under `alias`.
+
+    Raises IndexFileError for a text with a NUL in it.
+    """
     digest = hashlib.sha256()
     facts = connection.execute(f"SELECT key, value FROM {alias}.metadata ORDER BY key").fetchall()
     for key, value in facts:

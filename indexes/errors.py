@@ -29,6 +29,7 @@ class Remedy:
         "state what the run had",  # setting: its name
         "choose an application",  # applications: as a list in words
         "choose a job",
+        "give it as standard input",
         "choose another place",
         "choose another folder",
         "replace it",
@@ -40,7 +41,12 @@ class Remedy:
         "change the scope",
         "set up the job",  # framework: its name
         "state a setting",  # setting: its name; unlike the first, a ratio to what the run had helps no more
+        "give it more time",
+        "set a token",
+        "ask a run",
+        "ask an index",
         "index the code",  # prefix: of the names of its packages
+        "index the library",  # library: the name that the indexer knows it by
     ]
     facts: Mapping[str, str] = field(default_factory=dict)
 

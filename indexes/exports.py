@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -166,7 +166,7 @@ def is_name(text: str) -> bool:
 
 
 def split_name(index_name: str) -> tuple[str, str]:
-    """`scala-library-2.13.16` → ('scala-library', '2.13.16')."""
+    """`scala-library-2.13.16` → ('scala-library', '2.13.16').  Raises IndexFileError for what is no such name."""
     match = _NAME.fullmatch(index_name)
     if match is None or not is_name(index_name):
         raise IndexFileError(
@@ -183,15 +183,27 @@ def built_path(index_name: str) -> Path:
 
 def available() -> list[Available]:
     """All indexes at hand, by name; what the user built goes before what came with CrystalPerf."""
-    found = {
-        each.parent.name: Available(each.parent.name, "prebuilt", each.parent)
-        for each in sorted(prebuilt_folder().glob("*/metadata.json"))
-        if _NAME.fullmatch(each.parent.name)
-    }
+    shipped = prebuilt_folder()
+    found = {each.name: Available(each.name, "prebuilt", each) for each in _shipped(shipped, _changed_ns(shipped))}
     for each in sorted((cache_folder() / "indexes").glob("*.duckdb")):
         if _NAME.fullmatch(each.stem):
             found[each.stem] = Available(each.stem, "built", each)
     return [found[name] for name in sorted(found)]
+
+
+def _changed_ns(folder: Path) -> int:
+    """When something came into a folder or went; 0 where there is none."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _shipped(folder: Path, _changed: int) -> tuple[Path, ...]:
+    """The exports in a folder; reading one log asks for them sixteen times."""
+    found = sorted(each.parent for each in folder.glob("*/metadata.json"))
+    return tuple(each for each in found if _NAME.fullmatch(each.name))
 
 
 def nearest(index_name: str) -> str | None:
@@ -224,15 +236,7 @@ def locate(index_name: str) -> Path:
 
     Raises IndexFileError where there is none, naming the nearest version and what exists.
     """
-    name, _ = split_name(index_name)
-    found = next((each for each in available() if each.name == index_name), None)
-    if found is None:
-        near = nearest(index_name)
-        others = ", ".join(each.name for each in available()) or "none yet"
-        hint = f"the nearest is {near}" if near else f"there is none of '{name}'"
-        raise IndexFileError(
-            f"no index '{index_name}': {hint}; available: {others}", Remedy("build the index", {"index": index_name})
-        )
+    found = at_hand(index_name)
     if found.origin == "built":
         return found.path
     unpacked = unpacked_path(found)
@@ -245,6 +249,20 @@ def locate(index_name: str) -> Path:
             if old != unpacked and re.fullmatch(rf"{re.escape(index_name)}-[0-9a-f]{{16}}", old.stem):
                 old.unlink(missing_ok=True)
     return unpacked
+
+
+def at_hand(index_name: str) -> Available:
+    """The index of this name; IndexFileError where there is none names the nearest version and what exists."""
+    found = next((each for each in available() if each.name == index_name), None)
+    if found is None:
+        name, _ = split_name(index_name)
+        near = nearest(index_name)
+        others = ", ".join(each.name for each in available()) or "none yet"
+        hint = f"the nearest is {near}" if near else f"there is none of '{name}'"
+        raise IndexFileError(
+            f"no index '{index_name}': {hint}; available: {others}", Remedy("build the index", {"index": index_name})
+        )
+    return found
 
 
 def _is_whole(unpacked: Path) -> bool:
@@ -279,7 +297,10 @@ def facts_by_name(index_name: str) -> dict[str, str]:
 
 
 def may_have(index: Available, text: str) -> bool:
-    """Whether a function's symbol contains the text; asked before a prebuilt index is unpacked for it."""
+    """Whether a function's symbol contains the text; asked before a prebuilt index is unpacked for it.
+
+    Raises IndexFileError for an export that is damaged.
+    """
     if index.origin == "built" or unpacked_path(index).is_file():
         return True
     source = index.path / "functions.parquet"
@@ -291,26 +312,34 @@ def may_have(index: Available, text: str) -> bool:
         raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
 
 
-def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, names: str) -> str:
+RESOLVING = (
+    *("function_id", "symbol", "language", "kind", "qualified_name", "package", "class_name"),
+    *("file", "first_line", "last_line"),
+)
+"""The columns of functions, beside a share for each resource, that it takes to find frames in them."""
+
+
+def load_part(
+    connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, names: str, *, whole: bool = True
+) -> str:
     """Copy what an index knows of some classes into memory, as ALIAS.functions, .classes and .runtime_names.
 
+    Functions have all their columns if `whole`, else those that RESOLVING names and the shares, for half the time.
     `names` is a table whose column `name` has binary class names, and paths of Python files with at least their last
     folder.  Of a prebuilt index nothing is unpacked, which would take seconds.  Returns the schema; raises
     IndexFileError where there is no such index, one that is not pinned, or a damaged one.
     """
-    found = next((each for each in available() if each.name == index_name), None)
-    in_place = found is not None and found.origin == "prebuilt" and not unpacked_path(found).is_file()
-    schema, whole = f"memory.{alias}", f"{alias}_whole"
+    found = at_hand(index_name)
+    in_place = found.origin == "prebuilt" and not unpacked_path(found).is_file()
+    schema, attached = f"memory.{alias}", f"{alias}_whole"
     if not in_place:
-        attach(connection, locate(index_name), "index", whole)
+        attach(connection, locate(index_name), "index", attached)
     else:
-        assert found is not None
         _refuse_unpinned(found.path, _read_metadata(found.path)["content_hash"])
 
     def rows(table: str, chosen: str) -> str:
         if not in_place:
-            return f"SELECT * FROM {whole}.{table} WHERE {chosen}"
-        assert found is not None
+            return f"SELECT * FROM {attached}.{table} WHERE {chosen}"
         return _unpacking(table, found.path / f"{table}.parquet", f"{schema}.functions", chosen)
 
     try:
@@ -328,23 +357,25 @@ def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str
             ("runtime_names", f"function_id IN (SELECT function_id FROM {schema}.functions)"),
         ):
             kept = next(each for each in tables("index") if each.name == name)
-            columns = ", ".join(f"{column.name}::{column.type.removesuffix(' NOT NULL')} AS {column.name}"
-                                for column in kept.columns)  # fmt: skip
+            wanted = [
+                each for each in kept.columns if whole or name != "functions" or each.name in (*RESOLVING, *resources())
+            ]
+            columns = ", ".join(f"{each.name}::{each.type.removesuffix(' NOT NULL')} AS {each.name}" for each in wanted)
             connection.execute(f"CREATE TABLE {schema}.{name} AS SELECT {columns} FROM ({rows(name, chosen)})")
     except duckdb.Error as error:
         connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
-        if found is not None and found.origin == "prebuilt" and not in_place:
+        if found.origin == "prebuilt" and not in_place:
             # The unpacked copy is damaged, what it was unpacked from is not.
-            connection.execute(f"DETACH {whole}")
+            connection.execute(f"DETACH {attached}")
             in_place = True
             unpacked_path(found).unlink(missing_ok=True)
-            return load_part(connection, index_name, alias, names)
+            return load_part(connection, index_name, alias, names, whole=whole)
         raise IndexFileError(
             f"{index_name}: damaged ({_first_line(error)})", Remedy("verify the index", {"index": index_name})
         ) from error
     finally:
         if not in_place:
-            connection.execute(f"DETACH {whole}")
+            connection.execute(f"DETACH {attached}")
     return schema
 
 

@@ -92,9 +92,10 @@ def attach_unread(connection: duckdb.DuckDBPyConnection, path: Path, alias: str)
 
 
 def check_nothing_runs(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> dict[str, dict[str, str]]:
-    """The tables of an attached file, with the types of their columns; refuses one with anything but plain tables.
+    """The tables of an attached file, with the types of their columns.
 
-    To be called on a locked connection, since telling what a view has may read what it names.
+    Raises IndexFileError for a file with anything but plain tables.  To be called on a locked connection, since
+    telling what a view has may read what it names.
     """
     other = connection.execute(_OTHER_THINGS, [alias]).fetchone()
     if other is not None:
@@ -149,7 +150,9 @@ def _plain(type_: str) -> str:
 
 @contextmanager
 def damage_told(path: Path, kind: Kind) -> Iterator[None]:
-    """Turn what DuckDB finds wrong in a file into a sentence, in one place for all readers."""
+    """Turn what DuckDB finds wrong in a file into a sentence, in one place for all readers: IndexFileError, or
+    NoAnswerError where memory is too small.
+    """
     try:
         yield
     except CrystalPerfError:
@@ -168,7 +171,7 @@ def damage_told(path: Path, kind: Kind) -> Iterator[None]:
 
 @contextmanager
 def want_told(path: Path) -> Iterator[None]:
-    """Turn a want of memory or of room on a disk, in building a file, into a sentence."""
+    """Turn a want of memory or of room on a disk, in building a file, into NoAnswerError and IndexFileError."""
     try:
         yield
     except duckdb.Error as error:
@@ -192,6 +195,7 @@ def _is_memory(error: Exception) -> bool:
 
 
 def quoted(text: str) -> str:
+    """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 # How Scala writes operators into class files: `+=` is `$plus$eq` (scala.reflect.NameTransformer).
 OPERATORS = {
@@ -33,6 +34,18 @@ _ENCODED = re.compile(
 
 _ARCHIVE = re.compile(r"(?P<artifact>[A-Za-z].*?)-(?P<version>\d+(?:\.\w+)*(?:-\d+)?)(?:[-.]\D.*)?", re.ASCII)
 
+_JAVA_LAMBDA = re.compile(r"lambda\$(?P<of>.*)\$\d+")
+_SCALA_LAMBDA = re.compile(r"\$anonfun\$(?P<of>.+?)(?:\$\d+)+(?:\$adapted)?|\$anonfun\$(?P<bare>\d+)?")
+_COMPILED_SUFFIX = re.compile(
+    r"(?:\$mc[A-Z]+\$sp|\$default\$\d+|\$lzycompute(?:\$\d+)?|\$lzyINIT\d+|\$extension\d*|\$adapted|\$impl)$"
+)
+_EXPANDED = re.compile(r"^(?:\w+\$)+\w+\$\$(?=.)")
+_LOCAL_NUMBER = re.compile(r"(?<=[^$])\$\d+$")
+
+LONGEST_NAME = 1_000
+"""Characters of a class or a method that are looked at: no compiler makes as many, but a made-up recording may have a
+name of 80 000 parts, and what is asked of names takes longer than they are long."""
+
 
 def encode(name: str) -> str:
     """A Scala name as the JVM sees it: `+=` → `$plus$eq`; other names stay."""
@@ -57,3 +70,45 @@ def split_archive(name: str) -> tuple[str, str] | None:
     name = re.sub(r"\.(?:jar|zip|whl|tgz|tar\.gz)$", "", name)
     match = _ARCHIVE.fullmatch(name)
     return (match["artifact"], match["version"]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a method's name in a frame stands for."""
+
+    name: str
+    """Name in the source; `<init>` for constructors, '' where only a line can tell."""
+    is_lambda: bool
+    """Whether the frame is a lambda within `name`."""
+
+
+def demangle(method: str) -> Method:
+    """From a method's name in a frame to the function of the source it belongs to.
+
+    >>> demangle("$anonfun$map$1"), demangle("com$acme$Flow$$x$lzycompute"), demangle("$plus$eq")
+    (Method(name='map', is_lambda=True), Method(name='x', is_lambda=False), Method(name='+=', is_lambda=False))
+    """
+    if method == "<lambda>":
+        return Method("", True)
+    if "$" not in method or len(method) > LONGEST_NAME:
+        return Method(method, False)
+    if match := _JAVA_LAMBDA.fullmatch(method):
+        return Method(_special(match["of"]), True)
+    if match := _SCALA_LAMBDA.fullmatch(method):
+        inner = demangle(match["of"]).name if match["of"] else ""
+        return Method(_special(inner), True)
+    if method == "$init$":
+        return Method(method, False)
+    name = method
+    while (shorter := _COMPILED_SUFFIX.sub("", name)) != name:
+        name = shorter
+    name = _EXPANDED.sub("", name).removeprefix("super$")
+    name = _LOCAL_NUMBER.sub("", name)
+    if name.endswith("$") and len(name) > 1:
+        name = name[:-1]
+    return Method(decode(name), False)
+
+
+def _special(name: str) -> str:
+    """Compilers call a constructor `new` and a static initialiser `static` within the names of lambdas."""
+    return {"new": "<init>", "static": "<clinit>", "null": "", "$init": "$init$"}.get(name, name)

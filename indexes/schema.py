@@ -29,6 +29,8 @@ _COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 @dataclass(frozen=True)
 class Column:
+    """A column of schema.sql; `type` is SQL's, with NOT NULL and the like behind it."""
+
     name: str
     type: str
     comment: str
@@ -36,6 +38,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
+    """A table of schema.sql, with its columns in their order."""
+
     name: str
     comment: str
     columns: tuple[Column, ...]

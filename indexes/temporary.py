@@ -3,6 +3,9 @@
 Processes of several containers may share a cache, and there all have the same number; so a folder's name is random,
 and whoever builds in it holds a lock on a file in it.  The lock goes with the process, however it ends.  Where locks
 do not work (some network file systems), a folder is given up after a day.
+
+A folder that goes is renamed first, for who removes it may be killed as well, after the lock is gone and before the
+rest is.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ GIVEN_UP_S = 24 * 3600
 
 # With .wal and .exporting: what earlier versions left.
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
+_REMOVED = re.compile(r"\..+\.[0-9a-f]+\.removed")
 _LOCK = "lock"
 _LONGEST_NAME = 100
 
@@ -47,7 +51,7 @@ def building_folder(path: Path) -> Iterator[Path]:
                 held.flush()
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 def make_private(folder: Path) -> None:
@@ -61,16 +65,32 @@ def make_private(folder: Path) -> None:
             each.mkdir(mode=0o700)
 
 
+def make_durable(path: Path) -> None:
+    """Have the content of a file, or the names in a folder, on disk before anything else happens."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def remove_stale(folder: Path) -> None:
     """Remove what killed processes left in a folder; what is being built stays."""
     with suppress(OSError):
         for each in folder.iterdir():
-            if _TEMPORARY.fullmatch(each.name) and _given_up(each):
+            if _REMOVED.fullmatch(each.name) or (_TEMPORARY.fullmatch(each.name) and _given_up(each)):
                 if each.is_dir() and not each.is_symlink():
-                    shutil.rmtree(each, ignore_errors=True)
+                    _remove(each)
                 else:
                     with suppress(OSError):
                         each.unlink()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; where that is cut short, its new name says that nobody builds in it."""
+    with suppress(OSError):
+        folder = folder.rename(folder.with_name(f"{folder.name.rpartition('.')[0]}.removed"))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _given_up(temporary: Path) -> bool:

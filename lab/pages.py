@@ -9,6 +9,11 @@ from pathlib import Path
 from lab.errors import LabError
 
 
+def cell(text: str) -> str:
+    """Text as a cell of a Markdown table: one line, no bar of its own."""
+    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+
+
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:
     """Replace what stands between a page's marks.  Raises LabError without them."""
     text = page.read_text(encoding="utf-8")

@@ -17,9 +17,9 @@ from indexes.errors import InputError, Remedy
 from query.frameworks import Framework
 from query.frameworks.known import frameworks
 from query.inputs import foreign
-from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened
+from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened, told
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
-from query.model.records import Problems
+from query.model.records import Problems, as_text
 from query.plugins import broken
 from query.recordings.jfr import is_jfr
 
@@ -126,15 +126,14 @@ def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator
 
 def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     system, inner = filesystem(url)
-    try:
-        if not system.isdir(inner):
-            if not system.exists(inner):
-                raise InputError(f"{url}: no such file or folder")
-            yield from _named(_sniff(Part(url), url))
-            return
-        below = sorted(system.find(inner))
-    except OSError as error:
-        raise InputError(f"{url}: cannot be read ({error.strerror or error})") from error
+    with told(url):
+        is_folder = system.isdir(inner)
+        if not is_folder and not system.exists(inner):
+            raise InputError(f"{url}: no such file or folder")
+        below = sorted(system.find(inner)) if is_folder else []
+    if not is_folder:
+        yield from _named(_sniff(Part(url), url))
+        return
     yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems, passed_over)
 
 
@@ -203,7 +202,7 @@ def _sniff(part: Part, path: str) -> list[_Found]:
     if is_jfr(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
-    beginning = Head(part, folder, name, _size(part), text)
+    beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
     for framework in frameworks().values():
         if (log := framework.recognise(beginning)) is not None:
             return [_Found(part, "log", framework.name, log)]

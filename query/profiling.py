@@ -22,7 +22,7 @@ from query.code.resolve import load_indexes
 from query.discover import choose, discover
 from query.frameworks import Framework
 from query.frameworks.known import get
-from query.inputs.files import SampleFile
+from query.inputs.files import Application, Inputs, SampleFile
 from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
 from query.model.inserting import insert, readable
@@ -32,6 +32,7 @@ from query.model.trace import Trace
 from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
 from query.samples.untimed import fill_the_rest, mixed_rows
+from query.served import fetched
 
 Progress = Callable[[str], None]
 
@@ -50,7 +51,7 @@ def profile_inputs(
     `replace` lets it take the place of another application's run.
     """
     progress("looking at the inputs")
-    inputs = discover(paths)
+    inputs = discover(fetched(paths, app, progress))
     application = choose(inputs, app)
     if output is not None:
         kept.check_replaceable(output, application, replace=replace)
@@ -62,13 +63,26 @@ def profile_inputs(
         if signature and kept.still_good(output, facts, indexes, framework):
             return output
     assert output is not None
+    profile_application(inputs, application, output, indexes, facts, progress)
+    return output
+
+
+def profile_application(
+    inputs: Inputs,
+    application: Application,
+    output: Path,
+    indexes: Sequence[str] = (),
+    facts: dict[str, str] | None = None,
+    progress: Progress = lambda _: None,
+) -> None:
+    """Write the run file of an application that discover() found; `facts` go into its metadata."""
+    framework = get(application.framework)
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     trace = framework.read(application.log)
     problems = Problems((*inputs.problems, *trace.problems))
     recordings = _recordings(inputs.samples, problems, progress)
     untimed = _untimed(inputs.samples, problems)
-    assemble(trace, recordings, framework, indexes, problems, output, facts, progress, untimed)
-    return output
+    assemble(trace, recordings, framework, indexes, problems, output, facts or {}, progress, untimed)
 
 
 def _recordings(
@@ -237,7 +251,7 @@ def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None
 
 def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """The nodes and edges of the whole run's execution DAG."""
-    execution = load(connection, WHOLE)
+    execution = load(connection, WHOLE, with_evidence=False)
     graph = execution.dag
     clock = WallClock(graph, execution.units, execution.coordinator.between, run.names)
     nodes = list(graph.nodes.values())
@@ -331,30 +345,34 @@ def recorded_times(
 
 
 def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
-    """The groups with the sums of their units' parts."""
+    """The groups with the sums of their units' parts, in the order of the trace."""
     if not trace.groups or not len(trace.groups["group_id"]):
         return
     sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in with_other(trace.names))
-    view, select = readable(trace.groups)  # noqa: RUF059 (DuckDB reads `view` by its name)
+    view, select, texts = readable(trace.groups)  # noqa: RUF059 (DuckDB reads `view` by its name)
     connection.execute(
         f"""
         INSERT INTO groups BY NAME
-        SELECT read.*, parts.* EXCLUDE (group_id)
-        FROM (SELECT {select} FROM view) AS read
+        SELECT read.* EXCLUDE (position), parts.* EXCLUDE (group_id)
+        FROM (SELECT {select}, row_number() OVER () AS position FROM view) AS read
         LEFT JOIN (SELECT group_id, {sums} FROM units GROUP BY group_id) AS parts USING (group_id)
-        """
+        ORDER BY position
+        """,
+        texts,
     )
 
 
 def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """Say when much of the time of units is in the user's own code, which an index would explain."""
+    if not run.stacks.stacks:
+        return
     rows = connection.execute("SELECT frame_id FROM resolved_frames WHERE how = 'unknown'").fetchall()
     keys = list(run.stacks.frames)
     unknown = {frame: keys[frame][0] for (frame,) in rows if run.stacks.roles[frame] is None}
     stacks = list(run.stacks.stacks)
     times = connection.execute(
         "SELECT stack_id, deciding_depth, sum(weight_ms) FROM samples JOIN stacks USING (stack_id)"
-        " WHERE unit_id IS NOT NULL GROUP BY ALL"
+        " WHERE unit_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
 
     def above(stack: int, depth: int | None) -> list[str]:

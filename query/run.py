@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from threading import local
 
 import duckdb
 
 import indexes as contract
-from indexes import guard
-from indexes.errors import IndexFileError, NoAnswerError, Remedy, SettingError
-from query.answers import verdict
-from query.answers.values import Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
+from indexes import guard, store
+from indexes.errors import NoAnswerError, SettingError
+from query.answers import prices, verdict
+from query.answers.picture.door import ANY_DOOR, Door
+from query.answers.picture.values import Picture
+from query.answers.rows import TIMEOUT_S, Rows
+from query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from query.explain.chances import Chance, chances
 from query.explain.diagnose import diagnose
 from query.explain.facts import group_details
+from query.explain.flow import diagnose_flow, flow_chances
 from query.frameworks.known import get
-from query.model.execution import Execution
-from query.model.load import load, most_at_a_time, run_resources
+from query.model.execution import Execution, work_of
+from query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
+from query.model.sharing import replace_names
 from query.model.world import (
     Configuration,
     Value,
@@ -32,7 +41,15 @@ from query.model.world import (
     recorded_resources,
     settings_of,
 )
+from query.whatif.flow import predict_flow
+from query.whatif.listing import has_compiler
 from query.whatif.predict import Unchanged, predict, predicted_by, replay_unchanged
+from query.whatif.reruns import Compared, advice, compared, differences, in_their_light
+
+RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
+"""One more run as a user can make one on the same machines, beside one with nothing changed."""
+
+_ANSWERS_KEPT = 128
 
 
 class Run:
@@ -40,17 +57,24 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._opened() as connection:  # refuses what is no run file now rather than at the first question
-            _check_content(connection, path)
+        store.checked(path, "run")  # refuses what is no run file now rather than at the first question
+        self._held = local()
+        self._header = lru_cache(maxsize=1)(self._read_header)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
+        self._answers: dict[Hashable, Prediction] = {}
 
     def header(self) -> Header:
         """What the run is, in a few words."""
+        return self._header()
+
+    def _read_header(self) -> Header:
         with self._opened() as connection:
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             run = connection.execute(
-                "SELECT app_id, name, framework, framework_version, measure, duration_ms, complete FROM runs"
+                """
+                SELECT app_id, name, framework, framework_version, measure, duration_ms, complete, properties FROM runs
+                """
             ).fetchall()[0]
             workers = connection.execute(
                 """
@@ -65,12 +89,16 @@ class Run:
                     ELSE concat(meaning, ' (', count, ' times)')
                 END
                 FROM import_stats
-                ORDER BY list_position(['error', 'data loss', 'info'], severity), count DESC
+                ORDER BY list_position(['error', 'data loss', 'info'], severity), count DESC, rowid
                 """
             ).fetchall()
             samples = connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone()
             resources = run_resources(connection)
         framework = get(run[2])
+        properties = dict(run[7] or {})
+        configured = {} if framework.configured is None else framework.configured(properties)
+        repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
+        most_lanes = max((lanes for _, _, lanes in workers if lanes is not None), default=None)
         return Header(
             app_id=run[0],
             name=run[1] or run[0],
@@ -80,7 +108,7 @@ class Run:
             measure=run[4],
             workers=most_at_a_time((added, removed) for added, removed, _ in workers),
             workers_in_all=len(workers),
-            slots_per_worker=max((lanes for _, _, lanes in workers if lanes is not None), default=None),
+            slots_per_worker=round(configured["cores"]) if "cores" in configured else most_lanes,
             duration_ms=run[5],
             complete=run[6],
             problems=tuple(ReadingProblem(*each) for each in problems),
@@ -88,6 +116,8 @@ class Run:
             has_samples=samples is not None,
             resources=resources,
             vocabulary=framework.vocabulary,
+            steps=int(properties["steps"]) if repeated else None,
+            step_ms=float(properties["step_ms"]) if repeated else None,
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None) -> Verdict:
@@ -95,7 +125,44 @@ class Run:
 
         `progress` is told each step in a few words.
         """
-        return verdict.verdict(self, progress)
+        with self._opened():
+            return verdict.verdict(self, progress)
+
+    def picture(
+        self,
+        verdict: Verdict | None = None,
+        door: Door = ANY_DOOR,
+        progress: Callable[[str], None] = lambda _: None,
+        *,
+        full: bool = False,
+    ) -> Picture:
+        """What a page of the run shows: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
+
+        `verdict` is asked for where it is not given, `door` words what a user can do.  Of runs of many units the grid
+        has fewer settings, unless it is to be `full`, however long that takes.  `progress` is told each step.
+        """
+        from query.answers.picture.making import picture
+
+        answer = self.verdict(progress) if verdict is None else verdict
+        with self._opened() as connection:
+            execution = self._load("all")
+            return picture(self, connection, execution, answer, door, progress, compiled=has_compiler(), full=full)
+
+    @contextmanager
+    def redacted(self) -> Iterator[Run]:
+        """The same run without the names that tell strangers who ran what on what data; its file lasts as the block.
+
+        All that is asked of it, and the JSON of that, has them replaced in the same way (query.model.sharing).
+        """
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "run.duckdb"
+            copy.touch(mode=0o600)
+            copyfile(self.path, copy)
+            with guard.fresh() as connection:
+                connection.execute(f"ATTACH {guard.quoted(str(copy))} AS shared; USE shared")
+                replace_names(connection, get(self.header().framework))
+                connection.execute("USE memory; DETACH shared")
+            yield Run(copy)
 
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
@@ -103,14 +170,17 @@ class Run:
         `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
         `START..END` in ms since application start.
         """
-        execution = self._load(scope)
         with self._opened() as connection:
-            return verdict.completed(diagnose(connection, execution), self.header())
+            execution = self._load(scope)
+            explained = diagnose if execution.flow is None else diagnose_flow
+            return verdict.completed(explained(connection, execution), self.header())
 
     def chances(self, debug: Debug) -> list[Chance]:
         """What could be changed about the whole run, of which `debug` is the answer; query.answers.actions ranks it."""
-        execution = self._load("all")
         with self._opened() as connection:
+            execution = self._load("all")
+            if execution.flow is not None:
+                return flow_chances(execution, debug)
             return chances(connection, execution, group_details(connection, execution, debug.critical_path), debug)
 
     def predict(
@@ -121,19 +191,20 @@ class Run:
         scope: str = "all",
         replan: bool = True,
         predictor: str | None = None,
+        reruns: Sequence[Other] = (),
         **changes: object,
     ) -> Prediction:
         """The runtime under changed resources: `predict(["cores=2x"])` or `predict(cores="2x")` (paper §5).
 
         Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
         where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
-        stay as recorded (the paper).  `predictor` names the model of another package.  Raises SettingError where a
+        stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
+        job, which correct the prediction and narrow its interval (query.whatif.learning).  Raises SettingError where a
         setting makes no sense, NoAnswerError where the run cannot be asked that.
         """
-        texts = _texts(settings, changes)
-        chosen, known = self._asked(texts, recorded, scope, lists=False)
-        world = changed_world({key: value for key, (value,) in chosen.items()}, known)
-        return self._predicted(world, scope, replan, predictor)
+        world = self._world(_texts(settings, changes), recorded, scope)
+        others = self._compared(reruns, recorded, scope, replan)
+        return in_their_light(world, self._predicted(world, scope, replan, predictor), others)
 
     def sweep(
         self,
@@ -143,18 +214,25 @@ class Run:
         scope: str = "all",
         replan: bool = True,
         predictor: str | None = None,
+        reruns: Sequence[Other] = (),
+        progress: Callable[[str], None] = lambda _: None,
         **changes: object,
     ) -> Sweep:
         """One prediction for each combination of listed values: `sweep(["cores=2,4,8"])`; the rest is as in predict().
 
         Of several questions, those that the run cannot be asked say why in `refused`; one alone raises NoAnswerError.
+        `progress` is told each step in a few words.
         """
+        progress("reading the run")
         wanted, known = self._asked(_texts(settings, changes), recorded, scope, lists=True)
+        others = self._compared(reruns, recorded, scope, replan)
         points: list[Prediction] = []
         several = combinations(wanted)
         for chosen in several:
+            progress(f"what if: {World(chosen).describe()}")
             try:
-                points.append(self._predicted(changed_world(chosen, known), scope, replan, predictor))
+                world = changed_world(chosen, known)
+                points.append(in_their_light(world, self._predicted(world, scope, replan, predictor), others))
             except NoAnswerError as error:
                 if len(several) == 1:
                     raise
@@ -162,45 +240,205 @@ class Run:
                 points.append(refused)
         return Sweep(tuple(points), _amounts(wanted))
 
+    def advise(
+        self,
+        settings: Sequence[str] = (),
+        *,
+        recorded: Sequence[str] = (),
+        reruns: Sequence[Other] = (),
+    ) -> Advice:
+        """Which one more run of the job would narrow the ranges of some questions most; none: the usual ones."""
+        header = self.header()
+        usual = [each.setting for each in verdict.questions(header.resources, header.vocabulary)]
+        others = self._compared(reruns, recorded, "all", True)
+        asked = [self._answered(text, recorded) for text in (settings or usual)]
+        runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
+        same = changed_world({}, self._load("all").recorded)
+        known = [each for each in runs if each is not None]
+        return advice([each for each in asked if each is not None], [(same, self.unchanged()), *known], others)
+
+    def priced(
+        self,
+        machines: Path,
+        ran_on: str,
+        *,
+        counts: Sequence[int] = (),
+        deadline_ms: float | None = None,
+        recorded: Sequence[str] = (),
+        reruns: Sequence[Other] = (),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Choice:
+        """What the run would take and cost on other machines; query.answers.prices has the table's columns.
+
+        `ran_on` is the name of the machine that each of its workers had for itself, `counts` how many to ask about.
+        """
+        known, execution = prices.read_machines(machines), self._load("all")
+        workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
+        if not workers:
+            raise NoAnswerError(f"the run does not tell how many {execution.framework.vocabulary.workers} it had")
+        others, offers = self._compared(reruns, recorded, "all", True), []
+        for each in prices.questions(known, ran_on, int(workers), None if cores is None else int(cores), counts):
+            progress(f"{each.workers} × {each.machine.name}")
+            try:
+                world = self._world(each.settings, recorded, "all")
+                offers.append(
+                    prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
+                )
+            except (NoAnswerError, SettingError) as error:
+                offers.append(prices.offer(each, self.unchanged().refusing("", str(error))))
+        here = prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
+        return prices.chosen(execution.measure, execution.runtime_ms, here, offers, deadline_ms)
+
+    def _answered(self, setting: str, recorded: Sequence[str]) -> tuple[World, Prediction] | None:
+        """A question about the whole run with its world, where the run can be asked that."""
+        try:
+            world = self._world([setting], recorded, "all")
+            return world, self._predicted(world, "all", True, None)
+        except (NoAnswerError, SettingError):
+            return None
+
+    def _compared(self, reruns: Sequence[Other], recorded: Sequence[str], scope: str, replan: bool) -> list[Compared]:
+        """Other runs of the job, each with what is predicted of its world from this one."""
+        if reruns and scope not in (ALL, WHOLE):
+            raise SettingError("other runs of the job tell of the whole run only, not of a part of it")
+        found = []
+        for each in reruns:
+            execution, other = self._load(scope), each.run._load(scope)
+            texts = differences(execution, other, each.name, each.settings)
+            if not texts:
+                world, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
+            else:
+                world = self._world(texts, recorded, scope)
+                prediction = self._predicted(world, scope, replan, None)
+            found.append(compared(each.name, world, prediction, other.runtime_ms))
+        return found
+
+    def _world(self, texts: Sequence[str], recorded: Sequence[str], scope: str) -> World:
+        chosen, known = self._asked(texts, recorded, scope, lists=False)
+        return changed_world({key: value for key, (value,) in chosen.items()}, known)
+
+    def what_if(
+        self,
+        settings: Sequence[str],
+        *,
+        recorded: Sequence[str] = (),
+        scope: str = "all",
+        replan: bool = True,
+        predictor: str | None = None,
+        reruns: Sequence[Other] = (),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Prediction | Sweep:
+        """The answer to a question as it was typed: one prediction, or one for each listed value, as in sweep().
+
+        Where the run cannot be asked that, the answer says why in `refused`.  Raises SettingError.
+        """
+        try:
+            found = self.sweep(
+                settings,
+                recorded=recorded,
+                scope=scope,
+                replan=replan,
+                predictor=predictor,
+                reruns=reruns,
+                progress=progress,
+            )
+        except NoAnswerError as error:
+            return self.unchanged(scope).refusing(", ".join(settings), str(error), error.remedy)
+        return found if len(found.points) > 1 else found.points[0]
+
     def _asked(
         self, texts: Sequence[str], recorded: Sequence[str], scope: str, *, lists: bool
     ) -> tuple[dict[str, tuple[Value, ...]], Configuration]:
         """The values that are asked for, and what the run had."""
         execution = self._load(scope)
         settable, words = (
-            settings_of(execution.resources, execution.framework.vocabulary, execution.operators),
+            settings_of(
+                execution.resources,
+                execution.framework.vocabulary,
+                execution.operators,
+                {each.group_id: each.name for each in execution.dag.groups},
+                flows=execution.flow is not None,
+            ),
             execution.framework.vocabulary.settings,
         )
-        wanted = parse_settings(texts, settable, words, lists=lists)
+        asked = [one for text in texts for one in execution.framework.expand(text)]
+        wanted = parse_settings(asked, settable, words, lists=lists)
         stated = parse_settings(recorded, settable, words, lists=False)
-        return wanted, recorded_resources(execution.recorded, stated)
+        return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
     def _predicted(self, world: World, scope: str, replan: bool, predictor: str | None) -> Prediction:
-        execution, base = self._load(scope), self._replay(scope)
+        execution = self._load(scope)
+        if execution.flow is not None and predictor is None:
+            return predict_flow(execution, execution.flow, world)
+        base = self._replay(scope)
         if predictor is not None:
             return predicted_by(predictor, execution, world, base)
-        return predict(execution, world, base=base, replans=replan)
+        asked = (scope, replan, world.describe(), tuple(sorted(world.recorded.items())))
+        if asked not in self._answers:  # a page asks again what the verdict has asked
+            if len(self._answers) >= _ANSWERS_KEPT:
+                self._answers.clear()
+            self._answers[asked] = predict(execution, world, base=base, replans=replan)
+        return self._answers[asked]
+
+    def sql(self, statement: str, *, indexes: Sequence[str] = (), timeout_s: float = TIMEOUT_S) -> Rows:
+        """The rows of one SELECT over the run's tables and views, and those of indexes: by default those of the run.
+
+        It is answered as everywhere, by a process of its own that is read-only, locked, and ended past its limits of
+        memory, of the answer's size, and of time: `timeout_s` seconds, 0 for ever.  Raises SettingError where the
+        statement cannot be answered, NoAnswerError past a limit, IndexFileError where there is no such index.
+        """
+        from query.statements.whole import answer
+
+        return answer(statement, self.path, indexes, timeout_s)
+
+    def _repr_html_(self) -> str:
+        return self.verdict()._repr_html_()
 
     def unchanged(self, scope: str = "all") -> Prediction:
         """What the model makes of a scope in which nothing is changed."""
-        execution = self._load(scope)
-        return predict(execution, changed_world({}, execution.recorded), base=self._replay(scope))
+        return self._predicted(changed_world({}, self._load(scope).recorded), scope, True, None)
 
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
-            return load(connection, scope)
+            execution = load(connection, scope)
+            if execution.framework.flow is None:
+                return execution
+            flow = execution.framework.flow(connection, execution)
+        if flow is None:  # then all that can be told is how long it took
+            return replace(execution, measure="makespan")
+        return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")
 
     def _replay_scope(self, scope: str) -> Unchanged:
         return replay_unchanged(self._load(scope))
 
+    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """The locked, read-only connection that the questions asked meanwhile have too."""
+        return self._opened()
+
     @contextmanager
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for the time of a question; questions that it asks in turn have the same one."""
+        held: duckdb.DuckDBPyConnection | None = getattr(self._held, "connection", None)
+        if held is not None:
+            yield held
+            return
         connection = contract.open_read_only(self.path, "run")
+        self._held.connection = connection
         try:
             with guard.damage_told(self.path, "run"):
                 yield connection
         finally:
+            self._held.connection = None
             connection.close()
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another run of the same job: what to call it, and what is known of its resources beside its log (KEY=VALUE)."""
+
+    name: str
+    run: Run
+    settings: tuple[str, ...] = ()
 
 
 def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:
@@ -208,18 +446,6 @@ def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:
     if not texts:
         raise SettingError("nothing is changed: name a resource and what it would be, for example cores=2x")
     return texts
-
-
-def _check_content(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a run file with the tables of one, but not with what every run has."""
-    count = connection.execute("SELECT count(*) FROM runs").fetchall()[0][0]
-    facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
-    try:
-        names = json.loads(facts.get("indexes", "[]"))
-    except (ValueError, RecursionError):
-        names = None
-    if count != 1 or not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise IndexFileError(f"{path}: damaged, or from elsewhere", Remedy("profile again"))
 
 
 def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:

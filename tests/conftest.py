@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from cli.main import run
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from query.run import Run
 
 ROOT = Path(__file__).parent.parent
 REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
+
+settings.register_profile("untimed", deadline=None)  # no test asserts how long something takes
+settings.load_profile("untimed")
 
 
 class BlockedNetworkError(AssertionError):
@@ -112,6 +118,18 @@ def shared(paths: list[Path], home: Path, output: Path | None = None) -> Iterato
     before = made.path.read_bytes()
     yield made
     assert made.path.read_bytes() == before
+
+
+@pytest.fixture(scope="module")  # no longer: playwright's loop would be in the way of other modules' own
+def chromium() -> Iterator[Browser]:
+    """The system's browser."""
+    from lab import browser
+
+    lacking = browser.missing()
+    if lacking:
+        pytest.skip(lacking)
+    with browser.browser() as opened:
+        yield opened
 
 
 @pytest.fixture

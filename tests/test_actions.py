@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import crystalperf as cp
@@ -14,8 +15,12 @@ from query.answers import actions as ranking
 from query.answers.values import Action, Debug, Failed, Outcome, Prediction, Tally, Verdict
 from query.answers.words import gain_text, nothing_to_do
 from query.explain.chances import Chance
+from query.explain.facts import group_details
+from query.frameworks.spark import chances
 from query.frameworks.spark.chances import size
+from query.model.load import load
 from query.run import Run
+from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
 
 SCAN = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
@@ -37,25 +42,6 @@ def lines(verdict: Verdict) -> list[str]:
     return [line for each in verdict.actions for line in each.lines]
 
 
-class Figures:
-    """Whole seconds."""
-
-    def number(self, ms: float, /) -> str:
-        return f"{ms / 1000:.0f}"
-
-    def text(self, ms: float, /) -> str:
-        return f"{ms / 1000:.0f} s"
-
-    def is_nothing(self, ms: float, /) -> bool:
-        return ms < 500
-
-    def percent(self, part: float, whole: float, /) -> str:
-        return f"{part / whole:.0%}"
-
-    def change(self, after: float, before: float, /) -> str:
-        return f"{after / before - 1:+.0%}"
-
-
 def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
     verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
@@ -64,7 +50,7 @@ def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_p
     assert first.lines == ("--conf spark.sql.shuffle.partitions=16",)
     assert first.gain_ms is not None
     assert first.gain_ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
-    assert "no rerun has checked it" in gain_text(first, Figures())
+    assert "no rerun has checked it" in gain_text(first, Seconds())
 
 
 def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
@@ -93,7 +79,7 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
     assert "df = df.repartition(16)" in lines(verdict)
     assert "its files do not divide" in verdict.actions[0].what
     assert verdict.actions[0].gain_ms is None
-    assert gain_text(verdict.actions[0], Figures()) == "saves at most 15 s (modelled)"
+    assert gain_text(verdict.actions[0], Seconds()) == "saves at most 15 s (modelled)"
 
 
 def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
@@ -229,3 +215,18 @@ def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
 
 def test_sizes_are_as_sparks_settings_take_them() -> None:
     assert [size(each) for each in (4 * 2**30, 300 * MIB, 1.5 * MIB, 65_536, 100)] == ["4g", "300m", "2m", "64k", "1k"]
+
+
+def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its findings are."""
+    monkeypatch.setattr(chances, "starting_units", lambda _terms, _detail: ["its tasks are short"])
+    path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        execution = load(connection)
+        details = group_details(connection, execution, run.debug().critical_path)
+        none = [replace(each, facts=replace(each.facts, slots=0)) for each in details]
+        assert list(chances._cuts(execution, details))
+        assert not list(chances._cuts(execution, none))

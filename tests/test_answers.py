@@ -28,7 +28,6 @@ from query.answers.values import (
     Finding,
     GroupFacts,
     GroupPrediction,
-    Header,
     Note,
     PathItem,
     Prediction,
@@ -44,29 +43,13 @@ from query.frameworks.known import get
 from query.model import trace
 from query.model.records import Problems
 from query.profiling import assemble
+from query.run import Other
+from tests.hand_made import HEADER
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
 SPARK = get("spark").vocabulary
 GPU = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
-HEADER = Header(
-    app_id="app-1",
-    name="nightly",
-    framework="spark",
-    framework_title="Spark",
-    framework_version="4.0.1",
-    measure="makespan",
-    workers=2,
-    workers_in_all=2,
-    slots_per_worker=4,
-    duration_ms=26_000,
-    complete=True,
-    problems=(),
-    indexes=("spark-4.0.1",),
-    has_samples=True,
-    resources=known(),
-    vocabulary=SPARK,
-)
 
 
 def debug(
@@ -443,16 +426,22 @@ def test_the_schemas_are_those_in_docs() -> None:
     assert kept == written, "write them again with `python -m query.answers.serial --write docs/schema`"
 
 
-def test_real_answers_are_what_their_schemas_say(run: Run) -> None:
+def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> None:
     found = run.verdict()
+    machines = tmp_path / "machines.csv"
+    machines.write_text("name,price_per_hour,cores\nsmall,1,2\nbig,2,4\n", encoding="utf-8")
     answers = [
         found,
         found.debug,
         found.header,
+        run.picture(found),
         Profiled(str(run.path), found.header),
         run.predict(["cores=2x"]),
         run.predict(["network=10x"]),  # refused, with bounds
         run.sweep(["cores=2,4"]),
+        run.predict(["cores=2x"], reruns=[Other("again", run)]),
+        run.advise(["cores=2x"]),
+        run.priced(machines, "small", counts=[2], deadline_ms=1e6),
         Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),
     ]
     assert {type(each) for each in answers} == set(KINDS)

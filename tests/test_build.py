@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import duckdb
@@ -225,3 +226,44 @@ def test_a_killed_build_leaves_a_whole_index_and_nothing_else(tmp_path: Path) ->
         assert verify(output) == expected
     build("small-1.0", open_source("small-1.0", [source]), output=output, classifier=HashClassifier())
     assert [each.name for each in output.parent.iterdir()] == ["small-1.0.duckdb"]
+
+
+def test_class_files_say_whom_calls_mean(tmp_path: Path) -> None:
+    """With --classes a call of the text has its function, or the class outside that has it; without, words alone."""
+    classes = Path(__file__).parent / "data" / "classes"
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "Calls.java").write_bytes((classes / "Calls.java").read_bytes())
+    jar, other = tmp_path / "calls.jar", tmp_path / "other.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for each in classes.glob("*.class"):
+            archive.write(each, f"org/example/{each.name}")
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("org/example/Broken.class", b"no")
+
+    def calls(*jars: Path) -> set[tuple[str, str, str | None]]:
+        path = tmp_path / "calls-1.duckdb"
+        source = open_source("calls-1", [tmp_path / "source"])
+        build("calls-1", source, output=path, classifier=HashClassifier(), classes=jars)
+        verify(path)
+        with open_read_only(path, "index") as connection:
+            facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+            assert ("source_calls" in facts) == bool(jars)
+            warned.update(connection.execute("SELECT file FROM build_warnings").fetchall())
+            return set(connection.execute(
+                "SELECT caller.qualified_name, callee_name, callee.qualified_name FROM calls"
+                " JOIN functions AS caller ON caller.function_id = caller_id"
+                " LEFT JOIN functions AS callee ON callee.function_id = callee_id"
+            ).fetchall())  # fmt: skip
+
+    start = "org.example.Calls"
+    warned: set[tuple[str]] = set()
+    words, types = calls(), calls(jar)
+    assert not warned
+    assert calls(other) == words, "archives of something else settle nothing"
+    assert warned == {("org/example/Broken.class",), ("other.jar",)}
+    assert (f"{start}.lambdas", "forEach", None) in words
+    assert (f"{start}.lambdas", "java.util.List.forEach", None) in types
+    assert (f"{start}.names", "java.lang.System.nanoTime", None) in types
+    assert (f"{start}.virtual", "read", None) in types, "three classes have it"
+    assert (f"{start}.virtual", "twice", f"{start}.Store.twice") in types
+    assert len(types) == len(words)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 import indexes
+from cli import output
+from cli.reference import page
 from query.run import Run
 
 ROOT = Path(__file__).parent.parent
@@ -156,14 +160,15 @@ def test_recorded_facts_make_it_answerable(crystalperf: Answer, run_file: Path) 
     assert (code, err) == (0, "")
 
 
-def test_a_device_of_which_the_run_says_nothing_has_bounds(crystalperf: Answer, run_file: Path) -> None:
-    code, out, err = crystalperf("predict", run_file, "--set", "network=10x", "--json")
+def test_without_samples_what_the_log_leaves_open_is_shared_out_and_that_is_said(
+    crystalperf: Answer, run_file: Path
+) -> None:
+    code, out, _ = crystalperf("predict", run_file, "--set", "network=10x", "--json")
     answer = json.loads(out)
-    assert code == 1
-    assert answer["predicted_ms"] is None
-    low, high = answer["bound_ms"]
-    assert 0 < low < high <= answer["runtime_ms"]
-    assert "nothing else tells what" in err
+    assert code == 0
+    low, high = answer["interval_ms"]
+    assert low < answer["predicted_ms"] <= answer["runtime_ms"] < high
+    assert any("s of task time are shared out" in each for each in answer["assumptions"])
 
 
 def test_a_scope_has_its_own_runtime(crystalperf: Answer, run_file: Path) -> None:
@@ -182,18 +187,19 @@ def test_version_and_help(crystalperf: Answer) -> None:
     assert out.startswith("crystalperf ")
     versions = indexes.SCHEMA_VERSIONS
     assert f"schema {versions['index']} of indexes and {versions['run']} of runs" in out
-    for arguments in (("--help",), (), ("index",), ("index", "--help"), ("predict", "-h")):
+    for arguments in (("--help",), (), ("index",), ("index", "--help"), ("fleet",), ("fleet", "-h"), ("predict", "-h")):
         code, out, err = crystalperf(*arguments)
         assert (code, err) == (0, ""), arguments
         assert out.startswith("Usage: crystalperf")
 
 
-def test_every_command_has_a_sentence_and_an_example(crystalperf: Answer) -> None:
-    names = ["analyze", "profile", "debug", "predict", "sql", "setup"]
-    names += [f"index {each}" for each in ("build", "list", "show", "resolve", "verify", "diff")]
-    for name in names:
-        _, out, _ = crystalperf(*name.split(), "--help")
-        assert f"Example:\n    crystalperf {name}" in out, name
+def test_every_command_has_a_sentence_and_an_example() -> None:
+    helps = re.findall(r"^## (.*)\n\n```\nUsage: (.*)\n\n  (.*)\n((?:.*\n)*?)```$", page(), re.MULTILINE)
+    assert len(helps) == page().count("\n## ") > 20
+    for name, usage, sentence, rest in helps:
+        assert usage.startswith(name)
+        assert sentence[0].islower()
+        assert f"  Example:\n    {name}" in rest, name
 
 
 # Exit codes ---------------------------------------------------------------------------------------------------------
@@ -206,6 +212,16 @@ def test_every_command_has_a_sentence_and_an_example(crystalperf: Answer) -> Non
         ["analyze"],
         ["analyze", "--nonsense", "x"],
         ["predict", "x"],  # without --set
+        [
+            "predict",
+            "x",
+            "--prices",
+            "machines.csv",
+            "--on",
+            "small",
+            "--scope",
+            "job:3",
+        ],  # prices are of the whole run
         ["sql"],
         ["sql", "SELECT 1", "--limit", "many"],
         ["sql", "SELECT 1", "--timeout", "-1"],
@@ -398,6 +414,46 @@ def test_help_imports_nothing_slow() -> None:
         [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Terminal(io.StringIO):
+    """What a terminal is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_told_what_predict_does(
+    crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("predict", run_file, "--set", "cores=2,4")
+    quiet = crystalperf(*asked)
+    assert quiet[2] == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "PROGRESS_AFTER_S", 0.0)
+    assert crystalperf(*asked)[:2] == quiet[:2]
+    lines = terminal.getvalue().split("\r\x1b[K")
+    steps = list(dict.fromkeys(line.partition(" s  ")[2] for line in lines if line))
+    assert steps == ["reading the run", "what if: cores=2", "what if: cores=4"]
+    assert lines[-1] == ""  # the line is gone
+
+
+def test_a_step_that_takes_long_shows_that_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "PROGRESS_AFTER_S", 0.0)
+    monkeypatch.setattr(output, "PROGRESS_EVERY_S", 0.001)
+    with output.progress() as step:
+        step("thinking")
+        while terminal.getvalue().count("thinking") < 5:
+            time.sleep(0.001)
+    told = terminal.getvalue()
+    assert told.endswith("\r\x1b[K")
+    step("too late")
+    assert terminal.getvalue() == told
 
 
 def test_a_closed_pipe_is_silent(run_file: Path) -> None:

@@ -250,7 +250,7 @@ def test_a_hostile_statement_ends_in_one_sentence(
 
 
 def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.sqldoor.PARSE_S", 1.0)
+    monkeypatch.setattr("query.statements.asking.PARSE_S", 1.0)
     code, out, err = crystalperf("sql", "--run", run_file, "SELECT " + "(" * 90_000)
     assert (code, out) == (1, "")
     assert "nested" in err
@@ -282,7 +282,7 @@ def test_a_statement_without_end_is_stopped(
 
 
 def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.sqldoor.MEMORY_LIMIT", 64 << 20)
+    monkeypatch.setattr("query.statements.asking.MEMORY_LIMIT", 64 << 20)
     statement = "SELECT * FROM range(100000000) ORDER BY hash(range)"
     code, out, err = crystalperf("sql", "--run", run_file, statement)
     assert (code, out) == (1, "")
@@ -381,12 +381,13 @@ def test_index_diff_ranks_what_changed(crystalperf: Answer, tiny: tuple[str, str
     code, out, err = crystalperf("index", "diff", *tiny, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert [each["qualified_name"] for each in found["class"]] == ["a.B.seek"]  # 0.25 disk, then 0.75
-    assert found["class"][0]["before"] == {"cpu": 0.75, "disk": 0.25, "net": 0.0}
-    assert found["class"][0]["moved"] == 0.5
-    assert found["vector"] == found["appeared"] == found["vanished"] == []
+    assert [each["qualified_name"] for each in found["label"]] == ["a.B.seek"]  # 0.25 disk, then 0.75
+    assert found["label"][0]["before"] == {"cpu": 0.75, "disk": 0.25, "net": 0.0}
+    assert found["label"][0]["change"] == 0.5
+    assert found["label"][0]["why"][0] == "its text is the same"
+    assert found["share"] == found["moved"] == found["new"] == found["gone"] == []
     _, out, _ = crystalperf("index", "diff", *tiny)
-    assert "Mostly another resource than before: 1 function\n" in out
+    assert "Another label than before: 1 function\n" in out
     with indexes.create(built_path("tiny-3.0"), "index", {}) as connection:
         connection.execute(FUNCTION.format(id=1, version="3.0", name="add", cpu=0.9, disk=0.1))
         connection.execute(FUNCTION.format(id=2, version="3.0", name="fresh", cpu=1.0, disk=0.0))
@@ -394,5 +395,5 @@ def test_index_diff_ranks_what_changed(crystalperf: Answer, tiny: tuple[str, str
         found = json.loads(crystalperf("index", "diff", tiny[0], "tiny-3.0", "--json")[1])
     finally:
         built_path("tiny-3.0").unlink()
-    kinds = {what: [each["qualified_name"] for each in found[what]] for what in ("vector", "appeared", "vanished")}
-    assert kinds == {"vector": ["a.B.add"], "appeared": ["a.B.fresh"], "vanished": ["a.B.seek"]}
+    kinds = {what: [each["qualified_name"] for each in found[what]] for what in ("share", "new", "gone")}
+    assert kinds == {"share": ["a.B.add"], "new": ["a.B.fresh"], "gone": ["a.B.seek"]}

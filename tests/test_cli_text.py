@@ -11,7 +11,6 @@ from typing import get_args, get_type_hints
 import pytest
 
 from cli.answering import next_command
-from cli.parts import fold_path
 from cli.reference import page
 from cli.remedies import error_sentence, note_sentence, with_remedy
 from cli.render import debug_text
@@ -20,8 +19,8 @@ from cli.screen import verdict_text
 from cli.text import change, counted, cut_left, percent, printable, time_unit
 from cli.whatifs import prediction_text, refusal_text, sweep_text
 from indexes.errors import NoAnswerError, Remedy
-from indexes.resources import known
 from query.answers.actions import actions
+from query.answers.folding import fold_path
 from query.answers.values import (
     Action,
     Debug,
@@ -29,7 +28,6 @@ from query.answers.values import (
     Finding,
     FunctionTime,
     GroupPrediction,
-    Header,
     NextStep,
     Note,
     PathItem,
@@ -47,27 +45,12 @@ from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.spark.places import NOT_TRIED, PLACES
 from query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from tests import hand_made
 
 ROOT = Path(__file__).parent.parent
 
-HEADER = Header(
-    app_id="app-1",
-    name="nightly",
-    framework="spark",
-    framework_title="Spark",
-    framework_version="4.0.1",
-    measure="makespan",
-    workers=2,
-    workers_in_all=2,
-    slots_per_worker=4,
-    duration_ms=26_000,
-    complete=True,
-    problems=(ReadingProblem("data loss", "7 tasks are missing"), ReadingProblem("info", "a note")),
-    indexes=("spark-4.0.1",),
-    has_samples=True,
-    resources=known(),
-    vocabulary=get("spark").vocabulary,
-)
+PROBLEMS = (ReadingProblem("data loss", "7 tasks are missing"), ReadingProblem("info", "a note"))
+HEADER = replace(hand_made.HEADER, problems=PROBLEMS)
 
 
 def item(id_: str, start_ms: float, end_ms: float, resource: str) -> PathItem:
@@ -325,7 +308,7 @@ def test_what_can_be_done_is_said_in_flags_and_commands() -> None:
 def test_every_remedy_has_its_words() -> None:
     for kind in get_args(get_type_hints(Remedy)["kind"]):
         sentence = with_remedy("no", Remedy(kind))
-        assert sentence.startswith(("no;", "no,", "no:"))
+        assert sentence.startswith(("no;", "no,", "no:", "no ("))
         assert "{" not in sentence
 
 

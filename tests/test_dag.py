@@ -17,7 +17,6 @@ from query.model.execution import Slots
 from query.model.policy import Policy, by_rank, fair_share
 from query.model.timeline import Timeline
 from query.whatif.replay import replay
-from query.whatif.sharing import company
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 
@@ -152,13 +151,6 @@ def test_a_straggler_alone_decides_what_the_end_was_spent_on() -> None:
     two = tasks_of((0, 0, 10), (0, 0, 30))
     two.parts_ms[:] = [[10, 0, 0, 0], [0, 0, 30, 0]]
     assert Timeline(two).between(0, 30).tolist() == pytest.approx([5, 0, 25, 0])
-
-
-def test_company_counts_who_is_on_the_device() -> None:
-    host = np.array([0, 0, 1])
-    start, end = np.zeros(3), np.full(3, 10.0)
-    assert company(host, start, end, np.array([1.0, 1.0, 1.0])).tolist() == [2, 2, 1]
-    assert company(host, start, end, np.array([1.0, 0.0, 1.0])).tolist() == [1, 2, 1]
 
 
 def test_replay_uses_slots_in_waves() -> None:

@@ -137,10 +137,12 @@ def test_the_demo_is_the_recorded_run(crystalperf: Answer, demo_run: cp.Run, dem
 def test_the_demo_works_where_a_wheel_was_installed(demo: Path, tmp_path: Path) -> None:
     source = tmp_path / "checkout"
     source.mkdir()
-    kept = ["crystalperf", "indexes", "indexer", "query", "cli", "pyproject.toml", "README.md", "LICENSE"]
+    rooms = ("crystalperf", "indexes", "indexer", "query", "report", "service", "fleet", "cli")
+    kept = [*rooms, "pyproject.toml", "README.md", "LICENSE"]
     subprocess.run(["cp", "-r", *(str(ROOT / each) for each in kept), str(source)], check=True)  # links stay links
     (source / "lab" / "recordings").mkdir(parents=True)
     subprocess.run(["cp", "-r", str(demo), str(source / "lab" / "recordings")], check=True)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     build = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
     subprocess.run([*pip, *build, str(source)], check=True, capture_output=True)
@@ -148,7 +150,7 @@ def test_the_demo_works_where_a_wheel_was_installed(demo: Path, tmp_path: Path) 
     python = tmp_path / "venv" / "bin" / "python"
     (wheel,) = tmp_path.glob("crystalperf-*.whl")
     install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run([*pip, "--python", str(python), *install], check=True, capture_output=True)
+    subprocess.run([*pip, "--python", str(python), *install], check=True, capture_output=True, env=environment)
     # What it depends on is there already, beside pytest; nothing is fetched.
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     beside = Path(pytest.__file__).parent.parent
@@ -156,7 +158,6 @@ def test_the_demo_works_where_a_wheel_was_installed(demo: Path, tmp_path: Path) 
     shipped = [each for each in (site / "crystalperf" / "demo").rglob("*") if each.is_file()]
     assert 0 < sum(each.stat().st_size for each in shipped) <= 1_200_000
     assert not any(each.is_symlink() for each in shipped)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
         [tmp_path / "venv" / "bin" / "crystalperf", "demo"],
         cwd=tmp_path,

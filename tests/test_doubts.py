@@ -22,6 +22,7 @@ from query.model.records import Problems
 from query.model.trace import Group, Scope, Unit, Worker, of_rows
 from query.profiling import assemble
 from query.run import Run
+from tests.hand_made import Seconds
 
 TORN = Framework(
     name="torn",
@@ -168,25 +169,6 @@ def test_the_exit_code_says_that_it_is_inconclusive(
         told = json.loads(out)
         assert found == code
         assert told.get("debug", told)["conclusive"] == (code == 0)
-
-
-class Seconds:
-    """Figures of a door, in whole seconds."""
-
-    def number(self, ms: float, /) -> str:
-        return f"{ms / 1000:.0f}"
-
-    def text(self, ms: float, /) -> str:
-        return f"{ms / 1000:.0f} s"
-
-    def is_nothing(self, ms: float, /) -> bool:
-        return ms < 500
-
-    def percent(self, part: float, whole: float, /) -> str:
-        return f"{100 * part / whole:.0f} %"
-
-    def change(self, after: float, before: float, /) -> str:
-        return f"{after - before:+.0f}"
 
 
 def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_says(tmp_path: Path) -> None:

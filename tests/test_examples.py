@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,18 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", *sorted(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))]
 LOG = "eventlog_v2_app-20261121113629-0000"
 
-ELSEWHERE = ("crystalperf index build jdk-17", "crystalperf collect ")
-"""Examples that ask others through the network: the source of the JDK, a running cluster."""
+ELSEWHERE = ("crystalperf index build jdk-17", "crystalperf collect ", "crystalperf fleet build s3://")
+"""Examples that ask others through the network: the source of the JDK, a running cluster, a store."""
+
+SERVICE = "crystalperf serve"
+SERVED_S = 20
+"""A service runs until it is ended: it has begun if it is still there after that time."""
+
+MACHINES = """\
+name,price_per_hour,cores,memory,network,cpu_speed
+small,0.10,2,4GiB,10Mbit/s,1
+large,0.40,8,16GiB,10Gbit/s,1
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ def examples(text: str) -> list[str]:
             found.append(match[1])
         else:
             continue
-        is_open = found[-1].count('"') % 2 == 1
+        is_open = found[-1].count('"') % 2 == 1 or found[-1].endswith("\\")
     return [re.sub(r"\s{2,}# .*$", "", each) for each in found]
 
 
@@ -71,12 +82,18 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     (folder / "app-1.log").write_bytes(next((demo / LOG).glob("events_1_*")).read_bytes())
     for place in (folder, folder / "eventlog"):
         shutil.copytree(demo / LOG, place / LOG)
+    (folder / "logs").mkdir()
+    shutil.copy(folder / "app-1.log", folder / "logs")
+    (folder / "list.txt").write_text("app-1.log\n")
+    (folder / "machines.csv").write_text(MACHINES)
+    shutil.copytree(DATA / "training" / "torch-2-ranks", folder / "traces")
     (folder / "recordings").mkdir()
     for each in demo.glob("*.jfr.gz"):
         for place in (folder, folder / "recordings"):
             (place / each.stem).write_bytes(gzip.decompress(each.read_bytes()))
     (folder / "examples").symlink_to(ROOT / "examples")
     shutil.copytree(DATA / "acme" / "src", folder / "path" / "to" / "acme")
+    (folder / "path" / "to" / "acme" / "jars").mkdir()
     (home / "bin").mkdir()
     script = home / "bin" / "crystalperf"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from cli.main import main; main()" "$@"\n')
@@ -90,8 +107,12 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(toy), str(source)], check=True, capture_output=True)
     found = User(folder, home, os.pathsep.join([str(toy), str(ROOT)]))
-    done = found.types("crystalperf demo")
-    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(folder / "path" / "to" / "acme" / "jars" / "acme.jar", "w") as jar:
+        for each in (DATA / "classes").glob("*.class"):
+            jar.write(each, each.name)
+    for command in ("crystalperf demo", f"crystalperf profile {LOG} -o q9-small.duckdb"):
+        done = found.types(command)
+        assert done.returncode == 0, done.stderr
     return found
 
 
@@ -102,7 +123,10 @@ def test_the_examples_of_a_document_work_as_they_stand(user: User, document: str
     for command in examples((ROOT / document).read_text(encoding="utf-8")):
         if command.startswith(ELSEWHERE):
             continue
-        done = user.types(command)
+        if command.startswith(SERVICE):
+            done = user.types(f"timeout --signal INT {SERVED_S} {command}; (($? == 124))")
+        else:
+            done = user.types(command.replace("/tmp/traces", str(user.folder / "traces")))
         if done.returncode and "needs the extra `indexer`" not in done.stderr:
             failed.append(f"{command}: {done.returncode} {done.stderr or done.stdout}")
     assert not failed
@@ -131,6 +155,7 @@ def test_commands_that_prose_names_exist(crystalperf: Callable[..., tuple[int, s
 
 def test_what_is_to_be_installed_can_be() -> None:
     """CrystalPerf is in no package index, so that only a checkout can be named."""
-    for folder in ("cli", "indexer", "indexes", "query", "lab", "docs", "."):
-        for path in (each for kind in ("*.py", "*.md") for each in (ROOT / folder).glob(kind)):
+    rooms = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".") and each.name != "web"]
+    for path in (*ROOT.glob("*.md"), *(each for room in rooms for each in room.rglob("*"))):
+        if path.suffix in (".py", ".md"):
             assert not re.search(r"pipx? install '?crystalperf", path.read_text(encoding="utf-8")), path

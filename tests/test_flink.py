@@ -1,7 +1,7 @@
 """Flink: the archive of a real job, and pages as other versions and other jobs have them.
 
 tests/data/flink/join-and-sort.json.gz is the archive of a batch job of Flink 1.20.3 on two TaskManagers, the job of
-`python -m lab.runs.flink`: two scans of CSV, a hash join on four subtasks, an aggregate and a sort, all behind blocking
+`python -m lab.flink`: two scans of CSV, a hash join on four subtasks, an aggregate and a sort, all behind blocking
 exchanges.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from indexes.errors import InputError
-from query.frameworks import Framework, plural
+from indexes.errors import InputError, SettingError
+from query.frameworks import Framework, Job, plural
 from query.frameworks.flink import FLINK, frames
 from query.frameworks.flink.trace import read_archive
 from query.inputs.containers import LogFile, Part
@@ -127,10 +127,31 @@ def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
     assert "Source: lineitem[4] (1/1)#0" in trace.unit_threads
 
 
-def test_other_slots_are_refused_and_a_faster_cpu_is_not() -> None:
+def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -> None:
+    """HashJoin ran on all four slots: eight subtasks need eight."""
     run = cp.profile(JOIN)
-    assert "keeps its parallelism" in run.predict(["slots=2x"]).refused[0]
-    assert "keeps its parallelism" in run.predict(["taskmanagers=2x"]).refused[0]
+    join = next(each for each in run.predict(["slots=2x"]).groups if each.name.startswith("HashJoin"))
+    assert join.predicted_ms == pytest.approx(join.recorded_ms, rel=0.02)  # slots alone change nothing
+    both = run.predict(["slots=2x", "parallelism.HashJoin=8"])
+    wider = next(each for each in both.groups if each.id == join.id)
+    assert wider.predicted_ms is not None
+    assert join.recorded_ms > 1.3 * wider.predicted_ms
+    assert any("records are spread over the subtasks of 1 vertex" in each for each in both.assumptions)
+    assert both.interval_ms is None  # nobody checked it by a rerun
+    alone = run.predict(["parallelism.HashJoin=8"])
+    again = next(each for each in alone.groups if each.id == join.id)
+    assert again.predicted_ms is not None
+    assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts anew
+
+
+def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
+    told = cp.profile(JOIN).predict(["parallelism=2x", "slots=2x"])
+    assert any("vertices of one subtask keep it (Source: " in each for each in told.assumptions)
+
+
+def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(SettingError, match="'Nothing' is not in this run; it has vertex:0, Source"):
+        cp.profile(JOIN).predict(["parallelism.Nothing=8"])
 
 
 # Pages ------------------------------------------------------------------------------------------------------------
@@ -247,6 +268,9 @@ def test_names_are_as_the_user_wrote_them(tmp_path: Path) -> None:
 def test_a_helper_thread_works_for_its_subtask() -> None:
     subtask = "Source: lineitem[4] (1/1)#0"
     assert frames.unit_thread(f"Source Data Fetcher for {subtask}") == subtask
+    assert frames.unit_thread(f"Legacy Source Thread - {subtask}") == subtask
+    beside = f"OutputFlusher for {subtask}"  # it sleeps while the subtask works, and works while that waits
+    assert frames.unit_thread(beside) == beside
     assert frames.unit_thread(subtask) == subtask
 
 
@@ -278,3 +302,26 @@ def test_a_public_archive_of_an_older_version(real_inputs: Path, tmp_path: Path)
     debug = run.debug()
     assert debug.runtime_ms == 18_608
     assert debug.scopes[0].name == "test555"
+
+
+def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> None:
+    page = {
+        "jid": "54a5c6e527e00e1bb861272a39fe13e4", "name": "State machine job", "state": "FINISHED",
+        "start-time": 1000, "end-time": 3000, "duration": 2000,
+        "vertices": [
+            {
+                "id": "bc764cd8ddf7a0cff126f51c16239658", "name": "Source", "parallelism": 1, "status": "FINISHED",
+                "start-time": 1000, "end-time": 3000, "duration": 2000, "tasks": {"FINISHED": 1}, "metrics": {},
+            }
+        ],
+        "plan": {"jid": "54a5c6e527e00e1bb861272a39fe13e4", "nodes": []},
+    }  # fmt: skip
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps(page, indent=4))
+    assert cp.profile(path).header().duration_ms == 2000
+
+
+def test_setup_has_figures_renewed_as_often_as_they_are_collected() -> None:
+    assert FLINK.setup is not None
+    told = FLINK.setup.text(Job("/var/flink"))
+    assert "\nmetrics.fetcher.update-interval: 1000  # ms\n" in told

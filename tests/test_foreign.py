@@ -33,16 +33,42 @@ PUBLIC = {
     "other/gc-logs": "a log of the garbage collector",
     "other/mapreduce": "of Hadoop MapReduce",
     "other/ray": "a timeline of Ray",
-    "pytorch/hta": "PyTorch",
-    "pytorch/kineto": "a trace of PyTorch's profiler",
-    "pytorch/param": "PyTorch",
     "tensorflow/horovod": "a timeline of Horovod",
-    "tensorflow/timeline": "a trace of TensorFlow's profiler",
-    "tensorflow/xplane": "a trace of TensorFlow's profiler",
 }
 """What every file of a folder of public files is said to be; '' where they are of several kinds."""
 
 UNNAMED = {"khaos-iot-failures.txt"}
+
+
+ADVISED = {
+    "tensorflow/profiler-demo": ("a page of TensorFlow's profiler", "give the .xplane.pb or .trace.json.gz"),
+    "tensorflow/horovod": ("a timeline of Horovod", "give the profiler's traces"),
+    "flink/plan-1.18": ("plan", "give the archive"),
+    "other/gpu": ("a recording of ROCm's profiler", "give what export_chrome_trace wrote"),
+}
+"""What every file of a folder is said to be, and what to give instead."""
+
+
+@pytest.mark.parametrize("folder", ADVISED)
+def test_public_files_are_told_with_what_to_give_instead(real_inputs: Path, folder: str) -> None:
+    files = [each for each in sorted((real_inputs / folder).rglob("*")) if each.is_file()]
+    assert files
+    for path in files:
+        with pytest.raises(InputError) as refused:
+            discover([path])
+        assert all(each in str(refused.value) for each in ADVISED[folder]), refused.value
+
+
+def test_execution_traces_of_pytorch_are_told_in_either_form(tmp_path: Path) -> None:
+    as_json = tmp_path / "et.json"
+    as_json.write_text('{\n  "schema": "1.1.0-chakra.0.0.4", "pid": 1, "time": "x", "start_ts": 1,\n  "nodes": [\n{}]}')
+    as_messages = tmp_path / "chakra.0.et"
+    as_messages.write_bytes(
+        b"\x1e\x12\x10\x0a\x06schema\xea\x01\x051.0.1\x12\x09\x0a\x03pidh\xa6\xff\x06" + b"\x08\x01" * 30
+    )
+    for path in (as_json, as_messages):
+        with pytest.raises(InputError, match=r"is an execution trace of PyTorch \(Chakra\);.*export_chrome_trace"):
+            discover([path])
 
 
 @pytest.mark.parametrize("folder", PUBLIC)
@@ -60,8 +86,9 @@ def test_public_files_are_named(real_inputs: Path, folder: str) -> None:
             assert "not known here" not in sentence, sentence
             assert "CrystalPerf reads an event log of " in sentence
         else:
-            assert "folded" in path.name, path  # collapsed stacks among others' files
-            assert found.samples
+            # Collapsed stacks among others' files, and saved pages of Flink's jobs.
+            assert "folded" in path.name or "job" in path.name, path
+            assert found.samples or found.applications[0].framework == "flink"
 
 
 def tar() -> bytes:
@@ -78,7 +105,6 @@ def tar() -> bytes:
         (b"PERFILE2" + bytes(100), "is a recording of perf; "),
         (b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}', "is a job archive of Flink; CrystalPerf reads"),
         (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is an answer of Flink's REST interface"),
-        (b'{"traceEvents": [{"ph": "X", "name": "aten::add"}]}', "is a trace of PyTorch's profiler"),
         (b'[{"ph": "X", "name": "alpha", "ts": 0}]', "is a trace in Chrome's format"),
         (b'{"nodes": [{"callFrame": {}, "hitCount": 1}]}', "is a CPU profile of V8"),
         (b"perf 12/12 1.5: cycles:\n\t    7f00 main (/bin/a)\n\n", "is the text of `perf script`; "),
@@ -89,7 +115,7 @@ def tar() -> bytes:
         (b"[0.015s][info][gc] Using G1\n", "is a log of the garbage collector"),
         (b"a,b,c\n1,2,3\n4,5,6\n", "is a table in text"),
         (tar(), "is a tar archive; "),
-        (gzip.compress(tar()), "is a tar archive; "),
+        (gzip.compress(tar(), mtime=0), "is a tar archive; "),
         ("a;b 1\n".encode("utf-16"), "is text in UTF-16; "),
     ],
 )

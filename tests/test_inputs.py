@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -217,6 +219,42 @@ def test_urls(tmp_path: Path) -> None:
         assert choose(discover([url])).app_id == "app-1"
     with pytest.raises(InputError, match="no such file"):
         discover([f"file://{tmp_path}/none"])
+
+
+class Plain(BaseHTTPRequestHandler):
+    """A server that gives no parts of a file and does not say how large it is; it fails where it is asked to."""
+
+    content = b""
+
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(500 if self.path == "/broken" else 200)
+        self.end_headers()
+        self.wfile.write(self.content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_server_that_gives_no_parts_of_a_file_and_one_that_fails(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="reading URLs needs fsspec")
+    pytest.importorskip("aiohttp", reason="reading URLs needs aiohttp")
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        archive.writestr("app-1", log("app-1"))
+    content = (tmp_path / "log.zip").read_bytes()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Plain,), {"content": content}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        assert choose(discover([f"{address}/log.zip"])).app_id == "app-1"
+        with pytest.raises(InputError, match="broken: cannot be read"):
+            discover([f"{address}/broken"])
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs beside the repository")

@@ -24,8 +24,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ROOMS: dict[str, set[str]] = {
     "machine": set(),
     "runs": {"machine"},
+    "flink": {"machine", "runs"},
     "costs": {"runs"},
-    "score": {"costs", "machine", "runs"},
+    "score": {"costs", "flink", "machine", "runs"},
     "checks": set(),
     "damage": set(),
     "measure": set(),

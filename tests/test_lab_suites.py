@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import duckdb
 import pytest
 
 from lab.__main__ import main
+from lab.commits import Commits
 from lab.errors import LabError
-from lab.runs import sweep
+from lab.runs import sweep, training
 from lab.runs.suites import SUITES, Suite, Sweep, axis, changes, cluster_config, configurations, find_suite
 from lab.runs.workloads import find_workload
 
@@ -162,3 +164,65 @@ def test_command_line_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> Non
     captured = capsys.readouterr()
     assert captured.err.startswith("error: There is no suite 'q99'")
     assert captured.err.count("\n") == 1
+
+
+def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [training.Configuration(f"one-{number}", "pytorch") for number in range(3)]
+    ran: list[str] = []
+
+    def finished(_jobs: object, name: str) -> list[dict[str, Any]]:
+        ran.append(name)
+        if ran == ["one-0"]:
+            raise LabError("one-0: a job ended with code 1")
+        return [{"rank": 0, "step_s": [0.1, 0.3, 0.2]}]
+
+    monkeypatch.setattr(training, "_pytorch", lambda *_: [])
+    monkeypatch.setattr(training, "_finished", finished)
+    assert training.run_all(wanted, "python", tmp_path, 0.0) == 3
+    assert training.run_all(wanted, "python", tmp_path, None, Commits(tmp_path / "kept", 60)) == 1
+    assert len((tmp_path / "kept" / "rows.jsonl").read_text().splitlines()) == 2, "a series that is left early"
+    assert training.run_all(wanted, "python", tmp_path, None) == 0
+    assert ran == ["one-0", "one-1", "one-2", "one-0"]
+    assert training.run_all([training.Configuration("other", "pytorch")], "python", tmp_path, None) == 0
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    names = ["one-0", "one-1", "one-2", "other"]
+    assert [(each["name"], each["step_ms"]) for each in rows] == [(name, [200.0]) for name in names]
+
+
+LOUD = """
+import json, sys, time
+from pathlib import Path
+asked = json.loads(sys.argv[1])
+while not Path(asked.get("after", ".")).exists():
+    time.sleep(0.01)
+print("x" * 200_000, file=sys.stderr)
+Path(asked["mark"]).touch()
+print("{}")
+"""
+
+
+def test_what_a_process_of_a_training_says_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second says more than a pipe holds, and the first, whose end is waited for, waits for it."""
+    monkeypatch.setattr(training, "TIMEOUT_S", 60.0)
+    marks = [str(tmp_path / "first"), str(tmp_path / "second")]
+    (tmp_path / "loud.py").write_text(LOUD)
+    asked = ({"after": marks[1], "mark": marks[0]}, {"mark": marks[1]})
+    jobs = [
+        training._job(sys.executable, str(tmp_path / "loud.py"), each, tmp_path / f"{number}.log", {})
+        for number, each in enumerate(asked)
+    ]
+    assert training._finished(jobs, "loud") == [{}, {}]
+    (tmp_path / "failing.py").write_text("raise SystemExit('no such port')")
+    failing = training._job(sys.executable, str(tmp_path / "failing.py"), {}, tmp_path / "2.log", {})
+    with pytest.raises(LabError, match=r"ended with code 1: no such port \(.*2\.log\)"):
+        training._finished([failing], "dead")
+
+
+def test_cpu_time_of_slots_is_asked_as_the_cpus_speed() -> None:
+    pytest.importorskip("scipy", reason="the lab's extra is not installed")
+    from lab.score.predictors import asked_of
+
+    asked = [asked_of(each) for each in configurations(find_suite("speed")) if each.workload == "q9"]
+    assert asked == [["cpu_speed=0.5x"], [], ["cpu_speed=1.5x"], ["cpu_speed=2x"]]

@@ -19,7 +19,9 @@ from cli.remedies import note_sentence
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.exports import built_path, export_index, load_part, pinned_hashes, prebuilt_folder, split_name
 from indexes.names import split_archive
-from query.code.libraries import Fit, Ran, fitting, package_prefix, stand_ins, unknown_code
+from query.answers.values import Note
+from query.code.libraries import LIBRARIES, Fit, Ran, fitting, library_of, package_prefix, stand_ins, unknown_code
+from query.explain.diagnose import _index_of
 from query.frameworks.spark import SPARK
 from tests.small_indexes import small_index
 
@@ -103,6 +105,40 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
     assert asked == [Fit("mine-1", "mine-1", "user", True), Fit("jdk-17", "jdk-17", "library", True)]
 
 
+def test_an_index_of_several_libraries_fits_where_one_of_them_ran(home: Path) -> None:
+    make("jvm-libraries-1", artifacts=["guava:33.4.0-jre", "log4j-core:2.24.3"])
+    assert fitting(SPARK, RAN, [])[1:] == [Fit("jvm-libraries-1", "jvm-libraries-1", "library", True)]
+    older = replace(RAN, archives=["guava-14.0.1", "log4j-core-2.24.3"])
+    found = fitting(SPARK, older, [])[1:]
+    assert found == [Fit("guava-14.0.1", "jvm-libraries-1", "library", False)]
+    assert stand_ins(found) == ["jvm-libraries-1 for guava-14.0.1"]
+    assert fitting(SPARK, replace(RAN, archives=["acme-1.2"]), [])[1:] == []
+
+
+def test_without_a_class_path_any_library_may_have_run(home: Path) -> None:
+    make("jvm-libraries-1", artifacts=["guava:33.4.0-jre"])
+    for name in ("netty-4.1.96.Final", "jdk-17", "flink-1.20.3"):
+        make(name)
+    make("python-3.11", of="python-1")
+    bare = replace(RAN, archives=[], java_version=None)
+    found = [each for each in fitting(SPARK, bare, []) if each.kind == "library"]
+    names = ["jdk-17", "jvm-libraries-1", "netty-4.1.96.Final"]
+    assert found == [Fit(name, name, "library", False) for name in names]
+
+
+def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
+    pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+    from indexer.catalogue import catalogue
+
+    assert set(LIBRARIES.values()) <= set(catalogue())
+    for start, name in LIBRARIES.items():
+        assert library_of(package_prefix(f"{start}.inner.deep.Thing") or "") == name
+    assert note_sentence(Note("code: much", _index_of("it.unimi"))) == (
+        "code: much: `crystalperf index build fastutil-VERSION`, with the version that ran, makes one, and the next"
+        " analysis uses it"
+    )
+
+
 def test_python_where_its_frames_are(home: Path) -> None:
     make("python-3.11", of="python-1")
     make("pyspark-4.0.1", of="python-1")
@@ -156,6 +192,12 @@ def hash_of(folder: Path) -> str:
         ("scala.collection.Iterator", None),
         ("libc.so.6", None),
         ("$line14.$read", None),
+        ("shaded.parquet.it.unimi.dsi.fastutil.ints.IntArrayList", "it.unimi"),
+        ("org.apache.hive.com.google.common.collect.ImmutableMap", "com.google.common"),
+        ("org.sparkproject.jetty.util.thread.QueuedThreadPool", "org.eclipse.jetty"),
+        ("org.apache.parquet.column.ColumnReader", "org.apache.parquet"),
+        ("com.acme.org.chart.Tree", "com.acme"),
+        ("org.codehaus.janino.Java", "org.codehaus.janino"),
     ],
 )
 def test_whose_code_a_class_is(class_name: str, prefix: str | None) -> None:

@@ -133,7 +133,7 @@ def ran(run: Made, start_ms: float, end_ms: float) -> int:
 runs = st.builds(made, st.lists(STAGES, min_size=1, max_size=10), st.integers(1, 12))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(runs)
 def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> None:
     run.dag.check()
@@ -151,7 +151,7 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
         assert piece.parts_ms[NAMES.index(CPU)] == pytest.approx(busy)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(runs)
 def test_what_overlapped_stays_beside_each_other(run: Made) -> None:
     """A group that began before another ended is no successor of it, and the replay finds an order for all of them."""

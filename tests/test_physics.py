@@ -147,7 +147,7 @@ def test_a_small_change_changes_little(kept: Kept, setting: str) -> None:
 def test_the_unchanged_world_gives_each_duration_back(kept: Kept) -> None:
     for name, run, base in kept:
         world = World({}, run.recorded, {})
-        same = settled(unchanged(run), run, base.replayed, world, base.policy, base.limits)
+        same = settled(unchanged(run), run, base.replayed, world, base.policy, base.limits).replayed
         lengths = same.finish_ms - same.launch_ms
         own = base.replayed.finish_ms - base.replayed.launch_ms
         assert lengths == pytest.approx(own, abs=1e-6), name

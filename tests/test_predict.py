@@ -31,6 +31,7 @@ from query.model.world import parse_settings as parse
 from query.whatif.effects import memory, unchanged
 from query.whatif.effects.bandwidth import scale_io
 from query.whatif.predict import predict
+from query.whatif.settle import in_turns
 from query.whatif.transfers import OVERLAP
 from query.whatif.waves import sequential_limits
 
@@ -343,3 +344,9 @@ def test_a_network_that_was_not_the_limit_becomes_it() -> None:
     run = replace(run, volumes=replace(run.volumes, remote=np.array([10_000_000])))
     answer = predict(run, world(run, "network=0.01x", recorded=("network=10MB/s",)))
     assert answer.predicted_ms == pytest.approx(100_000 * 1514 / 1448 + 10_000 * (1 - OVERLAP), rel=0.001)
+
+
+def test_units_short_of_cpu_wait_alike_for_a_second_of_work() -> None:
+    group, on_cpu = np.array([0, 0, 0, 1]), np.array([100.0, 300.0, 0.0, 50.0])
+    shared = in_turns(group, on_cpu, np.array([1000.0, 1000.0, 7.0, 60.0]))
+    assert shared.tolist() == [500.0, 1500.0, 7.0, 60.0]  # 2000 ms for 400; no work, no turns; a group of one as it was

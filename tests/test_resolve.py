@@ -6,7 +6,8 @@ import duckdb
 import pytest
 
 from indexes import attach
-from query.code.names import Frame, Method, declaring_names, demangle, nature, original, parse_frame
+from indexes.names import Method, demangle
+from query.code.names import Frame, declaring_names, nature, original, parse_frame
 from query.code.resolve import resolve
 from tests.small_indexes import small_index
 
@@ -239,3 +240,10 @@ def test_a_name_of_the_class_goes_before_a_clashing_line(connection: duckdb.Duck
         (f"{SHOP}.sell", "line"),  # no function has that name
         (f"{SHOP}.sell.<lambda>", "line"),
     ]
+
+
+def test_a_native_method_is_known_by_its_name(connection: duckdb.DuckDBPyConnection) -> None:
+    """The source has no body of it, and a frame of it no line; an abstract method stands for it here."""
+    assert ask(connection, [(DEPOT, "todo", None), (DEPOT, "todo", -1)]) == [(f"{DEPOT}.todo", "native")] * 2
+    # Of a class that does not declare it, it is not: there it has code, which the compiler made.
+    assert ask(connection, [(f"{DEPOT}$1", "todo", None), (f"{DEPOT}$Size", "todo", None)]) == [(None, "class")] * 2

@@ -4,14 +4,48 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from query.model.capacity import Loads, cpu_limits
-from query.whatif.sharing import mean_level
+from query.whatif.sharing import Sorted, together
 
 
-def test_mean_level_is_the_sum_of_the_rates_of_all_that_run() -> None:
-    group, start, end = np.array([0, 0]), np.array([0.0, 5.0]), np.array([10.0, 15.0])
-    assert mean_level(group, start, end, np.array([2.0, 4.0])).tolist() == [4.0, 5.0]
+def test_the_mean_level_is_the_sum_of_the_rates_of_all_that_run() -> None:
+    group, start, end = np.array([1, 0, 1, 1]), np.array([0.0, 3.0, 5.0, 7.0]), np.array([10.0, 4.0, 15.0, 7.0])
+    level = Sorted(group, start, end).means(np.array([2.0, 9.0, 4.0, 1.0]))
+    assert level.tolist() == pytest.approx([4.0, 9.0, 5.0, 1.0])  # one without length has its own rate
+
+
+def counted(rows: list[tuple[int, int, int, int]]) -> list[float]:
+    """The same ms by ms: of (group, start, length, rate)."""
+    found = []
+    for group, start, length, own in rows:
+        open_ = [
+            sum(rate for other, first, lasting, rate in rows if other == group and first <= ms < first + lasting)
+            for ms in range(start, start + length)
+        ]
+        found.append(sum(open_) / length if length else float(own))
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 6), st.integers(0, 5)), max_size=8))
+def test_mean_levels_are_as_counted(rows: list[tuple[int, int, int, int]]) -> None:
+    group, start, length, rate = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    begin = start.astype(np.float64)
+    found = Sorted(group, begin, begin + length).means(rate.astype(np.float64))
+    assert found.tolist() == pytest.approx(counted(rows))
+
+
+def test_company_counts_who_is_on_the_device() -> None:
+    beside = Sorted(np.array([0, 0, 1]), np.zeros(3), np.full(3, 10.0))
+    for share, expected in (([1.0, 1.0, 1.0], [2, 2, 1]), ([1.0, 0.0, 1.0], [1, 2, 1])):
+        assert together(beside.means(np.array(share)), np.array(share)).tolist() == pytest.approx(expected)
+
+
+def test_no_intervals_have_no_company() -> None:
+    nothing = np.zeros(0)
+    assert len(Sorted(np.zeros(0, dtype=np.int64), nothing, nothing).means(nothing)) == 0
 
 
 def limits(load: float, on_cpu_ms: float, cpu_ms: float) -> list[float]:

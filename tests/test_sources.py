@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 from indexer import catalogue, sources
 from indexer.sources import filtered, open_source
 from indexes.errors import BuildError
+from indexes.exports import split_name
 
 SCALA = b"object A { def f = 1 }\n"
 
@@ -92,6 +94,21 @@ def test_damaged_archives_are_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(whole[:200])
     with pytest.raises(BuildError, match="not a source archive"):
         files(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_is_left_out(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "thing-1.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a/Bad.scala", random.Random(1).randbytes(20_000))
+        archive.writestr("a/Good.scala", SCALA)
+    content = bytearray(path.read_bytes())
+    content[1_000:1_020] = bytes(20)
+    path.write_bytes(content)
+    problems: list[tuple[str, str]] = []
+    assert [each.file for each in open_source("thing-1", [path]).files(problems)] == ["a/Good.scala"]
+    ((file, problem),) = problems
+    assert (file, problem.startswith("cannot be read from the archive")) == ("a/Bad.scala", True)
 
 
 def test_an_sdist_and_its_hostile_members(tmp_path: Path) -> None:
@@ -187,7 +204,8 @@ def test_the_catalogue_is_complete() -> None:
     for package in packages.values():
         assert package.licence
         assert package.languages
-        assert package.origin in ("jdk", "python") or package.artifacts
+        assert package.origin in ("jdk", "python") or package.artifacts or package.packages
+        assert {split_name(each)[0] for each in package.packages} <= set(packages)
 
 
 def test_without_maven_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,3 +246,27 @@ def test_maven_names_what_a_version_lacks(tmp_path: Path, monkeypatch: pytest.Mo
     again: list[tuple[str, str]] = []
     assert [each.file for each in catalogue.known_source("kryo-9.9", again).files(again)] == ["a/A.java"]
     assert again == problems, "what was fetched is not asked for again"
+
+
+def test_a_list_of_packages_is_one_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in the version that the list states; a package that cannot be had is left out with a warning."""
+
+    def fetched(name: str, problems: list[tuple[str, str]]) -> sources.Source:
+        if name.startswith("kryo"):
+            raise BuildError("there is none")
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "Thing.java").write_text(f"class Thing {{ int {name.partition('-')[0]}() {{ return 1; }} }}")
+        return replace(open_source(name, [folder]), artifacts=(name.partition("-")[0],))
+
+    listed = catalogue.Package(
+        "both", "maven", ("java",), "MIT", packages=("slf4j-2.0", "kryo-4", "guava-33.4.0-jre"), version="1"
+    )
+    monkeypatch.setattr("indexer.catalogue.known_source", fetched)
+    problems: list[tuple[str, str]] = []
+    source = catalogue.together("both-1", listed, problems)
+    assert source.artifacts == ("slf4j:2.0", "guava:33.4.0-jre")
+    assert problems == [("kryo-4", "left out: there is none")]
+    assert len(list(source.files([]))) == 2
+    with pytest.raises(BuildError, match="of that there is version 1"):
+        catalogue.together("both-2", listed, [])

@@ -43,12 +43,6 @@ def test_the_integral_of_two_rates() -> None:
     assert level.between(10, 20).tolist() == [0, 0]
 
 
-def test_the_mean_of_a_stretch_without_length_is_what_is_asked_for() -> None:
-    level = Level(np.array([0.0, 0.0]), np.array([4.0, 2.0]))
-    means = level.means(np.array([0.0, 3.0]), np.array([4.0, 3.0]), np.array([7.0, 7.0]))
-    assert means.tolist() == [1.5, 7.0]
-
-
 def test_slots_are_full_while_units_hold_all_that_there_are() -> None:
     """Three units on two slots, the second of which is there from 4 on."""
     use = Use(np.array([0.0, 3.0, 5.0]), np.array([3.0, 7.0, 6.0]), np.array([0.0, 4.0]), np.array([np.inf, np.inf]))
@@ -105,17 +99,6 @@ def test_slots_are_full_as_counted(units: list[Interval], slots: list[Interval],
     there = [(first, last) for first, last in slots if first < last]
     full = [len(open_at(running, ms)) >= max(len(open_at(there, ms)), 1) for ms in range(*stretch)]
     assert Use(*columns(running), *columns(there)).is_full(*stretch) == any(full)
-
-
-@given(intervals.filter(bool), st.lists(stretches, min_size=1, max_size=4))
-def test_means_are_integrals_over_their_lengths(found: list[Interval], asked: list[Interval]) -> None:
-    level = Level(*columns(found))
-    start, end = columns(asked)
-    expected = [
-        9.0 if first == last else sum(len(open_at(found, ms)) for ms in range(first, last)) / (last - first)
-        for first, last in asked
-    ]
-    assert level.means(start, end, np.full(len(asked), 9.0)).tolist() == pytest.approx(expected)
 
 
 @given(intervals)

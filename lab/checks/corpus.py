@@ -28,7 +28,7 @@ import crystalperf as cp
 import indexes as contract
 from indexes import resources
 from indexes.errors import CrystalPerfError
-from lab.pages import put
+from lab.pages import cell, put
 from query.discover import discover
 from query.model.execution import Execution
 from query.model.load import load
@@ -130,7 +130,7 @@ def logs_table(folder: Path, scratch: Path) -> list[str]:
         if path in done:
             continue
         done.add(path)
-        name = f"{row['source_repo']} `{_cell(source)}`"
+        name = f"{row['source_repo']} `{cell(source)}`"
         try:
             several = [_id(each.app_id, each.attempt) for each in discover([path]).applications]
         except CrystalPerfError as error:
@@ -147,7 +147,7 @@ def logs_table(folder: Path, scratch: Path) -> list[str]:
 
 def _summary(lines: Sequence[str]) -> str:
     """A row for the whole table of logs."""
-    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    rows = [[each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     good = [row for row in rows if row[2]]
     near = sum(abs(float(row[4].removesuffix(" %"))) <= 2 for row in good)
     tasks, stages = (sum(int(row[place]) for row in good) for place in (2, 3))
@@ -173,11 +173,7 @@ def _id(app_id: str, attempt: str | None) -> str:
 
 
 def _sentence(error: CrystalPerfError, path: Path) -> str:
-    return _cell(str(error).replace(str(path), path.name).replace(str(path.parent), "…"))
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+    return cell(str(error).replace(str(path), path.name).replace(str(path.parent), "…"))
 
 
 def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:

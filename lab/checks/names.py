@@ -34,8 +34,8 @@ import duckdb
 import numpy as np
 
 from indexes.exports import locate
+from indexes.names import demangle
 from indexes.store import attach
-from query.code.names import demangle
 from query.code.resolve import resolve
 
 CLASSES_A_CALL = 1000

@@ -23,7 +23,7 @@ from cli.text import time_unit
 from indexes.errors import CrystalPerfError
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, Interval, both, length, minus
-from lab.pages import put
+from lab.pages import cell, put
 from query.answers.serial import as_json
 from query.answers.values import Verdict
 from query.answers.words import bottleneck_sentence
@@ -435,7 +435,7 @@ def table(found: Sequence[Row]) -> list[str]:
     ]
     for each in found:
         cells = (each.name, _outcome(each), each.sentence, _largest(each), _plain(each), "; ".join(each.contradictions))
-        lines.append(f"| {' | '.join(_cell(text) for text in cells)} |")
+        lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
     return lines
 
 
@@ -500,10 +500,6 @@ def _plain(row: Row) -> str:
     }
     words += [f"{what}: {number}" for what, number in counts.items() if number]
     return ", ".join(words)
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("|", "\\|")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

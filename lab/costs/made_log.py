@@ -186,8 +186,13 @@ def _end(random: Random, plan: Plan, each: Attempt) -> str:
     return f'{head}"Task Type":"{plan.kind}","Task End Reason":{reason},{info},{metrics}}}'
 
 
-def lines(tasks: int, seed: int = 0, executors: int = 200, cores: int = 4) -> Iterator[str]:
-    """The log's lines; it has at least that many task attempts, and stops at the end of a job."""
+def lines(
+    tasks: int, seed: int = 0, executors: int = 200, cores: int = 4, largest_stage: int = _LARGEST_STAGE
+) -> Iterator[str]:
+    """The log's lines; it has at least that many task attempts, and stops at the end of a job.
+
+    No stage is planned with more than `largest_stage` tasks.
+    """
     random = Random(seed)
     properties = {
         "spark.executor.cores": str(cores),
@@ -214,7 +219,7 @@ def lines(tasks: int, seed: int = 0, executors: int = 200, cores: int = 4) -> It
     slots = [(now, number // cores) for number in range(executors * cores)]
     heapq.heapify(slots)
     while task_id < tasks:
-        for line, now_, task_, stage_ in _job(random, now, task_id, stage_id, job_id, slots, tasks):
+        for line, now_, task_, stage_ in _job(random, now, task_id, stage_id, job_id, slots, tasks, largest_stage):
             now, task_id, stage_id = now_, task_, stage_
             yield line
         job_id += 1
@@ -223,11 +228,18 @@ def lines(tasks: int, seed: int = 0, executors: int = 200, cores: int = 4) -> It
 
 
 def _job(
-    random: Random, now: int, task_id: int, stage_id: int, job_id: int, slots: list[tuple[int, int]], tasks: int
+    random: Random,
+    now: int,
+    task_id: int,
+    stage_id: int,
+    job_id: int,
+    slots: list[tuple[int, int]],
+    tasks: int,
+    largest_stage: int,
 ) -> Iterator[tuple[str, int, int, int]]:
     """Lines of a query of one job, each with the time, the next task id and the next stage id after it."""
     sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
-    largest = min(_LARGEST_STAGE, max(tasks - task_id, 1))
+    largest = min(largest_stage, max(tasks - task_id, 1))
     sizes = [max(1, min(int(random.lognormvariate(7.5, 1.2)), largest)) for _ in range(random.choice((2, 3)))]
     plans = [
         Plan(

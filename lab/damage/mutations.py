@@ -16,6 +16,8 @@ from typing import Any
 import cramjam
 import zstandard
 
+from lab.damage.messages import damaged_message
+
 Bytes = Callable[[Random, bytes], bytes]
 
 _NUMBERS = (0, -1, 1.5, 1e30, -1e300, 2**31, 2**53 + 1, 2**63, 10**30, float("nan"), float("inf"))
@@ -120,6 +122,12 @@ def change_fields(random: Random, lines: list[bytes]) -> list[bytes]:
 
 def _place(random: Random, value: Any) -> tuple[Any, Any]:
     """A field anywhere within a value: what holds it, and its key there."""
+    found = _places(value)
+    return random.choice(found) if found else (None, None)
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """The first 2 000 fields within a value, by what holds each and its key there."""
     found: list[tuple[Any, Any]] = []
     waiting = [value]
     while waiting and len(found) < 2000:
@@ -129,7 +137,7 @@ def _place(random: Random, value: Any) -> tuple[Any, Any]:
             found.append((each, key))
             if isinstance(each[key], dict | list):
                 waiting.append(each[key])
-    return random.choice(found) if found else (None, None)
+    return found
 
 
 def _other_value(random: Random, value: Any) -> Any:
@@ -302,6 +310,172 @@ def _lzf(text: bytes) -> bytes:
     """Chunks that the packer left as they were, as it does where packing gains nothing."""
     pieces = (text[place : place + 0xFFFF] for place in range(0, len(text), 0xFFFF))
     return b"".join(b"ZV\x00" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
+
+
+# Archives -----------------------------------------------------------------------------------------------------------
+
+
+def damaged_document(random: Random, data: bytes) -> tuple[dict[str, bytes], str]:
+    """A log that is one JSON value, with damage: the file's name and what it holds, and what was done."""
+    data, how = changed_document(random, data)
+    name = random.choice(("archive.json", "5671dc0f78ac6176e6d9383afcac1aca", "job.log", "trace.pt.trace.json"))
+    return {name: data}, how
+
+
+def changed_document(random: Random, data: bytes) -> tuple[bytes, str]:
+    """A JSON value with damage, and what was done."""
+    done = []
+    document = _parsed(data)  # None where other damage came before
+    if random.random() < 0.85 and document is not None:
+        for _ in range(random.choice((1, 3, 20))):
+            done.append(_change_document(random, document))
+        data = _dumped(document)
+    return _packed_or_damaged(random, data, done)
+
+
+def _packed_or_damaged(random: Random, data: bytes, done: list[str]) -> tuple[bytes, str]:
+    """Packed now and then, damaged in any byte now and then and where nothing else was done; and what was done."""
+    if random.random() < 0.15:
+        data = random.choice((_gzip, _zstd))(data)
+        done.append("packed")
+    if not done or random.random() < 0.2:
+        data, how = damaged(random, data)
+        done.append(how)
+    return data, ", ".join(sorted(set(done)))
+
+
+# Runs of several files ----------------------------------------------------------------------------------------------
+
+
+def damaged_folder(random: Random, files: dict[str, bytes]) -> tuple[dict[str, bytes], str]:
+    """The files of one run, one of them damaged as its form suggests, or missing, or there twice."""
+    changed, done = dict(files), []
+    for _ in range(random.choice((1, 1, 2))):
+        name = random.choice(list(changed))
+        if len(changed) > 1 and random.random() < 0.1:
+            del changed[name]
+            done.append("file missing")
+        elif random.random() < 0.05:
+            changed[f"again-{name}"] = changed[name]
+            done.append("file twice")
+        else:
+            changed[name], how = _damaged_file(random, name, changed[name])
+            done.append(how)
+    return changed, ", ".join(sorted(set(done)))
+
+
+def _damaged_file(random: Random, name: str, data: bytes) -> tuple[bytes, str]:
+    if name.endswith(".series.gz"):
+        return _damaged_series(random, data)
+    if data.lstrip()[:1] in (b"{", b"["):
+        return changed_document(random, data)
+    done = []
+    for _ in range(random.choice((0, 1, 1, 3))):
+        data, how = damaged_message(random, data)
+        done.append(how)
+    if not done or random.random() < 0.1:
+        data, how = damaged(random, data)
+        done.append(how)
+    return data, ", ".join(done)
+
+
+def _damaged_series(random: Random, data: bytes) -> tuple[bytes, str]:
+    """Lines of metrics, changed as events of logs are, in one gzip member or two."""
+    lines, done = data.rstrip(b"\n").split(b"\n"), []
+    for _ in range(random.choice((0, 1, 1, 2))):
+        kind = random.choice((change_fields, change_fields, drop_events, repeat_events, reorder_events))
+        lines = kind(random, lines) or lines[:1]
+        done.append(kind.__name__)
+    place = random.randrange(len(lines) + 1)
+    data = b"".join(_gzip(b"\n".join(part) + b"\n") for part in (lines[:place], lines[place:]) if part)
+    if not done or random.random() < 0.2:
+        data, how = damaged(random, data)
+        done.append(how)
+    return data, ", ".join(done)
+
+
+def _change_document(random: Random, document: Any) -> str:
+    """Change one place of a value; of a text that is JSON itself, as pages of an archive are, a place within."""
+    places = _places(document)
+    pages = [(holder, key) for holder, key in places if isinstance(holder[key], str) and holder[key][:1] in ("{", "[")]
+    if not places:
+        return "nothing"
+    holder, key = random.choice(pages if pages and random.random() < 0.95 else places)
+    value = holder[key]
+    if (holder, key) in pages and (page := _parsed(value)):
+        how = _change_document(random, page)
+        holder[key] = _dumped(page).decode()
+        return how
+    if isinstance(value, list) and value and random.random() < 0.7:
+        kind = random.choice((_lose, _repeat, _reorder))
+        holder[key] = kind(random, value)
+        return kind.__name__.strip("_")
+    if random.random() < 0.2:
+        del holder[key]
+        return "field gone"
+    holder[key] = _other_value(random, value)
+    return "field changed"
+
+
+def _parsed(text: str | bytes) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lose(random: Random, values: list[Any]) -> list[Any]:
+    share = random.choice((0.1, 0.5, 0.9))
+    return [each for each in values if random.random() > share]
+
+
+def _repeat(random: Random, values: list[Any]) -> list[Any]:
+    return [*values, *random.choices(values, k=random.choice((1, len(values))))]
+
+
+def _reorder(random: Random, values: list[Any]) -> list[Any]:
+    return random.sample(values, len(values))
+
+
+# Stacks -------------------------------------------------------------------------------------------------------------
+
+_COUNTS = (b"", b"0", b"-1", b"1.5", b"1e9", b"9" * 18, b"9" * 19, b"nan", b"1 2", b"\xd9\xa1")
+_LONGEST_STACK = 1 << 20
+"""Of bytes; what is longer is a matter of size, not of damage."""
+_FRAMES = (
+    b"",
+    b"[tid=1]",
+    b"a.b.c_[j]",
+    b"x" * 70_000,
+    b"$anonfun$" * 500,
+    b"\xff\xfe",
+    b"java/lang/Thread.run:99999999",
+)
+
+
+def damaged_stacks(random: Random, data: bytes) -> tuple[bytes, str]:
+    """Collapsed stacks with damage: frames and counts that make no sense, stacks too deep, or bytes anywhere."""
+    done = []
+    if random.random() < 0.7:
+        lines = data.split(b"\n")
+        for _ in range(random.choice((1, 5, 50))):
+            number = random.randrange(len(lines))
+            stack, _, count = lines[number].rpartition(b" ")
+            frames = stack.split(b";")
+            kind = random.choice(("count", "frame", "frames lost", "deep", "line lost"))
+            if kind == "count":
+                count = random.choice(_COUNTS)
+            elif kind == "frame":
+                frames[random.randrange(len(frames))] = random.choice(_FRAMES)
+            elif kind == "frames lost":
+                frames = random.sample(frames, random.randrange(len(frames) + 1))
+            elif kind == "deep":
+                frames = (frames * 3000)[: random.choice((2047, 2049, 6000))]
+            text = b";".join(frames)[:_LONGEST_STACK] + b" " + count
+            lines[number] = b"" if kind == "line lost" else text
+            done.append(kind)
+        data = b"\n".join(lines)
+    return _packed_or_damaged(random, data, done)
 
 
 # Recordings -------------------------------------------------------------------------------------------------------

@@ -17,18 +17,23 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from lab.errors import LabError, MachineBusyError
+
+T = TypeVar("T")
 
 PREFIX = "cplab"
 SWITCH = f"{PREFIX}-switch"
 SUBNET = "10.203.77"
 COMMAND_TIMEOUT_S = 20.0
 KILL_TIMEOUT_S = 10.0
+BUSY_TIMEOUT_S = 1200.0
 _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; run without CPU and memory limits."
 
 # A quota is refilled once a period: a short one makes a slow core rather than a fast core with long pauses, and
@@ -303,6 +308,35 @@ def machine_lock() -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def when_free(run: Callable[[], T]) -> T:
+    """What a run gives, after whoever has the machine now.  Raises MachineBusyError after ``BUSY_TIMEOUT_S``."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return run()
+        except MachineBusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
+
+
+@contextlib.contextmanager
+def borrowed_machine(nodes: Sequence[Node]) -> Iterator[None]:
+    """The machine for one run, with a network of those nodes where there are any; both are given back at its end.
+
+    What an earlier, killed run left behind is removed first.  Raises LabError.
+    """
+    with machine_lock():
+        if left := remove_borrowed():
+            print(f"removed what an earlier run left: {', '.join(left)}", file=sys.stderr)
+        try:
+            if nodes:
+                build_network(nodes)
+            yield
+        finally:
+            remove_borrowed()
 
 
 def build_network(nodes: Sequence[Node]) -> None:

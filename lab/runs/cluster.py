@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +18,11 @@ from lab.machine.disk import data_files, drop_pages, node_copy, warm_pages
 from lab.machine.host import (
     SUBNET,
     Node,
-    build_network,
+    borrowed_machine,
     check_host,
     command_on,
     limit_rates,
-    machine_lock,
     make_cgroups,
-    remove_borrowed,
     shape_network,
     whole_disk,
 )
@@ -251,14 +248,9 @@ def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequen
         hdfs.fetch_hdfs(spark)
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(machine_lock())
-        if left := remove_borrowed():
-            print(f"removed what an earlier run left: {', '.join(left)}", file=sys.stderr)
         stack.callback(shutil.rmtree, work, ignore_errors=True)
-        stack.callback(remove_borrowed)
         shaped = [*workers, *([storage] if storage else [])] if config.namespaces else []
-        if config.namespaces:
-            build_network([driver, *shaped])
+        stack.enter_context(borrowed_machine([driver, *shaped] if config.namespaces else []))
         driver_cgroups = make_cgroups(driver)
         processes: list[subprocess.Popen[bytes]] = []
         stack.callback(lambda: stop_processes(processes[::-1]))

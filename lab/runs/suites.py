@@ -215,6 +215,19 @@ SUITES: dict[str, Suite] = {
             (Sweep("gzip-text", 1, {}, (axis("slots", 1, 2, 4, base=1),)),),
         ),
         Suite(
+            "speed",
+            "four jobs at half, one and a half, and twice the CPU time for each slot",
+            tuple(
+                Sweep(name, scale, {}, (axis("slot_cpu_cores", 0.1, 0.2, 0.3, 0.4, base=1),), conf)
+                for name, scale, conf in (
+                    ("q6", 1, {}),
+                    ("q9", 1, _SHUFFLED),
+                    ("gzip-text", 1, {}),
+                    ("udf", 0.5, {}),
+                )
+            ),
+        ),
+        Suite(
             "kinds",
             "one job of each kind, and two or three changes of its resources",
             (

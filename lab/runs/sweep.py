@@ -15,19 +15,20 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from lab.errors import LabError, MachineBusyError
+from lab.errors import LabError
+from lab.machine.host import when_free
 from lab.runs.spark import RunConfig, Sampling, run_once
 from lab.runs.suites import Configuration, Suite, cluster_config, configurations
 
 MOST_REPETITIONS = 7
 RUN_TIMEOUT_S = 420.0
 MOST_FAILURES = 3
-BUSY_TIMEOUT_S = 1200.0
 _SEED = 20210714
 _FIRST_GUESS_S = 60.0
 # What samples the base, in turn. Each recorded run has an unrecorded one beside it, which shows what recording costs.
@@ -167,28 +168,16 @@ def write_rows(rows: Sequence[dict[str, Any]], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = file.with_suffix(".jsonl.partial")
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    partial = file.with_suffix(".partial")
+    building = file.with_suffix(".partial")
     with duckdb.connect() as connection:
-        source, target = (str(path).replace("'", "''") for path in (lines, partial))
+        source, target = (str(path).replace("'", "''") for path in (lines, building))
         connection.execute(
             f"COPY (SELECT * FROM read_json('{source}', format = 'newline_delimited', sample_size = -1, "
             f"map_inference_threshold = -1, convert_strings_to_integers = false)) TO '{target}' (FORMAT parquet, "
             "COMPRESSION zstd)"
         )
     lines.unlink()
-    partial.rename(file)
-
-
-def _run_when_free(config: RunConfig, target: Path) -> dict[str, Any]:
-    """``run_once``, after whoever has the machine now."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            return run_once(config, target)
-        except MachineBusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
+    building.rename(file)
 
 
 def _clock(seconds: float) -> str:
@@ -228,7 +217,7 @@ def run_suite(
         )
         start = time.monotonic()
         try:
-            wall = f"{_run_when_free(config, target)['wall_ms'] / 1000:6.1f} s"
+            wall = f"{when_free(partial(run_once, config, target))['wall_ms'] / 1000:6.1f} s"
             failures, done = 0, done + 1
         except LabError as error:
             failures += 1

@@ -8,6 +8,7 @@ Ernest, which has to be; it learns from even configurations.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,15 @@ from lab.score.predictors import (
 )
 from lab.score.vectors import profiled
 from query.answers.values import Prediction
+
+
+def suites_parser(what: str | None) -> argparse.ArgumentParser:
+    """The command line of a table over suites: `suites`, `out` where their runs are, `profiles`."""
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", default=["q9", "q6", "gzip-text"], help="suites with recorded bases")
+    parser.add_argument("--out", type=Path, default=Path("lab/recordings/sweeps"), help="where their runs are")
+    parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
+    return parser
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from scipy.optimize import nnls
 
 from indexes.resources import CPU, resources
 from lab.errors import LabError
-from lab.runs.suites import Configuration
+from lab.flink.baselines import covered_ms
+from lab.runs.suites import SLOT_CPU_CORES, Configuration
 from lab.score.vectors import code_vectors
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 from query.answers.values import Prediction
@@ -74,6 +75,8 @@ def _setting(name: str, value: Any) -> str:
         return f"network={parse_bit_rate(value)}bps"
     if name == "disk":
         return f"disk={parse_byte_rate(value)}B/s"
+    if name == "slot_cpu_cores":
+        return f"cpu_speed={value / SLOT_CPU_CORES:g}x"
     raise LabError(f"The knob '{name}' has no setting of `crystalperf predict`; it cannot be scored.")
 
 
@@ -197,14 +200,15 @@ def no_change(base: Base, configuration: Configuration) -> float | None:
 
 
 def linear(base: Base, configuration: Configuration) -> float | None:
-    """Everything in proportion to slots, the network and the disk."""
+    """Everything in proportion to slots, their CPU time, the network and the disk."""
     return base.wall_ms / float(np.prod(_ratios(base.configuration, configuration)))
 
 
 def amdahl(base: Base, configuration: Configuration) -> float | None:
     """The time in which tasks run scales with the slots, the rest of the scope does not; no other resource."""
     slots = configuration.knobs.get("slots", 2) / base.configuration.knobs.get("slots", 2)
-    busy = _covered(execution(base))
+    units = execution(base).units
+    busy = covered_ms(units.launch_ms, units.finish_ms)
     return float(base.wall_ms - busy + busy / slots)
 
 
@@ -238,20 +242,14 @@ def _slots(configuration: Configuration) -> float:
     return float(configuration.knobs.get("slots", 2) * configuration.knobs.get("workers", 2))
 
 
-def _covered(run: Execution) -> float:
-    """Wall-clock during which any task ran."""
-    order = np.argsort(run.units.launch_ms)
-    launch, finish = run.units.launch_ms[order], run.units.finish_ms[order]
-    reached = np.maximum.accumulate(np.concatenate([[-np.inf], finish[:-1]]))
-    return float(np.maximum(finish - np.maximum(launch, reached), 0.0).sum())
-
-
 def _ratios(base: Configuration, configuration: Configuration) -> list[float]:
     found = []
     for name, value in configuration.changed.items():
         before = base.knobs.get(name)
         if name in ("slots", "workers"):
             found.append(value / (before or 2))
+        elif name == "slot_cpu_cores":
+            found.append(value / (before or SLOT_CPU_CORES))
         elif name == "network" and _is_rate(before) and _is_rate(value):
             found.append(parse_bit_rate(value) / parse_bit_rate(str(before)))
         elif name == "disk" and _is_rate(before):

@@ -6,14 +6,12 @@ left for scoring, so a term is never kept or dropped by them.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from lab.runs.suites import find_suite
-from lab.score.pairs import Measured, measured
+from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import execution, world_of
 from query.whatif.predict import predict
 from query.whatif.transfers import MODEL, PAPER, Physics
@@ -27,6 +25,8 @@ TERMS: tuple[tuple[str, Physics], ...] = (
     ("what is written crosses the disk", replace(MODEL, written=True)),
     ("units do not slow each other's transfers", replace(MODEL, company=False)),
     ("bytes explain no unknown time", replace(MODEL, unseen=False)),
+    ("what a log leaves open is not shared out", replace(MODEL, borrowed=False)),
+    ("units short of CPU keep the waits of the recorded run", replace(MODEL, turns=False)),
     ("no bytes: all time on a device scales (Algorithm 2)", PAPER),
 )
 
@@ -62,11 +62,7 @@ def table(known: Sequence[Measured]) -> list[str]:
 
 def main() -> None:
     """Print the table of the suites in a folder."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*", default=["q9", "q6", "gzip-text"], help="suites with recorded bases")
-    parser.add_argument("--out", type=Path, default=Path("lab/recordings/sweeps"), help="where their runs are")
-    parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
-    given = parser.parse_args()
+    given = suites_parser(__doc__).parse_args()
     print("\n".join(table([measured(find_suite(name), given.out, given.profiles) for name in given.suites])))
 
 

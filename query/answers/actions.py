@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from query.answers.values import Action, Debug, Header, Prediction, WhatIf
-from query.answers.whatifs import NOTICEABLE
+from query.answers.whatifs import NOTICEABLE, happens_once
 from query.frameworks.known import get
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def actions(chances: Sequence[Chance], debug: Debug, header: Header, ask: Asked)
 
     Where what the log lacks could change what holds the run up, only what keeps the run from its end is told.
     """
-    least_ms = max(NOTICEABLE * debug.runtime_ms, LEAST_MS)
+    least_ms = max(NOTICEABLE * debug.runtime_ms, LEAST_MS if happens_once(debug, header) else 0.0)
     first = [_action(each, None, None) for each in chances if each.comes_first]
     if not debug.conclusive:  # what is missing may be the very time that a change would save
         return tuple(first[:MOST])

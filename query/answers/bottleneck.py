@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from indexes.resources import OTHER
-from query.answers.values import Bottleneck, Debug
+from query.answers.values import Bottleneck, Debug, Parts
 
 CLOSE_SECOND = 0.75
 """A second resource is named from this share of the bottleneck's time."""
+
+
+def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
+    """What would hold a predicted run up, by name, of what its critical path goes to: a resource, or a Cause.
+
+    Time on no resource is taken to have the same causes as in the recorded run, of which `debug` is the answer.
+    """
+    before_ms = debug.resource_ms.get(OTHER, 0.0)
+    by_cause = {
+        cause: resource_ms.get(OTHER, 0.0) * ms / before_ms for cause, ms in debug.other_ms.items() if before_ms > 0
+    }
+    on_resources = {name: ms for name, ms in resource_ms.items() if name != OTHER}
+    largest = max(on_resources, key=lambda each: on_resources[each])
+    cause = max(by_cause, key=lambda each: by_cause[each], default=None)
+    return largest if cause is None or on_resources[largest] >= by_cause[cause] else cause
 
 
 def bottleneck_of(debug: Debug) -> Bottleneck:

@@ -22,7 +22,10 @@ from typing import Any, get_type_hints
 import msgspec
 
 from indexes.resources import Resource
+from query.answers.picture.values import Picture
 from query.answers.values import (
+    Advice,
+    Choice,
     Debug,
     Failure,
     GroupFacts,
@@ -35,16 +38,19 @@ from query.answers.values import (
 )
 from query.answers.verdict import knee_of
 
-Answer = Debug | Prediction | Sweep | Verdict | Header | Profiled | Failure
+Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 
 KINDS: Mapping[type, str] = {
     Debug: "debug",
     Prediction: "prediction",
     Sweep: "sweep",
+    Advice: "advice",
+    Choice: "choice",
     Verdict: "verdict",
     Header: "header",
     Profiled: "profile",
     Failure: "error",
+    Picture: "picture",
 }
 """What an answer is called in its JSON, by its type."""
 
@@ -62,6 +68,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Debug: _properties(Debug, "conclusive"),
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
+    Choice: _properties(Choice, "cheapest", "perhaps"),
 }
 """What is computed from an answer's fields and stands beside them."""
 
@@ -90,6 +97,12 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each, name) for key, each in value.items()}
     if isinstance(value, list | tuple):
+        kinds = set(map(type, value))
+        if kinds == {int}:  # the columns of a page have a hundred thousand rows
+            return list(value)
+        if kinds == {float}:
+            decimals = _decimals(name)
+            return [round(each, decimals) for each in value]
         return [_plain(each, name) for each in value]
     if isinstance(value, bool | int | str) or value is None:
         return value

@@ -13,6 +13,7 @@ from typing import Literal
 
 from indexes.errors import Remedy
 from indexes.resources import Resource
+from query.answers.rows import Listed
 from query.frameworks import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
@@ -26,7 +27,9 @@ modelled      it follows from measured ones by an assumption that is named; what
 guessed       it fits what was seen, as other causes would
 """
 
-Cause = Literal["no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown"]
+Cause = Literal[
+    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing"
+]
 """What time on no resource was.
 
 no worker     nothing could run, for no worker was there
@@ -36,6 +39,8 @@ no unit       a group was under way, and none of its units
 starting      units were started and ended
 upstream      units waited for those of a group that they share a pipeline with
 unknown       nothing tells
+filling       a record waited in a buffer until that was full or due
+queueing      a record waited for those before it
 """
 
 
@@ -317,7 +322,63 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Debug:
+class StationFacts:
+    """A group through which records flow; shares are of its units' time, `busiest_share` of the unit that has most.
+
+    `record_ms` is its own time for one record, `shares` what that is on, by resource.
+    """
+
+    id: str
+    name: str
+    units: int
+    records_per_s: float
+    busy_share: float
+    busiest_share: float
+    blocked_share: float
+    record_ms: float
+    shares: Parts
+
+
+@dataclass(frozen=True)
+class FlowFacts:
+    """A run that is a flow of records, over a steady stretch of it.
+
+    `rate_per_s` is what its sources made, `most_per_s` what would be sustained, None where nothing tells; `limit` is
+    what is busy all the time then, the id of a group or a worker (`limit_kind`), and `limit_resource` with what.
+    `at_least` is whether more than that may be sustained, for it lies far from what was recorded.  `markers_ms` is the
+    time of a record by the framework's own probes, None without any.
+    """
+
+    start_ms: float
+    end_ms: float
+    rate_per_s: float
+    most_per_s: float | None
+    limit: str
+    limit_kind: str
+    limit_resource: str
+    at_limit: bool
+    at_least: bool
+    markers_ms: float | None
+    stations: tuple[StationFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlowChange:
+    """What a changed world would make of a flow's rates; None where nothing tells.  See FlowFacts."""
+
+    recorded_per_s: float
+    rate_per_s: float
+    recorded_most_per_s: float | None
+    most_per_s: float | None
+    most_per_s_interval: tuple[float, float] | None
+    limit: str
+    limit_kind: str
+    limit_resource: str
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
+class Debug(Listed):
     """Where the time of a scope went.
 
     `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.answers.bottleneck says how that
@@ -352,6 +413,7 @@ class Debug:
     unsubmitted: Unsubmitted | None = None
     unmodelled: str | None = None
     told: tuple[str, ...] = ()
+    flow: FlowFacts | None = None
 
     @property
     def conclusive(self) -> bool:
@@ -368,13 +430,36 @@ class GroupPrediction:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Rerun:
+    """Another run of the same job: what changed there, what was predicted of that from the recorded run, and how long
+    it took."""
+
+    run: str
+    setting: str
+    predicted_ms: float
+    actual_ms: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a prediction was before other runs of the job were looked at, and these (query.whatif.learning)."""
+
+    reruns: tuple[Rerun, ...]
+    predicted_ms: float
+    interval_ms: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Prediction(Listed):
     """What a changed world would make of a scope.
 
     `predicted_ms` is None where the question is refused; then `refused` has the reasons, `remedy` what the user can do
     about the last of them, and `bound_ms` what can be proved all the same.  `interval_ms` holds 90 % of actual
     runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
-    − runtime) / runtime of the unchanged run.
+    − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
+    `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
+    refused, and where another package's model answers.
+    Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.
     """
 
     scope: str
@@ -390,6 +475,9 @@ class Prediction:
     assumptions: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     remedy: Remedy | None = None
+    learned: Learned | None = None
+    resource_ms: Parts = field(default_factory=dict)
+    flow: FlowChange | None = None
 
     def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
@@ -404,15 +492,21 @@ class Prediction:
             assumptions=(),
             refused=(reason,),
             remedy=remedy,
+            resource_ms={},
         )
 
     @property
     def replay_error_ratio(self) -> float:
         return (self.replayed_ms - self.runtime_ms) / self.runtime_ms if self.runtime_ms else 0.0
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether anything is predicted: a time, or how many records would be taken."""
+        return self.predicted_ms is not None or (self.flow is not None and self.flow.most_per_s is not None)
+
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Listed):
     """One prediction per listed value, in the order given.
 
     `amounts` are what the one resource that is varied is at each point, in its unit or relative to the recorded run;
@@ -421,6 +515,74 @@ class Sweep:
 
     points: tuple[Prediction, ...]
     amounts: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Advised:
+    """One more run of the job that could be made: half of the range of each question that it would leave, a share."""
+
+    setting: str
+    half_width_shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which one more run would tell most about some questions, the one that leaves the least range first.
+
+    `questions` are the settings that are asked about, `half_width_shares` half of their ranges now, as shares of what
+    is predicted.
+    """
+
+    questions: tuple[str, ...]
+    half_width_shares: tuple[float, ...]
+    runs: tuple[Advised, ...]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """So many of a machine, what the job would take on them, and what that costs, in the unit of the price list.
+
+    holds     whether the deadline is held: yes where 19 of 20 reruns would, perhaps where it is more likely than not
+    unbeaten  whether nothing is both cheaper and faster
+    """
+
+    machine: str
+    workers: int
+    setting: str
+    predicted_ms: float | None = None
+    interval_ms: tuple[float, float] | None = None
+    price: float | None = None
+    price_range: tuple[float, float] | None = None
+    holds: Literal["yes", "perhaps", "no"] | None = None
+    unbeaten: bool = False
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a job would cost on other machines, the cheapest first, those that cannot be told last.
+
+    It ran on `workers` of `machine`, which comes to `price`.
+    """
+
+    measure: str
+    runtime_ms: float
+    machine: str
+    workers: int
+    price: float
+    deadline_ms: float | None
+    offers: tuple[Offer, ...]
+
+    @property
+    def cheapest(self) -> Offer | None:
+        """The cheapest that holds the deadline; without one, the cheapest."""
+        return next((each for each in self.offers if each.price is not None and each.holds in (None, "yes")), None)
+
+    @property
+    def perhaps(self) -> Offer | None:
+        """The cheapest that holds the deadline more likely than not, where it is cheaper than what surely does."""
+        found = next((each for each in self.offers if each.holds in ("yes", "perhaps")), None)
+        return None if found == self.cheapest else found
 
 
 @dataclass(frozen=True)
@@ -436,7 +598,8 @@ class Header:
     """What a run is, in the few words at the top of a verdict.
 
     At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most.
-    `problems` has the worst first.
+    `problems` has the worst first.  A run that does the same again and again did it `steps` times, in `step_ms` each on
+    average; both are None of any other.
     """
 
     app_id: str
@@ -455,6 +618,8 @@ class Header:
     has_samples: bool
     resources: tuple[Resource, ...]
     vocabulary: Vocabulary
+    steps: int | None = None
+    step_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -535,7 +700,7 @@ class NextStep:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Listed):
     """What holds a run up, where its time went, what would help, and what to do next.
 
     `replayed_ms` is what the model makes of the run with nothing changed.  `best` is the doubling that helps most, None

@@ -43,8 +43,21 @@ class Question:
     setting: str
 
 
-def questions(resources: Sequence[Resource], vocabulary: Vocabulary) -> tuple[Question, ...]:
-    """The usual questions, in the words of the run's framework."""
+def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: bool = False) -> tuple[Question, ...]:
+    """The usual questions, in the words of the run's framework; of a run that `flows`, how much more it would take."""
+    if flows:
+        units, workers = vocabulary.word_of("units"), vocabulary.word_of("workers")
+        return (
+            Question("one and a half times the records", "rate=1.5x"),
+            Question("twice the records", "rate=2x"),
+            Question(f"twice the {vocabulary.units} of all {vocabulary.groups}", f"{units}=2x"),
+            Question(f"twice the {vocabulary.workers}", f"{workers}=2x"),
+            *(
+                Question(f"{each.device} {_FASTER['2x']}", f"{vocabulary.word_of(each.setting)}=2x")
+                for each in resources
+                if each.name in _ASKED
+            ),
+        )
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = [
         Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"),
@@ -64,7 +77,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
     progress("following the critical path")
     header, debug = run.header(), run.debug()
     answers, replayed_ms = [], None
-    for question in questions(header.resources, header.vocabulary) if debug.runtime_ms > 0 else ():
+    for question in _asked_of(header, debug):
         progress(f"what if: {question.text}")
         try:
             prediction = run.predict([question.setting])
@@ -95,9 +108,13 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         replayed_ms=replayed_ms,
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
-        next=next_step(header, bottleneck, answers),
+        next=next_step(header, bottleneck, answers, debug),
         actions=actions(run.chances(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
     )
+
+
+def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
+    return questions(header.resources, header.vocabulary, flows=debug.flow is not None) if debug.runtime_ms > 0 else ()
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:
@@ -120,7 +137,9 @@ def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:
     return best if best_ms < (1 - NOTICEABLE) * runtime_ms else None
 
 
-def next_step(header: Header, bottleneck: Bottleneck, asked: Sequence[WhatIf] = ()) -> NextStep:
+def next_step(
+    header: Header, bottleneck: Bottleneck, asked: Sequence[WhatIf] = (), debug: Debug | None = None
+) -> NextStep:
     """Samples first, then an index of their code, then more of what holds the run up.
 
     More slots stand for more CPUs, unless that was `asked` and refused.
@@ -131,6 +150,8 @@ def next_step(header: Header, bottleneck: Bottleneck, asked: Sequence[WhatIf] = 
     index = _first_index(framework, header)
     if header.has_samples and not header.indexes and index is not None:
         return NextStep("build", {"index": index})
+    if debug is not None and debug.flow is not None:
+        return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
     lanes = header.vocabulary.word_of("cores")
     setting = "cores"
     refused = any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from query.answers.values import WhatIf
+from query.answers.values import Debug, Header, WhatIf
 
 NOTICEABLE = 0.03
 """What changes a runtime by less is no effect: reruns of the same job differ by more."""
@@ -47,6 +47,11 @@ def told(what_ifs: Sequence[WhatIf], runtime_ms: float) -> Told:
 def alike(one_ms: float, runtime_ms: float) -> bool:
     """Whether a time is no noticeable change of the runtime."""
     return abs(one_ms - runtime_ms) < NOTICEABLE * runtime_ms
+
+
+def happens_once(debug: Debug, header: Header) -> bool:
+    """Whether the run is all there is, rather than a moment of what goes on for hours: a flow, steps of a training."""
+    return debug.flow is None and header.measure != "step time"
 
 
 def telling(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:

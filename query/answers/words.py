@@ -5,15 +5,31 @@ A door brings its own way to write figures; what is said, and of what, is the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from query.answers.whatifs import NOTICEABLE, telling
+from query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
+from query.answers.whatifs import NOTICEABLE, happens_once, telling
 from query.frameworks import plural, with_article
 
 if TYPE_CHECKING:
+    from indexes.errors import Remedy
     from indexes.resources import Resource
-    from query.answers.values import Action, Bottleneck, Cause, Debug, Header, Knee, Outcome, Sweep, Verdict
+    from query.answers.values import (
+        Action,
+        Bottleneck,
+        Cause,
+        Debug,
+        Disagreement,
+        FlowChange,
+        Header,
+        Knee,
+        Outcome,
+        Prediction,
+        Sweep,
+        Verdict,
+        WhatIf,
+    )
     from query.frameworks import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
@@ -22,8 +38,18 @@ _LONGEST_ERROR = 120
 FAR_OFF = 0.2
 """A model that is off by more where nothing changes says little of what changes."""
 
+_LONGEST_NAME = 40
+"""Characters shown of a run's name."""
+
+WORTH_SHOWING = 0.02
+"""A stretch of the critical path, or a cause of other time, is shown from this share of the runtime."""
+
 WORTH_A_WORD = 0.05
 """What comes after a cause, or beside it, is named from this share of the runtime."""
+
+
+Told = Callable[[str, "Remedy | None"], str]
+"""A sentence, and what can be done about it → both, in a door's own terms."""
 
 
 class Figures(Protocol):
@@ -45,6 +71,62 @@ class Figures(Protocol):
         """The signed change in percent."""
 
 
+def header_facts(header: Header) -> list[str]:
+    """What ran, on what, for how long."""
+    words, version = header.vocabulary, header.framework_version or "of unknown version"
+    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
+    facts = [
+        cut_right(printable(header.name), _LONGEST_NAME),
+        f"{header.framework_title} {printable(version)}",
+        f"{workers_words(header)}{slots}",
+        time_unit(header.duration_ms).text(header.duration_ms),
+        "" if header.steps is None or header.step_ms is None else _steps_words(header.steps, header.step_ms),
+        "" if header.complete else "log incomplete",
+    ]
+    return [each for each in facts if each]
+
+
+def _steps_words(steps: int, step_ms: float) -> str:
+    return f"{counted(steps, 'step')} of {time_unit(step_ms).text(step_ms)}"
+
+
+def step_sentence(header: Header, answer: Prediction) -> str:
+    """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
+    if header.step_ms is None or answer.predicted_ms is None or answer.scope != "all" or answer.runtime_ms <= 0:
+        return ""
+    unit, after_ms = time_unit(header.step_ms), header.step_ms * answer.predicted_ms / answer.runtime_ms
+    return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}."
+
+
+def samples_sentence(header: Header, debug: Debug) -> str:
+    """On what the figures rest: how many of the samples are in known code; empty without samples."""
+    if not header.has_samples:
+        return ""
+    samples, units = debug.samples, debug.vocabulary.units
+    share = percent(samples.resolved, samples.on_units)
+    return f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in code that an index has."
+
+
+def other_words(debug: Debug, figures: Figures) -> str:
+    """What the time on no resource was, cause by cause; empty where none is worth showing."""
+    causes = [(cause, ms) for cause, ms in debug.other_ms.items() if ms >= WORTH_SHOWING * debug.runtime_ms]
+    return "; ".join(
+        f"{figures.text(ms)} {cause_words(cause, debug.vocabulary)}"
+        for cause, ms in causes
+        if not figures.is_nothing(ms)
+    )
+
+
+def disagreement_words(found: Disagreement) -> str:
+    """Where a label says other than the log's own measurements."""
+    label = f"the index says {found.resource} {100 * found.label_share:.0f} %"
+    if found.label_share > found.at_most_share:
+        bound = f"the log permits at most {100 * found.at_most_share:.0f} %"
+    else:
+        bound = f"the log has at least {100 * found.at_least_share:.0f} %"
+    return f"{found.group}: {label}, {bound} of running time"
+
+
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     """What time on no resource was, after its seconds."""
     told: dict[Cause, str] = {
@@ -53,10 +135,16 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "coordinator": f"{vocabulary.coordinator} alone (planning, submitting, collecting)",
         "no unit": f"no {vocabulary.unit} running",
         "starting": f"starting and ending {vocabulary.units}",
-        "upstream": f"waiting for {vocabulary.units} of other {vocabulary.groups}",
+        "upstream": f"waiting for {_upstream(vocabulary)}",
         "unknown": "of unknown cause",
+        "filling": "in buffers that fill until they are full or due",
+        "queueing": "waiting for the records before it",
     }
     return told[cause]
+
+
+def _upstream(vocabulary: Vocabulary) -> str:
+    return vocabulary.upstream or f"{vocabulary.units} of other {vocabulary.groups}"
 
 
 def _none(vocabulary: Vocabulary) -> str:
@@ -80,6 +168,8 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     it = "this run" if debug.scope in ("all", "whole") else debug.scope
     if debug.unsubmitted is not None:
         it = "the work"
+    if debug.flow is not None:
+        it = "a record"
     if debug.doubts:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
@@ -102,7 +192,9 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         "coordinator": f"The {words.coordinator} holds {it} up: it works alone for {of}.",
         "no unit": f"Gaps hold {it} up: for {of}, a {words.group} is under way, and none of its {words.units} runs.",
         "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
-        "upstream": f"Waiting for {words.units} of other {words.groups} holds {it} up: {of}.",
+        "upstream": f"Waiting for {_upstream(words)} holds {it} up: {of}.",
+        "filling": f"Waiting in buffers that fill until they are full or due holds {it} up: {of}.",
+        "queueing": f"Waiting for the records before it holds {it} up: {of}.",
     }
     alone = ""
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
@@ -138,6 +230,70 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
 
 
+def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
+    """How many records a flow takes, how many it would, and what is busy all the time then; none for other runs."""
+    flow, words = debug.flow, debug.vocabulary
+    if flow is None:
+        return ()
+    named = {each.id: each.name for each in flow.stations}
+    rate, with_what = per_second(flow.rate_per_s), _with(flow.limit_resource, resources)
+    who = f"{named[flow.limit]} ({flow.limit})" if flow.limit in named else f"{words.worker} {flow.limit}"
+    if flow.at_limit:
+        if flow.limit_kind == "worker":
+            return (f"The job is at its limit, {rate}: {who} has no CPU to spare, and its sources are held up.",)
+        busiest = next(each.busiest_share for each in flow.stations if each.id == flow.limit)
+        return (
+            f"The job is at its limit, {rate}: {who} is busy for {100 * busiest:.0f} % of its time{with_what}, and"
+            " holds up what feeds it.",
+        )
+    if flow.most_per_s is None:
+        return (f"The job keeps up with {rate}; how many it would take is not known.",)
+    busy = next(
+        (f", now {100 * each.busiest_share:.0f} % of it" for each in flow.stations if each.id == flow.limit), ""
+    )
+    if flow.at_least:
+        return (
+            f"The job keeps up with {rate}, and would with {per_second(flow.most_per_s)} at least: so far from its"
+            f" limit, each record takes more time than it would there. {who} would be full first{with_what}.",
+        )
+    return (
+        f"The job keeps up with {rate}, and would with at most {per_second(flow.most_per_s)}: then {who} is busy all"
+        f" the time{with_what}{busy}.",
+    )
+
+
+def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[Resource]) -> str:
+    """How many records a flow would take in a changed world, and what is busy all the time then."""
+    if flow.most_per_s is None:
+        return ""
+    low, high = flow.most_per_s_interval or (flow.most_per_s, flow.most_per_s)
+    who = f"{vocabulary.worker} {flow.limit}" if flow.limit_kind == "worker" else flow.limit
+    before = "" if flow.recorded_most_per_s is None else f" (recorded: {per_second(flow.recorded_most_per_s)})"
+    if flow.at_least:
+        return (
+            f"{per_second(flow.most_per_s)} are sustained at least{before}, for so far from the limit each record takes"
+            f" more time than it would there; {who} would be full first{_with(flow.limit_resource, resources)}."
+        )
+    return (
+        f"At most {per_second(flow.most_per_s)} are sustained{before}, in 9 of 10 cases {_counted_digits(low)} to"
+        f" {_counted_digits(high)}: then {who} is busy all the time{_with(flow.limit_resource, resources)}."
+    )
+
+
+def per_second(rate: float) -> str:
+    """`12 300 records/s`, with three digits that count."""
+    return f"{_counted_digits(rate)} records/s"
+
+
+def _counted_digits(rate: float) -> str:
+    return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
+
+
+def _with(resource: str, resources: Sequence[Resource]) -> str:
+    device = next((each.device for each in resources if each.name == resource), "")
+    return f", with {device}" if device else ""
+
+
 def unmodelled_sentence(debug: Debug) -> str:
     """That a device computed of which no answer knows anything; empty where none did."""
     if debug.unmodelled is None:
@@ -154,6 +310,50 @@ def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: 
     if low is not None:
         return f"at least {figures.text(low)}"
     return "" if high is None else f"at most {figures.text(high)}"
+
+
+def by_reason(refused: Iterable[Prediction | WhatIf], tell: Told) -> dict[str, list[Prediction | WhatIf]]:
+    """Refused questions by the reason, and what can be done about it."""
+    found: dict[str, list[Prediction | WhatIf]] = {}
+    for answer in refused:
+        for number, reason in enumerate(answer.refused, 1):
+            sentence = tell(reason, answer.remedy if number == len(answer.refused) else None)
+            found.setdefault(printable(sentence), []).append(answer)
+    return found
+
+
+def not_known_sentences(
+    refused: Iterable[Prediction | WhatIf], runtime_ms: float, figures: Figures, tell: Told
+) -> list[str]:
+    """What is not answered, a sentence for each reason, with what can be said all the same."""
+    found = []
+    for reason, answers in by_reason(refused, tell).items():
+        asked = []
+        for each in answers:
+            bound = bound_words(each.bound_ms, runtime_ms, figures)
+            asked.append(printable(f"{each.setting} ({bound})" if bound else each.setting))
+        found.append(f"Not known: {', '.join(asked)}; {reason}{'' if reason.endswith('…') else '.'}")
+    return found
+
+
+def refusal_sentence(points: Sequence[Prediction], figures: Figures, tell: Told) -> str:
+    """Why there is no answer, with what can be said all the same."""
+    first = points[0]
+    reasons = list(by_reason(points, tell))
+    sentence = f"{first.setting}: no answer, for " if len(points) == 1 else "no answer: "
+    sentence += "; ".join(reasons or ["the run does not tell"])
+    bound = bound_words(first.bound_ms, first.runtime_ms, figures)
+    return f"{sentence}; it would take {bound}" if bound else sentence
+
+
+def same_sentence(same: Sequence[WhatIf]) -> str:
+    """The usual questions that change nothing; empty where there are none."""
+    return f"No effect (under 3 %): {', '.join(each.question for each in same)}." if same else ""
+
+
+def measure_word(measure: str) -> str:
+    """What the times of an answer are of, as a table's head says it."""
+    return "latency" if measure in ("latency", "throughput") else "runtime"
 
 
 def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
@@ -193,11 +393,13 @@ def gain_text(action: Action, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for actions where there are none."""
+    """The sentence that stands for actions; empty where there are some."""
+    if verdict.actions:
+        return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."
-    share = f"{100 * NOTICEABLE:.0f} %"
-    return "" if verdict.actions else f"Nothing that CrystalPerf can work out saves {share} of it and a second."
+    least = f"{100 * NOTICEABLE:.0f} % of it" + (" and a second" if happens_once(verdict.debug, verdict.header) else "")
+    return f"Nothing that CrystalPerf can work out saves {least}."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------
@@ -213,7 +415,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
     scopes = [each for each in ended.tallies if each.kind not in (words.group, words.unit)]
     failed = next((each for each in scopes if each.failed), None) or ended.tally(words.group)
     told = _why_failed(ended) if failed.failed else ""
-    many = f"{failed.failed} of {_counted(failed.total, failed.kind)} failed"
+    many = f"{failed.failed} of {counted(failed.total, failed.kind)} failed"
     found = []
     if ended.status == "failed":
         if not failed.failed:
@@ -226,7 +428,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
     elif ended.status == "unfinished":
         open_ones = next((each for each in scopes if each.unfinished), None)
         if open_ones:
-            under_way = f"{_counted(open_ones.unfinished, open_ones.kind)} under way"
+            under_way = f"{counted(open_ones.unfinished, open_ones.kind)} under way"
             found.append(f"The log ends before {'the run' if whole else debug.scope} does, with {under_way}.")
         if failed.failed:
             found.append(f"{many}{told}.")
@@ -235,7 +437,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
     called_off = next((each for each in scopes if each.cancelled), None)
     if called_off:
         were = "was" if called_off.cancelled == 1 else "were"
-        found.append(f"{called_off.cancelled} of {_counted(called_off.total, called_off.kind)} {were} cancelled.")
+        found.append(f"{called_off.cancelled} of {counted(called_off.total, called_off.kind)} {were} cancelled.")
     found += [
         *_units_failed(ended, words, figures, with_reason=not failed.failed),
         *_workers_lost(ended, words, figures),
@@ -247,7 +449,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
 
 def _why_failed(ended: Outcome) -> str:
     errors = list(dict.fromkeys(each.error for each in ended.failures if each.kind == ended.failures[0].kind))
-    others = f" (and {_counted(len(errors) - 1, 'other error')})" if len(errors) > 1 else ""
+    others = f" (and {counted(len(errors) - 1, 'other error')})" if len(errors) > 1 else ""
     return f": {_cut(errors[0])}{others}" if errors else ""
 
 
@@ -257,7 +459,7 @@ def _units_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_r
     if not units.failed or (with_workers and ended.lost[0].why in (ended.reason or "")):
         return []  # or it is told of their workers
     took = f"which took {figures.text(ended.failed_ms)} of {words.unit} time"
-    sentence = f"{units.failed} of {_counted(units.total, words.unit)} failed, {took}"
+    sentence = f"{units.failed} of {counted(units.total, words.unit)} failed, {took}"
     if ended.retried_units == units.failed:
         sentence += ", and ran again"
     elif ended.retried_units:
@@ -271,7 +473,7 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
     if not lost:
         return []
     when = "" if len(lost) == 1 else "the first "
-    sentence = f"{len(lost)} of {_counted(ended.workers, words.worker)} {'was' if len(lost) == 1 else 'were'} lost, "
+    sentence = f"{len(lost)} of {counted(ended.workers, words.worker)} {'was' if len(lost) == 1 else 'were'} lost, "
     sentence += f"{when}{figures.text(lost[0].lost_ms)} after the start: {_cut(lost[0].why)}."
     redone = sum(each.redone_units for each in lost)
     if redone:
@@ -299,13 +501,8 @@ def workers_words(header: Header) -> str:
     """How many workers a run had: 9 workers, or at most 2 workers at a time (9 in all)."""
     words = header.vocabulary
     if header.workers_in_all <= header.workers:
-        return _counted(header.workers, words.worker)
-    return f"at most {_counted(header.workers, words.worker)} at a time ({header.workers_in_all} in all)"
-
-
-def _counted(number: int, word: str) -> str:
-    digits = f"{number:,}".replace(",", " ")
-    return f"{digits} {word if number == 1 else plural(word)}"
+        return counted(header.workers, words.worker)
+    return f"at most {counted(header.workers, words.worker)} at a time ({header.workers_in_all} in all)"
 
 
 def _cut(text: str) -> str:

@@ -65,8 +65,8 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
     labels: its samples do not tell which file they read.
     """
     units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
-    view, select = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view")
+    view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view", texts)
     far = far_groups(connection)
     elsewhere = {  # noqa: F841 (read by DuckDB)
         "group_id": objects(far),

@@ -100,6 +100,8 @@ def decide(
     whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others; `names`
     are the run's resources.
     """
+    if not table.stacks:
+        return
     keys = list(table.frames)
     frames = {  # noqa: F841 (read by DuckDB)
         "frame_id": np.arange(len(keys), dtype=np.int32),
@@ -111,7 +113,8 @@ def decide(
     connection.execute(
         """
         CREATE TEMP TABLE frames AS
-        SELECT *, CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
+        SELECT * REPLACE (role::VARCHAR AS role),
+            CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
         FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
         """,
         [SOCKET_CALLS, FILE_CALLS],
@@ -123,12 +126,13 @@ def decide(
         "frame_id": np.concatenate([_frames(key) for key in table.stacks] or [np.empty(0, dtype=np.int32)]),
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
+    # A native method has no text to judge: its caller, which has one, decides.
     found = resolve(connection, "frames", indexes, other_version=other_version)
     vectors = " UNION ALL ".join(
         f"""
         SELECT frame_id, found.index_name, functions.symbol, {_vector(connection, alias, names)}
         FROM {found} AS found JOIN {alias}.functions USING (function_id)
-        WHERE found.index_name = '{name}'
+        WHERE found.index_name = '{name}' AND found.how <> 'native'
         """
         for alias, name in indexes
     )

@@ -4,6 +4,7 @@
     user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
     library     jdk-17                       the Java version of the log
                 netty-4.1.118.Final          an archive on the class path that the index's sources are of
+                jvm-libraries-1              several archives on it; without a class path, any library of the JVM
                 python-3.11                  paths of Python frames; those of the framework's own Python too
 
 Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -24,8 +25,9 @@ from typing import Any, Literal
 from indexes.errors import CrystalPerfError
 from indexes.exports import Available, available, facts_of, is_name, nearest, split_name
 from indexes.names import split_archive
-from query.code.names import is_python
+from query.code.names import is_python, original
 from query.frameworks import Framework
+from query.frameworks.known import frameworks
 
 Kind = Literal["framework", "user", "library"]
 
@@ -37,8 +39,40 @@ MUCH = 0.05
 """Share of the time sampled in units from which code that no index knows is worth an index."""
 
 _RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
-_SHARED_ROOTS = frozenset(["org.apache", "com.google", "com.amazonaws", "io.github", "com.github"])
+_SHARED_ROOTS = frozenset(
+    ["org.apache", "org.codehaus", "org.eclipse", "com.google", "com.amazonaws", "io.github", "com.github"]
+)
 """Names below which many owners' packages lie."""
+
+LIBRARIES = {
+    "com.esotericsoftware": "kryo",
+    "com.fasterxml": "jackson",
+    "com.github.luben": "zstd-jni",
+    "com.google.common": "guava",
+    "com.google.protobuf": "protobuf",
+    "com.univocity": "univocity-parsers",
+    "io.netty": "netty",
+    "it.unimi": "fastutil",
+    "net.jpountz": "lz4-java",
+    "org.apache.arrow": "arrow",
+    "org.apache.avro": "avro",
+    "org.apache.hadoop": "hadoop-client",
+    "org.apache.kafka": "kafka-clients",
+    "org.apache.logging": "log4j",
+    "org.apache.orc": "orc",
+    "org.apache.parquet": "parquet",
+    "org.apache.pekko": "pekko",
+    "org.apache.thrift": "thrift",
+    "org.codehaus.commons": "janino",
+    "org.codehaus.janino": "janino",
+    "org.eclipse.jetty": "jetty",
+    "org.roaringbitmap": "roaringbitmap",
+    "org.rocksdb": "rocksdbjni",
+    "org.slf4j": "slf4j",
+    "org.xerial": "snappy-java",
+    "py4j": "py4j",
+}
+"""Packages of libraries whose sources the indexer can fetch, with the names that it knows them by."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +111,7 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
     fits = [_fit(name, names, "framework") for name in framework_names]
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
+    named = {*frameworks(), *(["jdk"] if ran.java_version else [])}
     versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
     for index in _newest(available()):
         package, _ = split_name(index.name)
@@ -89,9 +124,31 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
             own.append(_fit(f"{package}-{version}" if version else index.name, names, "user"))
         elif version is not None:
             libraries.append(_fit(f"{package}-{version}", names, "library"))
+        elif pinned := dict(each.split(":", 1) for each in artifacts if ":" in each):
+            libraries += _of_several(index.name, pinned, versions)
+        elif not ran.archives and package not in named and _is_of_the_jvm(facts):
+            libraries.append(Fit(index.name, index.name, "library", False))
     languages = [*_java(ran.java_version), *_python(classes, stated[1] if stated else None, framework.names.python)]
     spoken = [_fit(name, names, "library", version) for name, version in languages]
     return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
+
+
+def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[str, str]) -> list[Fit]:
+    """The index of several libraries, by artifact and version, where one of them is on the class path or none is known.
+
+    Its lines are those that ran where the class path has none of them in another version.
+    """
+    pinned = dict(found for each in pinned.items() if (found := split_archive("-".join(each))))
+    on_path = {artifact: versions[artifact] for artifact in pinned if artifact in versions}
+    if versions and not on_path:
+        return []
+    others = [f"{artifact}-{version}" for artifact, version in on_path.items() if pinned[artifact] != version]
+    return [Fit(others[0] if others else index_name, index_name, "library", bool(on_path) and not others)]
+
+
+def _is_of_the_jvm(facts: Mapping[str, str]) -> bool:
+    """Whether an index has sources in a language of the JVM."""
+    return any(f'"{language}"' in facts.get("source_files", "") for language in ("java", "scala"))
 
 
 def _listed(text: str) -> list[str]:
@@ -170,12 +227,21 @@ def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
 
 
 def package_prefix(class_name: str) -> str | None:
-    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package."""
+    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package.
+
+    What a build put under another package is told by its own: it.unimi for shaded.parquet.it.unimi.dsi.fastutil.
+    """
+    class_name = original(class_name) or class_name
     if _RUNTIME.match(class_name) or "." not in class_name:
         return None
     parts = class_name.split(".")[:-1]
     packages = list(takewhile(lambda part: not part[:1].isupper(), parts))
     return ".".join(packages[: 3 if ".".join(packages[:2]) in _SHARED_ROOTS else 2]) or None
+
+
+def library_of(prefix: str) -> str | None:
+    """The library that packages which begin so are of, by the name that the indexer knows it by; None for others."""
+    return next((name for start, name in LIBRARIES.items() if f"{prefix}.".startswith(f"{start}.")), None)
 
 
 def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:

@@ -1,4 +1,4 @@
-"""Names in stack frames: reading a frame, and what its class and method stand for in the source.
+"""Names in stack frames: reading a frame, and what its class stands for in the source.
 
 Everything here is a pure function of names; `query.code.resolve` looks the results up in indexes.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from indexes.names import decode
+from indexes.names import LONGEST_NAME
 from query.frameworks.known import frameworks
 
 Nature = Literal["source", "hidden", "generated"]
@@ -61,6 +61,12 @@ FILE_CALLS = (
 device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
 
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
+# What builds put whole under a package of their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
+_EMBEDDED = re.compile(
+    r"[.](?P<original>(?:com\.google\.(?:common|protobuf|gson|flatbuffers)|com\.fasterxml\.jackson|it\.unimi\.dsi"
+    r"|io\.netty|io\.grpc|net\.jpountz|org\.objectweb\.asm|org\.slf4j|org\.eclipse\.jetty"
+    r"|org\.apache\.(?:avro|calcite|commons|http|pekko|thrift|logging))\..+)"
+)
 _TOP_LEVEL = frozenset(
     [
         "com",
@@ -81,18 +87,6 @@ _TOP_LEVEL = frozenset(
 )
 
 _ANONYMOUS = re.compile(r"\$\$anon\$\d+")
-_JAVA_LAMBDA = re.compile(r"lambda\$(?P<of>.*)\$\d+")
-_SCALA_LAMBDA = re.compile(r"\$anonfun\$(?P<of>.+?)(?:\$\d+)+(?:\$adapted)?|\$anonfun\$(?P<bare>\d+)?")
-_COMPILED_SUFFIX = re.compile(
-    r"(?:\$mc[A-Z]+\$sp|\$default\$\d+|\$lzycompute(?:\$\d+)?|\$lzyINIT\d+|\$extension\d*|\$adapted|\$impl)$"
-)
-_EXPANDED = re.compile(r"^(?:\w+\$)+\w+\$\$(?=.)")
-_LOCAL_NUMBER = re.compile(r"(?<=[^$])\$\d+$")
-
-
-LONGEST_NAME = 1_000
-"""Characters of a class or a method that are looked at: no compiler makes as many, but a made-up recording may have a
-name of 80 000 parts, and what is asked of names takes longer than they are long."""
 
 
 def bounded(name: str) -> str:
@@ -107,16 +101,6 @@ class Frame:
     class_name: str
     method: str
     line: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """What a method's name in a frame stands for."""
-
-    name: str
-    """Name in the source; `<init>` for constructors, '' where only a line can tell."""
-    is_lambda: bool
-    """Whether the frame is a lambda within `name`."""
 
 
 def parse_frame(text: str) -> Frame | None:
@@ -182,6 +166,8 @@ def original(class_name: str) -> str | None:
     for relocated, own in _relocations():
         if class_name.startswith(relocated):
             return own + class_name[len(relocated) :]
+    if match := _EMBEDDED.search(class_name):
+        return match["original"]
     match = _SHADED.search(class_name)
     if match is None:
         return None
@@ -220,38 +206,6 @@ def is_python(class_name: str) -> bool:
 def runtime_class(class_name: str) -> str:
     """A class as `runtime_names` has it: packages by '.', numbers of Scala's anonymous classes left out."""
     return _ANONYMOUS.sub("$$anon", class_name.replace("/", "."))
-
-
-def demangle(method: str) -> Method:
-    """From a method's name in a frame to the function of the source it belongs to.
-
-    >>> demangle("$anonfun$map$1"), demangle("com$acme$Flow$$x$lzycompute"), demangle("$plus$eq")
-    (Method(name='map', is_lambda=True), Method(name='x', is_lambda=False), Method(name='+=', is_lambda=False))
-    """
-    if method == "<lambda>":
-        return Method("", True)
-    if "$" not in method or len(method) > LONGEST_NAME:
-        return Method(method, False)
-    if match := _JAVA_LAMBDA.fullmatch(method):
-        return Method(_special(match["of"]), True)
-    if match := _SCALA_LAMBDA.fullmatch(method):
-        inner = demangle(match["of"]).name if match["of"] else ""
-        return Method(_special(inner), True)
-    if method == "$init$":
-        return Method(method, False)
-    name = method
-    while (shorter := _COMPILED_SUFFIX.sub("", name)) != name:
-        name = shorter
-    name = _EXPANDED.sub("", name).removeprefix("super$")
-    name = _LOCAL_NUMBER.sub("", name)
-    if name.endswith("$") and len(name) > 1:
-        name = name[:-1]
-    return Method(decode(name), False)
-
-
-def _special(name: str) -> str:
-    """Compilers call a constructor `new` and a static initialiser `static` within the names of lambdas."""
-    return {"new": "<init>", "static": "<clinit>", "null": "", "$init": "$init$"}.get(name, name)
 
 
 def _path_endings(path: str) -> list[str]:

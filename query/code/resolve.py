@@ -10,9 +10,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.exports import load_part
+from indexes.exports import at_hand, load_part
+from indexes.names import demangle
 from query import sql
-from query.code.names import declaring_names, demangle, nature, runtime_class
+from query.code.names import declaring_names, nature, runtime_class
 
 
 def resolve(
@@ -32,6 +33,7 @@ def resolve(
     result         a temporary table, replaced, one row per frame:
                    (frame_id, index_name, function_id, symbol, how), where how is
                    line, name     found, by class and line or by class and method
+                   native         found, by class and method: one without a body in the source
                    class          the class is indexed, but the frame falls in no function of it
                    hidden         a hidden class of the JVM: a lambda's or proxy's shell
                    generated      code generated while running
@@ -43,20 +45,36 @@ def resolve(
     )
     _add_names(connection)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {result} AS SELECT frame_id::BIGINT AS frame_id, NULL::VARCHAR AS index_name,"
-        " NULL::INTEGER AS function_id, NULL::VARCHAR AS symbol, CASE nature WHEN 'source' THEN 'unknown' ELSE nature"
-        " END AS how FROM frames_to_resolve JOIN frame_natures USING (class_name)"
+        "CREATE OR REPLACE TEMP TABLE frames_given AS SELECT frame_id::BIGINT AS frame_id,"
+        " CASE nature WHEN 'source' THEN 'unknown' ELSE nature END AS how"
+        " FROM frames_to_resolve JOIN frame_natures USING (class_name);"
+        " CREATE OR REPLACE TEMP TABLE answered"
+        " (frame_id BIGINT, index_name VARCHAR, function_id INTEGER, symbol VARCHAR, how VARCHAR);"
+        " CREATE OR REPLACE TEMP TABLE of_class (frame_id BIGINT, index_name VARCHAR, turn INTEGER)"
     )
     connection.execute(
         "DELETE FROM frames_to_resolve"
         " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature = 'hidden')"
     )
-    for alias, name in indexes:
+    for turn, (alias, name) in enumerate(indexes):
         for exact in ("false", "true") if name in other_version else ("true",):
             for statement in _statements():
                 connection.execute(statement.format(index=alias, exact=exact))
-            _take(connection, result, name, alias)
-    for table in ("frames_to_resolve", "frame_classes", "frame_methods", "frame_natures", "located", "blocks", "named"):
+            _take(connection, turn, name, alias)
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE {result} AS
+        SELECT
+            frame_id, coalesce(answered.index_name, first.index_name) AS index_name, function_id, symbol,
+            coalesce(answered.how, CASE WHEN first.index_name IS NOT NULL THEN 'class' END, given.how) AS how
+        FROM frames_given AS given
+        LEFT JOIN answered USING (frame_id)
+        LEFT JOIN (SELECT frame_id, arg_min(index_name, turn) AS index_name FROM of_class GROUP BY frame_id) AS first
+            USING (frame_id)
+        """
+    )
+    made = ("frames_to_resolve", "frames_given", "answered", "of_class", "frame_classes", "frame_methods")
+    for table in (*made, "frame_natures", "located", "blocks", "named"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
     return result
 
@@ -68,11 +86,15 @@ def load_indexes(
 
     Those that know none are left out.  Raises IndexFileError where there is no such index.
     """
+    if not classes:  # a log without samples
+        for name in names:
+            at_hand(name)
+        return []
     known = {"name": _texts(sorted({name for each in classes for name in declaring_names(each)}))}
     _create(connection, "names_to_know", known)
     found = []
     for number, name in enumerate(names):
-        alias = load_part(connection, name, f"index_{number}", "names_to_know")
+        alias = load_part(connection, name, f"index_{number}", "names_to_know", whole=False)
         if connection.execute(f"SELECT 1 FROM {alias}.functions LIMIT 1").fetchone() is not None:
             found.append((alias, name))
         else:
@@ -81,20 +103,14 @@ def load_indexes(
     return found
 
 
-def _take(connection: duckdb.DuckDBPyConnection, result: str, name: str, alias: str) -> None:
-    """Move what this index answered into the result."""
+def _take(connection: duckdb.DuckDBPyConnection, turn: int, name: str, alias: str) -> None:
+    """Keep what this index answered; of frames that it knows the class of only, that it does."""
     connection.execute(
-        f"UPDATE {result} SET index_name = ?, function_id = found.function_id, symbol = found.symbol, how = found.how"
-        " FROM (SELECT frame_id, function_id, symbol, frames_found.how"
-        f" FROM frames_found JOIN {alias}.functions USING (function_id)) AS found"
-        f" WHERE {result}.frame_id = found.frame_id",
+        "INSERT INTO answered SELECT frame_id, ?, function_id, symbol, frames_found.how"
+        f" FROM frames_found JOIN {alias}.functions USING (function_id)",
         [name],
     )
-    connection.execute(
-        f"UPDATE {result} SET index_name = ?, how = 'class' WHERE how IN ('unknown', 'generated')"
-        " AND frame_id IN (SELECT frame_id FROM located)",
-        [name],
-    )
+    connection.execute("INSERT INTO of_class SELECT DISTINCT frame_id, ?, ? FROM located", [name, turn])
     connection.execute("DELETE FROM frames_to_resolve WHERE frame_id IN (SELECT frame_id FROM frames_found)")
 
 

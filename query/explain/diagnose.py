@@ -28,6 +28,7 @@ from query.answers.values import (
     Unsubmitted,
 )
 from query.attribute import storage
+from query.code.libraries import library_of
 from query.explain import findings, losses
 from query.explain.doubts import doubted
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
@@ -97,6 +98,18 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     return doubted(connection, execution, pieces, answer)
 
 
+def seen_of(
+    connection: duckdb.DuckDBPyConnection, execution: Execution
+) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Note, ...], tuple[ScopeItem, ...]]:
+    """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
+    return (
+        _samples(connection, execution),
+        _functions(connection, execution),
+        _unseen(connection, execution),
+        _scopes(connection, execution),
+    )
+
+
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
     """A stretch of the path by recorded time: in two or more where a pause in it was left out."""
     whole_ms = piece.end_ms - piece.start_ms
@@ -134,6 +147,8 @@ def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sam
 
 
 def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[FunctionTime, ...]:
+    if not execution.has_samples:
+        return ()
     names = execution.names
     query = sql.text("hot_functions").format(
         vector=", ".join(f"stacks.{name}" for name in names),
@@ -179,14 +194,18 @@ def _findings(
     hosts = host_times(connection, execution)
     found = [*lost, *findings.coordinator(terms, alone_ms, other_ms)]
     parts: list[findings.Part] = []
+    # Units that run in the order of their thread are of different kinds: none could share another's work, and their
+    # groups have no data that they should use a device for.
+    alike = not execution.framework.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
-            parts += findings.straggler(terms, detail, hosts)
-            parts += findings.idle_slots(terms, detail)
+            if alike:
+                parts += findings.straggler(terms, detail, hosts)
+                parts += findings.idle_slots(terms, detail)
             parts += findings.starting_units(terms, detail)
-    found += findings.on_a_device(
-        terms, findings.added_up(terms, [*parts, *findings.odd_use(terms, details, limits)]), unmodelled
-    )
+    if alike:
+        parts += findings.odd_use(terms, details, limits)
+    found += findings.on_a_device(terms, findings.added_up(terms, parts), unmodelled)
     found += findings.slow_hosts(terms, hosts, details)
     found += findings.spilling(terms, details, terms.rules.spilled_by(connection, details))
     found += findings.collecting_garbage(terms, details)
@@ -300,13 +319,21 @@ def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Note]:
     rows = connection.execute(
         """
         SELECT name, origin, meaning FROM import_stats
-        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC
+        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC, rowid
         """
     ).fetchall()
     return [
-        Note(f"code: {meaning}", Remedy("index the code", {"prefix": origin}) if name == "unindexed code" else None)
+        Note(f"code: {meaning}", _index_of(origin) if name == "unindexed code" else None)
         for name, origin, meaning in rows
     ]
+
+
+def _index_of(prefix: str) -> Remedy:
+    """What makes an index of the packages that begin so."""
+    library = library_of(prefix)
+    return (
+        Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
+    )
 
 
 def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
@@ -315,7 +342,7 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
         """
         SELECT origin, meaning FROM import_stats
         WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
-        ORDER BY origin
+        ORDER BY origin, rowid
         """
     ).fetchall()
     found = [Note(f"{Path(origin).name}: {meaning}") for origin, meaning in rows[:_LEFT_OUT_SHOWN]]

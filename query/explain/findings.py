@@ -18,7 +18,7 @@ from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
 from query.explain.wording import Terms, counted
-from query.frameworks import plural
+from query.frameworks import plural, with_article
 from query.model.capacity import STARVED
 
 SKEW = 2.0
@@ -165,7 +165,7 @@ def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[P
     times = f"{facts.longest_ms / usual_ms:.1f} times the median" if usual_ms > 0 else "far more than the median"
     why = next(each for each in _reasons(terms, detail, hosts, excess_ms) if each is not None)
     what = f"its longest {unit} ({unit} {detail.longest.unit_id}) takes {times}: {why.what}"
-    many = f"have a {unit} that takes much longer than most"
+    many = f"have {with_article(unit)} that takes much longer than most"
     cost_ms = min(excess_ms, facts.path_ms)
     return [Part("straggler", why.kind, cost_ms, _group(detail), what, why.basis, why.advice, many)]
 

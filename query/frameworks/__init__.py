@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from query.inputs.files import Application, Head, LogPart
     from query.model.dag import Group
     from query.model.execution import Execution
+    from query.model.flow import Flow
     from query.model.policy import Policy
     from query.model.records import Columns, Problems
     from query.model.trace import Trace
@@ -73,7 +74,8 @@ class Vocabulary:
 
     `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
     settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
-    each other; `log` names its log, with the article, and `log_hint` says where a user finds it.
+    each other; `upstream` is what they wait for while others work, units of other groups where it is empty; `log` names
+    its log, with the article, and `log_hint` says where a user finds it.
     """
 
     worker: str = "worker"
@@ -85,6 +87,7 @@ class Vocabulary:
     scopes: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     exchanged: str = "data that units read of each other"
+    upstream: str = ""
     log: str = "a log"
     log_hint: str = ""
 
@@ -197,6 +200,7 @@ class Rules:
     told         the same → what the framework measured of itself that no other answer says, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
+    filling      a flow, ms that a record of it spends in buffers that fill → how that is changed
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     released     why a worker ended → whether it was sent home, and not lost
     called_off   why a scope failed → whether it was somebody's wish
@@ -214,6 +218,7 @@ class Rules:
     told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
+    filling: Callable[[Flow, float], Chance] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None
     released: Callable[[str | None], bool] = lambda _reason: False
     called_off: Callable[[str], bool] = lambda _error: False
@@ -275,14 +280,22 @@ class Framework:
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
+    flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
     setup       what a job needs so that it leaves a log and samples
+    served      an address, an application to choose, a folder of the cache, progress → the log that a server of its own
+                hands out, as a file below that folder; None where no such server answers
     attended    the run's name and properties → whether a person submits its work, at a shell or in a notebook; None
                 where the log does not tell
     unread_work names of its reader's problems after which scopes may have been under way that the log does not have,
                 each with words for it that have a {count}
     unread_start  names of its reader's problems where the log lacks the start of the run
+    private     where names and plans have what a page for strangers must not have: patterns with a group `table`, the
+                name of a table, or `literal`, a value of a statement
+    expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
+    in_order    whether the units of a group ran one after the other, as operators of a thread do
+    resolution_ms  how far apart an end and the start that it causes may be in its log
     """
 
     name: str
@@ -304,10 +317,16 @@ class Framework:
     schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None
+    flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     memory: MemoryRule | None = None
     rules: Rules | None = None
     setup: Setup | None = None
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
+    served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None
     attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
     unread_work: Mapping[str, str] = field(default_factory=dict)
     unread_start: frozenset[str] = frozenset()
+    private: tuple[re.Pattern[str], ...] = ()
+    expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
+    in_order: bool = False
+    resolution_ms: float = 1.0

@@ -13,9 +13,12 @@ from query.plugins import entries
 def frameworks() -> dict[str, Framework]:
     """All known frameworks by name, the built-in ones first."""
     from query.frameworks.flink import FLINK
+    from query.frameworks.mxnet import MXNET
+    from query.frameworks.pytorch import PYTORCH
     from query.frameworks.spark import SPARK
+    from query.frameworks.tensorflow import TENSORFLOW
 
-    built_in = {each.name: each for each in (SPARK, FLINK)}
+    built_in = {each.name: each for each in (SPARK, FLINK, TENSORFLOW, PYTORCH, MXNET)}
     return {**built_in, **{each.name: each for each in entries("frameworks").values() if each.name not in built_in}}
 
 

@@ -20,14 +20,15 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import cramjam
 import msgspec
 import zstandard
 
-from indexes.errors import InputError
-from query.model.records import Problem, Problems
+from indexes.errors import CrystalPerfError, InputError, Remedy
+from query.model.records import Problem, Problems, as_text
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is
@@ -39,6 +40,7 @@ _ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor cannot be told how much t
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
 _BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs as well: every event has numbers of its own
 _MOST_BYTES = 64 << 30
+_MOST_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
 _MOST_BYTES_LOOKED_AT = 1 << 30  # of all members of a zip together, before it is known what they are
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -56,7 +58,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        return self.path if self.member is None else f"{self.path}!{self.member}"
+        return as_text(self.path if self.member is None else f"{self.path}!{self.member}")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     with ExitStack() as stack:
         for part in log.parts:
             if part.member is not None and part.path not in archives:
-                with _told(part.name):
+                with told(part.name):
                     archives[part.path] = stack.enter_context(archive(part.path, shared=False))
             with opened(part, archives.get(part.path)) as source:
                 yield from _part_batches(part, source, problems)
@@ -110,6 +112,27 @@ def lines(log: LogFile, problems: Problems | None = None) -> Iterator[bytes]:
     """
     for batch in batches(log, Problems() if problems is None else problems):
         yield from (line for line in batch.lines if line and not line.isspace())
+
+
+def pieces(part: Part, problems: Problems) -> Iterator[bytes]:
+    """The decompressed bytes of a part, a piece at a time, for what has no lines.
+
+    Damage ends it and is added to `problems`.  Raises InputError where the part cannot be opened at all.
+    """
+    given_out = 0
+    with opened(part) as source:
+        counted = _Counted(source)
+        try:
+            for piece in _decompressed(counted):
+                given_out += len(piece)
+                if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
+                    meaning = "it unpacks to far more than any trace would; reading stopped there"
+                    problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
+                    return
+                yield piece
+        except DamagedStream as error:
+            meaning = f"the stream {error}; what was after that place is missing"
+            problems.add("damaged_stream", "data loss", part.name, f"byte {given_out}", meaning)
 
 
 def head(part: Part, size: int) -> bytes:
@@ -136,7 +159,7 @@ def head(part: Part, size: int) -> bytes:
 @contextmanager
 def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
     """The bytes of a part as they are stored; `within` is its archive where that is open.  Raises InputError."""
-    with _told(part.name), ExitStack() as stack:
+    with told(part.name), ExitStack() as stack:
         if part.member is None:
             yield stack.enter_context(_opened_path(part.path))
         else:
@@ -145,7 +168,7 @@ def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def told(name: str) -> Iterator[None]:
     """What goes wrong in opening and reading a file, as one sentence."""
     try:
         yield
@@ -153,6 +176,10 @@ def _told(name: str) -> Iterator[None]:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
     except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, KeyError, EOFError) as error:
         raise InputError(f"{name}: the zip archive cannot be read ({error})") from error
+    except Exception as error:
+        if not is_url(name) or isinstance(error, CrystalPerfError | MemoryError):
+            raise
+        raise InputError(f"{name}: cannot be read ({error})") from error  # each store's client has errors of its own
 
 
 @dataclass
@@ -190,7 +217,7 @@ def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
 
 def members(path: str) -> list[str]:
     """Names of the files in a zip archive, each once."""
-    with _told(path), archive(path) as held:
+    with told(path), archive(path) as held:
         try:
             names = [each.filename for each in held.file.infolist() if not each.is_dir()]
         except ValueError as error:
@@ -216,15 +243,30 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 
 def _opened_path(path: str) -> IO[bytes]:
+    """The bytes of a file as it lies there.  Raises InputError for what has no end or is none."""
     if is_url(path):
         system, inner = filesystem(path)
         stream: IO[bytes] = system.open(inner, "rb")
-        return stream
+        return stream if getattr(stream, "size", 0) is not None else _copied(stream, path)
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket"
-        raise InputError(f"{path}: is {what}, not a file that can be read to its end")
+        remedy = Remedy("give it as standard input") if stat.S_ISFIFO(mode) else None
+        raise InputError(f"{path}: is {what}, not a file that can be read to its end", remedy)
     return open(path, "rb")
+
+
+def _copied(stream: IO[bytes], url: str) -> IO[bytes]:
+    """What a server sends that neither says how much it is nor gives a part of it: it has to be looked at twice."""
+    copy = TemporaryFile()  # noqa: SIM115 - its reader closes it
+    with stream:
+        while piece := stream.read(1 << 20):
+            copy.write(piece)
+            if copy.tell() > _MOST_COPIED_BYTES:
+                copy.close()
+                raise InputError(f"{url}: sends more than {_MOST_COPIED_BYTES >> 30} GiB and no end of it")
+    copy.seek(0)
+    return copy
 
 
 # Lines ------------------------------------------------------------------------------------------------------------

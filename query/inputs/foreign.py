@@ -14,6 +14,11 @@ from itertools import pairwise
 _COLLAPSED = "{} makes collapsed stacks of it, which are read"
 _PERF = _COLLAPSED.format("`stackcollapse-perf.pl`")
 _AGAIN = "record again with JFR output or as collapsed stacks"
+_PLAN = "it says what would run, not what did; give the archive that the JobManager wrote of the job"
+_PAGE = "the page of the job itself (/jobs/ID) is read, and so is the archive that the JobManager wrote of it"
+_WHEN = (
+    "it says what operators read and wrote, not when they ran; give what export_chrome_trace wrote of the same steps"
+)
 _MOST_LINES = 40
 _MOST_FIELDS = 2_000
 
@@ -165,6 +170,19 @@ def _xplane(text: bytes) -> bool:
     return text[:1] == b"\n" and re.search(rb"/(host|device):", text[:80]) is not None
 
 
+def _table_of_operators(text: bytes) -> bool:
+    """TensorFlow's tables of operators (field 4 holds rows) and of kernels (field 1 does): rows of text and doubles."""
+    first = next(_fields(text), None)
+    if first is None or first[0] not in (1, 4) or first[1] != 2:
+        return False
+    row = first[2]
+    if first[0] == 4:
+        rows = [content for number, wire, content in _fields(row) if (number, wire) == (1, 2)]
+        return bool(rows) and any(each in rows[0] for each in (b"\x12\x06Device", b"\x12\x04Host"))
+    kernel = {number for number, wire, content in _fields(row) if wire == 2 and content.isascii()}
+    return {1, 5, 6, 12} <= kernel  # its name, how it was launched, its operator
+
+
 def _repeated(text: bytes) -> bool:
     """A message of one repeated field: a list of messages."""
     found = list(_fields(text))
@@ -199,7 +217,11 @@ KINDS = (
         "",
         _json(rb'"(nonHeapMemoryTotalUsed|epochMillis)"\s*:', rb'"(pmem_|heap)'),
     ),
-    Foreign("a recording of ROCm's profiler", "", _json(rb'"rocprofiler-sdk-tool"')),
+    Foreign(
+        "a recording of ROCm's profiler",
+        "it has kernels without what launched them; give what export_chrome_trace wrote",
+        _json(rb'"rocprofiler-sdk-tool"'),
+    ),
     Foreign("a thread dump", "it is one moment of one process; a recording has many", _has(rb"Full thread dump ")),
     # Logs and traces of other systems
     Foreign(
@@ -207,18 +229,29 @@ KINDS = (
         "its page of the job is missing",
         _json(rb'^\s*\{\s*"archive"\s*:\s*\[', rb'"path"\s*:\s*"/'),
     ),
-    Foreign("a compiled SQL plan of Flink", "", _json(rb'"flinkVersion"\s*:')),
-    Foreign("a plan that Flink explains", "", _has(rb"== (Abstract Syntax Tree|Optimized Execution Plan) ==\n")),
+    Foreign("a compiled SQL plan of Flink", _PLAN, _json(rb'"flinkVersion"\s*:')),
+    Foreign("a plan that Flink explains", _PLAN, _has(rb"== (Abstract Syntax Tree|Optimized Execution Plan) ==\n")),
     Foreign(
         "an answer of Flink's REST interface",
-        "",
+        _PAGE,
         _json(
             rb'"jid"\s*:|"slots-total"\s*:|"Status\.JVM\.|"checkpointStartDelayNanos"|"maxParallelism"\s*:'
             rb'|"taskmanager\.|"checkpointed_size"|"latest"\s*:\s*\{\s*"(completed|savepoint)"'
         ),
     ),
-    Foreign("an execution trace of PyTorch (Chakra)", "", _json(rb'^\s*\{\s*"schema"\s*:\s*"1\.\d', rb'"nodes"\s*:')),
-    Foreign("a timeline of Horovod", "", _json(rb'"ph"\s*:', rb'"(CYCLE_START|Horovod\w*|NEGOTIATE_\w+)"?')),
+    Foreign(
+        "an execution trace of PyTorch (Chakra)",
+        _WHEN,
+        _any(
+            _json(rb'^\s*\{\s*"schema"\s*:\s*"1\.\d', rb'"nodes"\s*:'),
+            _has(rb"^[\x00-\xff]{1,3}\x12[\x00-\xff]\x0a\x06schema\xea\x01"),
+        ),
+    ),
+    Foreign(
+        "a timeline of Horovod",
+        "it says when tensors were exchanged, not what ran; give the profiler's traces of all processes",
+        _json(rb'"ph"\s*:', rb'"(CYCLE_START|Horovod\w*|NEGOTIATE_\w+)"?'),
+    ),
     Foreign("a timeline of Ray", "", _json(rb'"cat"\s*:\s*"ray[.:]|"(ray::|worker:[0-9a-f]{20})')),
     Foreign(
         "a trace of PyTorch's profiler",
@@ -228,13 +261,19 @@ KINDS = (
         ),
     ),
     Foreign(
+        "a memory profile of TensorFlow's profiler",
+        "it tells memory, not time; give the .xplane.pb or .trace.json.gz beside it",
+        _json(rb'"memoryProfilePerAllocator"'),
+    ),
+    Foreign(
         "a trace of TensorFlow's profiler",
         "",
-        _any(
-            _json(_EVENTS, rb'"Allocators"|/(host|device|job):|tensorflow'),
-            _json(rb'"memoryProfilePerAllocator"'),
-            _xplane,
-        ),
+        _any(_json(_EVENTS, rb'"Allocators"|/(host|device|job):|tensorflow'), _xplane),
+    ),
+    Foreign(
+        "a page of TensorFlow's profiler",
+        "it has sums of steps or operators, not when each ran; give the .xplane.pb or .trace.json.gz beside it",
+        _any(_has(rb"type\.googleapis\.com/tensorflow\.profiler\."), _table_of_operators),
     ),
     Foreign(
         "a job history of Hadoop MapReduce", "", _has(rb"^Avro-(Json|Binary)\n|org\.apache\.hadoop\.mapreduce\.jobh")
@@ -247,7 +286,7 @@ KINDS = (
     ),
     Foreign(
         "a trace in Chrome's format, as many profilers write it",
-        "",
+        "those of PyTorch's, TensorFlow's and MXNet's profilers are read",
         _any(_json(_EVENTS), _json(rb'^\s{0,99}\[\s*\{[^{}]{0,400}"ph"\s*:\s*"')),
     ),
     Foreign(

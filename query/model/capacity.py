@@ -14,8 +14,9 @@ STARVED = 1.3
 PLATEAU = 0.98
 """Quantile of a worker's measured CPU use that counts as all that it can get: above are errors of measurement."""
 
-FEWEST_LOADS = 10
-"""Measurements of CPU use below which they tell no capacity."""
+FEWEST_LOADS = 5
+"""Measurements of CPU use, one a second, below which they tell no capacity.  Those of a worker at its limit hardly
+differ: 0.37 to 0.38 cores in the five seconds of a job with a quota of 0.4."""
 
 
 @dataclass(frozen=True)

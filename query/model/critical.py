@@ -44,7 +44,12 @@ class Piece:
 
 def critical_path(dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> list[Piece]:
     """The pieces in order of time; they tile the scope of the DAG.  `names` are the run's resources."""
-    clock = WallClock(dag, units, coordinator_parts, names)
+    return path_by(WallClock(dag, units, coordinator_parts, names))
+
+
+def path_by(clock: WallClock) -> list[Piece]:
+    """The same, with stretches split as the clock does."""
+    dag = clock.dag
     sources: dict[str, list[tuple[Node, bool]]] = {node_id: [] for node_id in dag.nodes}
     for (source, target), dependency in dag.edges.items():
         sources[target].append((dag.nodes[source], dependency.kind == "pipelined"))

@@ -160,16 +160,17 @@ def build(
     barriers: Callable[[Sequence[Group]], Barriers] | None = None,
     coordinator: str = "coordinator",
     word: str = "group",
+    epsilon_ms: float = EPSILON_MS,
 ) -> Dag:
     """The DAG of the given groups between two times.
 
     `groups` are those of the scope and `units.group` indexes them; `slots` are those there were, which tells waiting
     for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target),
     `barriers` what else the framework infers.  `coordinator` and `word` are what the framework calls it and a group,
-    for names of intervals.
+    for names of intervals.  An end and the start that it causes may be stamped `epsilon_ms` apart.
     """
     inferred = None if barriers is None else barriers(groups)
-    builder = _Builder(groups, start_ms, end_ms, stated, inferred, coordinator, word)
+    builder = _Builder(groups, start_ms, end_ms, stated, inferred, coordinator, word, epsilon_ms)
     use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
     for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
         group = groups[index]
@@ -199,7 +200,9 @@ class _Builder:
         barriers: Barriers | None,
         coordinator: str,
         word: str,
+        epsilon_ms: float,
     ) -> None:
+        self.epsilon_ms = epsilon_ms
         self.groups = tuple(groups)
         self.start_ms, self.end_ms = start_ms, end_ms
         self.barriers, self.coordinator, self.word = barriers, coordinator, word
@@ -214,7 +217,7 @@ class _Builder:
 
     def stated_sources(self, group: Group) -> dict[str, Dependency]:
         """What the trace states that a group waited for, of what had ended by then."""
-        limit_ms = _released(group) + EPSILON_MS
+        limit_ms = _released(group) + self.epsilon_ms
         return {
             source: dependency
             for source, dependency in self.stated.get(group.group_id, {}).items()
@@ -227,7 +230,7 @@ class _Builder:
         if self.barriers is None:
             return known
         inferred = self.barriers.sources(
-            group, _released(group) + EPSILON_MS, {source: each.why for source, each in known.items()}
+            group, _released(group) + self.epsilon_ms, {source: each.why for source, each in known.items()}
         )
         found = {**{source: Dependency("barrier", why) for source, why in inferred.items()}, **known}
         self.barriers.add(group, {source: each.why for source, each in found.items()})
@@ -254,11 +257,11 @@ class _Builder:
         """The interval that releases a group; groups released by the same ends share the coordinator's time."""
         key = tuple(sorted(sources))
         previous = self.latest.get(key)
-        if previous is not None and self.nodes[previous].end_ms > start_ms + EPSILON_MS:
+        if previous is not None and self.nodes[previous].end_ms > start_ms + self.epsilon_ms:
             previous = None  # submitted later, it started before the one that the coordinator released then
         if previous is not None:
             begin = self.nodes[previous].end_ms
-            if released_ms <= begin + EPSILON_MS:
+            if released_ms <= begin + self.epsilon_ms:
                 return previous, begin
             edges = {previous: COORDINATED}
         else:

@@ -37,13 +37,13 @@ def gathered(
     """How far samples and labels of a scope determine its resource shares.
 
     Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
-    thread state decides: the function is of one class or another, drawn once for all of its samples.  Of such time,
-    what was measured to be waiting for other workers' data rests on no label.
+    thread state decides: the function is of one class or another, drawn once for all of its samples.  Stacks of it that
+    end in a call for a device have a share of 0 or 1, and rest on no label; nor does, of such time, what was measured
+    to be waiting for other workers' data.
     """
     per_function = ", ".join(
         f"sum(weight_ms * weight_ms * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
-        f"pow(sum(weight_ms) FILTER (NOT {computes()}), 2) * coalesce(any_value({name}) * (1 - any_value({name})), 0)"
-        f" AS labels_{name}"
+        f"pow(sum(weight_ms * sqrt(greatest({name} * (1 - {name}), 0))) FILTER (NOT {computes()}), 2) AS labels_{name}"
         for name, share in zip(names, _shares(names), strict=True)
     )
     sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
@@ -70,7 +70,14 @@ def gathered(
     open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
     deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
     unseen_ms = float((units.parts_ms[:, -1] - units.upstream_ms).sum())
-    return Evidence(deviations[0], deviations[1] * open_share, unseen_ms / busy)
+    # The database adds up in the order its threads come in, which moves the last digits: the same question of the same
+    # run is to have one answer.
+    sampling, labels = np.round(deviations * np.array([[1.0], [open_share]]), DECIMALS)
+    return Evidence(sampling, labels, unseen_ms / busy)
+
+
+DECIMALS = 12
+"""Of a share: finer than anything that is told, coarser than what the order of a sum changes."""
 
 
 def sampled_sums(names: Sequence[str]) -> str:
@@ -127,4 +134,5 @@ def unseen_cpu(
         [start_ms, end_ms, MEASURED],
     ).fetchall()
     busy = sum(row[1] for row in rows) or 1.0
-    return float(sum(unseen if delegates(what) else unmeasured for what, _, unseen, unmeasured in rows) / busy)
+    share = sum(unseen if delegates(what) else unmeasured for what, _, unseen, unmeasured in rows) / busy
+    return round(float(share), DECIMALS)

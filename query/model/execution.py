@@ -13,8 +13,9 @@ from query.model.clock import Clock
 from query.model.critical import fill
 from query.model.dag import Dag, Units
 from query.model.evidence import Evidence
+from query.model.flow import Flow
 from query.model.records import Floats, Ints
-from query.model.world import Configuration
+from query.model.world import UNITS, Configuration, called_by
 
 if TYPE_CHECKING:
     from query.frameworks import Framework
@@ -167,14 +168,41 @@ class Execution:
     evidence: Evidence
     operators: Mapping[str, Floats] = field(default_factory=dict)
     """Unit time of each operator by its name, (groups, resources + 1)."""
+    readers: Mapping[int, str] = field(default_factory=dict)
+    """By a group's number, by which operators of its plan it reads what lies outside the run, in small letters."""
+    delegating: frozenset[int] = frozenset()
+    """Numbers of the groups whose units have other processes compute for them."""
     clock: Clock = field(default_factory=Clock)
     lost: tuple[Lost, ...] = ()
+    flow: Flow | None = None
+    """Where the scope's measure is what becomes of a record, its steady stretch."""
 
     @property
     def runtime_ms(self) -> float:
+        """What is made shorter: the scope's length, of a flow the time of a record."""
+        if self.flow is not None:
+            return self.flow.time_ms(self.names)
         return self.scope.end_ms - self.scope.start_ms - self.clock.left_out_ms
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the run's resources, in the order of a resource vector."""
         return tuple(each.name for each in self.resources)
+
+
+def work_of(execution: Execution) -> dict[str, float | None]:
+    """What the run had of the settings of its work that its framework does not configure: units, and a flow's rate."""
+    if execution.flow is not None:
+        counts = {(each.id, each.name): float(each.lanes) for each in execution.flow.stations}
+    else:
+        sizes = np.bincount(execution.units.group, minlength=len(execution.dag.groups))
+        pairs = zip(execution.dag.groups, sizes.tolist(), strict=True)
+        counts = {(each.group_id, each.name): float(size) for each, size in pairs}
+    found: dict[str, float | None] = {
+        f"{UNITS}{called}": count for (group, name), count in counts.items() for called in called_by(group, name)
+    }
+    if execution.recorded.get("units") is None and counts:
+        found["units"] = max(counts.values())
+    if execution.flow is not None:
+        found["rate"] = execution.flow.rate_per_s
+    return found

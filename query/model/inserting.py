@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import numpy as np
 
-from query.model.records import Columns
+from query.model.records import Coded, Columns
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: Columns) -> None:
     """Append rows to a table; masked values and None become NULL, columns left out too."""
     if columns and len(next(iter(columns.values()))):
-        view, select = readable(columns)  # noqa: RUF059 (DuckDB reads `view` by its name)
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM view")
+        view, select, texts = readable(columns)  # noqa: RUF059 (DuckDB reads `view` by its name)
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM view", texts)
 
 
-def readable(columns: Columns) -> tuple[Columns, str]:
-    """The columns as plain arrays, and the list of expressions that selects them with NULL for what was masked.
+def readable(columns: Columns) -> tuple[Columns, str, list[Any]]:
+    """The columns as plain arrays, the list of expressions that selects them with NULL for what was masked, and the
+    parameters of these expressions.
 
     DuckDB before 2.0 ignores the masks of numpy, so that every masked value would read as a zero.
     """
     plain: Columns = {}
     selected = []
+    texts: list[Any] = []
     for name, values in columns.items():
-        if isinstance(values, np.ma.MaskedArray):
+        if isinstance(values, Coded):  # for 100 000 rows a twentieth of what their texts as objects would take
+            plain[name] = values.codes
+            selected.append(f'list_extract(?::VARCHAR[], "{name}" + 1) AS "{name}"')
+            texts.append(values.texts)
+        elif isinstance(values, np.ma.MaskedArray):
             plain[name] = values.data
             plain[f"{name}_unknown"] = np.ma.getmaskarray(values)
             selected.append(f'CASE WHEN NOT "{name}_unknown" THEN "{name}" END AS "{name}"')
         else:
             plain[name] = values
             selected.append(f'"{name}"')
-    return plain, ", ".join(selected)
+    return plain, ", ".join(selected), texts

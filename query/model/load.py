@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -30,10 +31,11 @@ ALL, WHOLE = "all", "whole"
 _IDS_SHOWN = 20
 
 
-def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution:
+def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evidence: bool = True) -> Execution:
     """Read a scope from a run file; of `all`, pauses are left out (query.model.clock).
 
-    Raises SettingError where the scope is not in the run.
+    Without evidence there is the execution DAG and its units, but nothing that only answers need: how sure vectors
+    are, times by operator, what was lost, limits of CPUs.  Raises SettingError where the scope is not in the run.
     """
     stretch = find_scope(connection, scope)
     resources = run_resources(connection)
@@ -49,12 +51,13 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         clock = without_pauses(connection, framework, stretch.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
     groups, units, volumes = _groups_and_units(connection, stretch, clock, workers, hosts, names)
-    if volumes.spill_memory.any():
+    if with_evidence and volumes.spill_memory.any():
         volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
-    cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
-    per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
-    slots = replace(slots, cpu_cores=per_slot[slots.worker])
-    return Execution(
+    if with_evidence:
+        cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
+        per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
+        slots = replace(slots, cpu_cores=per_slot[slots.worker])
+    execution = Execution(
         framework=framework,
         measure=run[3],
         resources=resources,
@@ -69,6 +72,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
             barriers=framework.barriers,
             coordinator=framework.vocabulary.coordinator,
             word=framework.vocabulary.group,
+            epsilon_ms=framework.resolution_ms,
         ),
         units=units,
         volumes=volumes,
@@ -80,9 +84,16 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all") -> Execution
         properties=properties,
         has_samples=_has(connection, "samples"),
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
+        evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
+        clock=clock,
+    )
+    if not with_evidence:
+        return execution
+    return replace(
+        execution,
         evidence=_evidence(connection, stretch, units, names, framework),
         operators=_operators(connection, groups, names),
-        clock=clock,
+        **_readers(connection, groups, framework),
         lost=_lost(connection, stretch, clock),
     )
 
@@ -123,6 +134,17 @@ def _operators(
             of_groups = found.setdefault(name, np.zeros((len(groups), len(names) + 1)))
             of_groups[numbers[group_id]] += parts_ms
     return found
+
+
+def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], framework: Framework) -> dict[str, Any]:
+    """Execution.readers and Execution.delegating."""
+    delegates = (framework.rules or Rules()).delegates
+    rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
+    known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
+    return {
+        "readers": {number: reads for number, (_, reads) in known.items() if reads},
+        "delegating": frozenset(number for number, (what, _) in known.items() if delegates(what)),
+    }
 
 
 def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]:
@@ -226,22 +248,30 @@ def _groups_and_units(
 ) -> tuple[list[Group], Units, Volumes]:
     """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
-    bounds = [scope.start_ms, scope.end_ms]
-    columns = connection.execute(sql.text("scope_units").format(parts=parts, far=FAR), bounds).fetchnumpy()
+    bounds = {"begin": scope.start_ms, "end": scope.end_ms}
     described = {
         row[0]: row
         for row in connection.execute(
             "SELECT group_id, coalesce(name, group_id), scope_id, rank, submit_ms, pool FROM groups"
         ).fetchall()
     }
-    ids = columns["group_id"].tolist()
+    ids = list(described)
+    named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
+    question = sql.text("scope_units").format(parts=parts, far=FAR)
+    columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
+    if (columns["group_number"] < 0).any():  # a trace need not describe every group
+        ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
+        columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
     launch = np.clip(columns["launch_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
     whole = columns["finish_ms"] - columns["launch_ms"]
     kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
-    number = {group_id: position for position, group_id in enumerate(dict.fromkeys(ids))}
-    group_of = np.array([number[group_id] for group_id in ids], dtype=np.int64)
+    # Groups are numbered by their first units.
+    used, first_unit, place = np.unique(columns["group_number"], return_index=True, return_inverse=True)
+    by_first = np.argsort(first_unit, kind="stable")
+    number = {ids[used[each]]: position for position, each in enumerate(by_first.tolist())}
+    group_of = np.argsort(by_first, kind="stable")[place.reshape(-1)]
     first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
     np.minimum.at(first_launch, group_of, launch)
     np.maximum.at(last_finish, group_of, finish)
@@ -265,8 +295,8 @@ def _groups_and_units(
     units = Units(
         unit_id=columns["unit_id"].astype(np.int64),
         group=group_of,
-        worker=np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64),
-        host=np.array([hosts.get(name, 0) for name in columns["host"].tolist()], dtype=np.int64),
+        worker=columns["worker_number"].astype(np.int64),
+        host=columns["host_number"].astype(np.int64),
         launch_ms=launch,
         finish_ms=finish,
         parts_ms=table * kept[:, None],
@@ -360,6 +390,8 @@ def _coordinator(
     connection: duckdb.DuckDBPyConnection, scope: Scope, clock: Clock, names: tuple[str, ...]
 ) -> CoordinatorTime:
     """Samples of the coordinator whose stack some function decides; those of threads that wait say nothing."""
+    if not _has(connection, "samples"):
+        return CoordinatorTime(np.empty(0), np.empty(0), np.empty((0, len(names) + 1)))
     columns = connection.execute(
         f"""
         SELECT time_ms, any_value(weight_ms) AS weight_ms, {sampled_sums(names)}
@@ -369,7 +401,7 @@ def _coordinator(
             AND NOT contains(coalesce(skipped, ''), 'wait')
             AND time_ms BETWEEN ? AND ?
         GROUP BY samples.rowid, time_ms
-        ORDER BY time_ms
+        ORDER BY time_ms, samples.rowid  -- threads are sampled at a time, and sums of them are told
         """,
         [scope.start_ms, scope.end_ms],
     ).fetchnumpy()

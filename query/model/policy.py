@@ -31,9 +31,18 @@ def fair_share(ready: Sequence[Waiting]) -> int:
     return min(range(len(ready)), key=lambda i: (ready[i].running, ready[i].group.rank))
 
 
-def longest_first(left_ms: Mapping[str, float]) -> Order:
+@dataclass(frozen=True)
+class LongestFirst:
     """The group behind which most is left to do goes first; `left_ms` by group id, its own length included."""
-    return lambda ready: max(range(len(ready)), key=lambda i: (left_ms[ready[i].group.group_id], -ready[i].group.rank))
+
+    left_ms: Mapping[str, float]
+
+    def __call__(self, ready: Sequence[Waiting]) -> int:
+        def most(position: int) -> tuple[float, int]:
+            group = ready[position].group
+            return self.left_ms[group.group_id], -group.rank
+
+        return max(range(len(ready)), key=most)
 
 
 def left_behind(dag: Dag) -> dict[str, float]:
@@ -67,4 +76,4 @@ FIRST_COME = Policy()
 def chosen(name: str, dag: Dag, patience_ms: float) -> Policy:
     """The policy of a name that a user chooses: fifo, fair or longest."""
     orders = {"fifo": by_rank, "fair": fair_share}
-    return Policy(orders[name] if name in orders else longest_first(left_behind(dag)), patience_ms)
+    return Policy(orders[name] if name in orders else LongestFirst(left_behind(dag)), patience_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 Columns = dict[str, npt.NDArray[Any]]
 """One table: column name to a one-dimensional array, masked where values may be unknown; texts, lists and
-mappings are object arrays with None for unknown.  DuckDB reads it as it stands."""
+mappings are object arrays with None for unknown, or `Coded`.  DuckDB reads it as it stands."""
 
 RunTables = dict[str, Columns]
 """Tables of a run file (the run part of indexes/schema.sql) by name."""
@@ -27,6 +27,53 @@ and a value was repaired or left out."""
 
 LONGEST_TEXT = 300
 """Characters kept of a text that comes out of an input file."""
+
+
+LARGEST = 2**53
+"""Of an integer in a run's tables, 9 PB: float64 has no larger ones exactly, and sums of a few still fit an int64."""
+
+
+class Coded:
+    """A column of texts that repeat, as numbers of them: in a million rows each text is kept once.
+
+    `codes` are (rows,), `texts` what they number, None for unknown.  It is read as the object array that it stands for.
+    """
+
+    dtype = np.dtype(object)
+
+    def __init__(self, codes: npt.NDArray[Any], texts: Sequence[str | None]) -> None:
+        self.codes: npt.NDArray[np.int32] = codes.astype(np.int32)
+        self.texts = list(texts)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return objects(self.texts or [None])[self.codes]
+
+    def __getitem__(self, where: Any) -> Any:
+        if isinstance(where, int | np.integer):
+            return self.texts[self.codes[where]]
+        return objects(self.texts or [None])[self.codes[where]]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[str | None]:
+        """The texts, row by row."""
+        return [self.texts[code] for code in self.codes.tolist()]
+
+
+def coded(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Any:
+    """A column of texts by their numbers; see Coded."""
+    return Coded(codes, texts)
+
+
+def renamed(column: npt.NDArray[Any], names: Mapping[str, str]) -> Any:
+    """A column of texts with other names for them, None for those that have none."""
+    if isinstance(column, Coded):
+        return Coded(column.codes, [names.get(each or "") for each in column.texts])
+    return objects([names.get(each) for each in column.tolist()])
 
 
 @dataclass(frozen=True)
@@ -53,6 +100,8 @@ class Problems:
             self.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
 
     def add(self, name: str, severity: Severity, origin: str, where: str | None, meaning: str, count: int = 1) -> None:
+        origin, meaning = as_text(origin), as_text(meaning)
+        where = None if where is None else as_text(where)
         known = self._found.get((name, origin))
         if known:
             severity, where, meaning, count = known.severity, known.first_where, known.meaning, known.count + count
@@ -76,16 +125,14 @@ def import_stats(problems: Iterable[Problem]) -> Columns:
 def objects(values: Iterable[Any]) -> npt.NDArray[Any]:
     """An object array of one dimension, also where the values are lists."""
     items = list(values)
-    array = np.empty(len(items), dtype=object)
-    for position, item in enumerate(items):
-        array[position] = item
-    return array
+    return np.fromiter(items, dtype=object, count=len(items))
 
 
 def integers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """A masked int64 array; None and NaN are unknown."""
+    """A masked int64 array; None, NaN and what is no number of bytes or rows any more are unknown."""
     array = numbers(values)
-    return np.ma.MaskedArray(np.where(array.mask, 0.0, array.data).astype(np.int64), mask=array.mask)
+    mask = array.mask | (np.abs(array.data) > LARGEST)
+    return np.ma.MaskedArray(np.where(mask, 0.0, array.data).astype(np.int64), mask=mask)
 
 
 def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
@@ -94,10 +141,17 @@ def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
     return np.ma.MaskedArray(given, mask=~np.isfinite(given))
 
 
+def as_text(text: str) -> str:
+    """Text that can be written: a file's name may have bytes that are no letters, which Python keeps as surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def shortened(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
     """A text of an input on one line, without control characters and secrets, cut to a length; None for a blank one."""
     if text is None:
         return None
     line = " ".join(text[: 4 * longest].split())
-    line = redacted("".join(character for character in line if character.isprintable()))
+    if not line.isprintable():
+        line = "".join(character for character in line if character.isprintable())
+    line = redacted(line)
     return (line if len(line) <= longest else line[: longest - 1] + "…") or None

@@ -35,15 +35,6 @@ class Level:
         """The integral from start to end, (columns,)."""
         return _between(self.moments, self.integral, start_ms, end_ms)
 
-    def means(self, start_ms: Floats, end_ms: Floats, otherwise: Floats) -> Floats:
-        """The mean of the first column over each of the stretches, `otherwise` where one has no length."""
-        result, length = otherwise.copy(), end_ms - start_ms
-        column = self.integral[:, 0]
-        total = np.interp(end_ms, self.moments, column) - np.interp(start_ms, self.moments, column)
-        lasting = length > 0
-        result[lasting] = total[lasting] / length[lasting]
-        return result
-
 
 class Use:
     """When units held all the slots that there were.
@@ -89,12 +80,20 @@ class Timeline:
 
     def over(self, stretches: Sequence[tuple[float, float]]) -> Floats:
         """The same, summed over stretches of (start, end)."""
-        if len(self.moments) == 0:
+        if len(self.moments) < 2 or not len(stretches):
             return np.zeros(self.integral.shape[1])
         start, end = np.array(stretches, dtype=np.float64).reshape(-1, 2).T
-        columns = [np.interp(each, self.moments, column) for each in (start, end) for column in self.integral.T]
-        first, last = np.split(np.array(columns), 2)
-        found: Floats = np.maximum(last - first, 0.0).sum(axis=1)
+        found: Floats = np.maximum(self._until(end) - self._until(start), 0.0).sum(axis=0)
+        return found
+
+    def _until(self, times_ms: Floats) -> Floats:
+        """The integral up to each time, (times, resources + 1); np.interp would copy every column each time."""
+        place = np.clip(np.searchsorted(self.moments, times_ms, side="right") - 1, 0, len(self.moments) - 2)
+        begin = self.moments[place]
+        length = self.moments[place + 1] - begin
+        share = np.divide(times_ms - begin, length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
+        before = self.integral[place]
+        found: Floats = before + share[:, None] * (self.integral[place + 1] - before)
         return found
 
 

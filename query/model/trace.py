@@ -34,8 +34,12 @@ order       like a barrier, for they share a lane
 transfer    a barrier, and then bytes cross a device before it starts
 """
 
-Measure = Literal["makespan", "step time", "latency"]
-"""What a run is made shorter for, and so what an answer is about."""
+Measure = Literal["makespan", "step time", "latency", "throughput"]
+"""What a run is changed for, and so what an answer is about.
+
+latency     the time of one record through a run that is a flow of them
+throughput  how many it takes, where it is at its limit, and latency says no more than how deep its buffers are
+"""
 
 
 MOVED = ("input_bytes", "output_bytes", "remote_bytes", "local_bytes", "handed_bytes")

@@ -7,7 +7,9 @@ decimal and Ki, Mi, Gi binary, except that a size without B (`8g`) is binary, as
 
 Beside resources the work itself can be another, and how it is cut and given out:
 
-    input=10x   units=400   operator.NAME=2x   skew=none   scheduler=longest
+    input=10x   units=400   units.GROUP=8   operator.NAME=2x   skew=none   scheduler=longest
+
+Where the run is a flow of records, how many come is a setting too: rate=2x, or rate=5000 a second.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
 
 OPERATOR = "operator."
 """What the setting of an operator begins with; its name follows."""
+
+UNITS = "units."
+"""What the setting of one group's units begins with; the group's id or the first words of its name follow."""
+
+DEVICE = "device."
+"""What the settings of accelerators begin with; no reruns have checked what they do."""
 
 SCHEDULERS = ("fifo", "fair", "longest")
 
@@ -46,11 +54,17 @@ class Setting:
 
 
 def settings_of(
-    resources: Sequence[Resource], words: Vocabulary | None = None, operators: Iterable[str] = ()
+    resources: Sequence[Resource],
+    words: Vocabulary | None = None,
+    operators: Iterable[str] = (),
+    groups: Mapping[str, str] | None = None,
+    *,
+    flows: bool = False,
 ) -> dict[str, Setting]:
     """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
-    Their meanings are in the framework's `words`; `operators` are the names of those that the run has time of.
+    Their meanings are in the framework's `words`; `operators` are the names of those that the run has time of, `groups`
+    has the names of groups whose units can be asked about by id, and `flows` is whether the run is a flow of records.
     """
     words = words or Vocabulary()
     return {
@@ -66,7 +80,18 @@ def settings_of(
             f"{OPERATOR}{words_of}": Setting("times", f"speed of the operators {words_of}")
             for words_of in dict.fromkeys(part for name in operators for part in _beginnings(name))
         },
+        **{
+            f"{UNITS}{called}": Setting("count", f"{words.units} of {called}")
+            for called in dict.fromkeys(each for pair in (groups or {}).items() for each in called_by(*pair))
+        },
+        **({"rate": Setting("count", "records that the sources make per second")} if flows else {}),
     }
+
+
+def called_by(group_id: str, name: str) -> list[str]:
+    """What a user may call a group: its id, the first words of its name, and the first without number or colon."""
+    first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":")
+    return [group_id, first, *_beginnings(name)] if first else [group_id]
 
 
 def _beginnings(name: str) -> list[str]:
@@ -76,7 +101,13 @@ def _beginnings(name: str) -> list[str]:
 
 def is_unchecked(key: str) -> bool:
     """Whether no reruns have checked what a setting does."""
-    return key in UNCHECKED or key.startswith(OPERATOR)
+    return key in UNCHECKED or key.startswith((OPERATOR, UNITS, DEVICE))
+
+
+def units_of(world: World, group_id: str, name: str) -> float:
+    """How many times as many units a group has: those asked for by its name, else those of all groups."""
+    asked = [world.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in world.ratios]
+    return asked[0] if asked else world.ratio("units")
 
 
 def is_meant(asked: str, name: str) -> bool:
@@ -183,9 +214,13 @@ def parse_settings(
 
 def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> str:
     """The setting that a user means; operators are found however their names are capitalised."""
-    if not word.startswith(OPERATOR):
-        return words.get(word, word)
-    return next((key for key in known if key.lower() == word.lower()), word)
+    if word in words:
+        return words[word]
+    first, dot, rest = word.partition(".")
+    if dot and f"{words.get(first, first)}." in (OPERATOR, UNITS):
+        word = f"{words.get(first, first)}.{rest}"
+        return next((key for key in known if key.lower() == word.lower()), word)
+    return word
 
 
 def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) -> str:
@@ -195,7 +230,10 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
     if key.startswith(OPERATOR):
         there = f"it has {', '.join(operators)}" if operators else "its time is not told apart by operator"
         return f"'{key.removeprefix(OPERATOR)}' is no operator of this run; {there}"
-    others = [word for word in shown.values() if not word.startswith(OPERATOR)]
+    if key.startswith(UNITS):
+        groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
+        return f"'{key.removeprefix(UNITS)}' is not in this run; it has {', '.join(groups) or 'nothing of that kind'}"
+    others = [word for word in shown.values() if not word.startswith((OPERATOR, UNITS))]
     more = [word for word in words if word not in others]
     also = f" (and {', '.join(more)})" if more else ""
     return f"'{key}' is nothing that can be changed; known are {', '.join(others)}, operator.NAME{also}"
@@ -291,7 +329,7 @@ def _value(word: str, setting: Setting, text: str) -> Value:
         if suffix or number != int(number):
             raise wrong
         return Value(word, text, absolute=number)
-    size = _size(suffix, rate=unit == "bytes per second")
+    size = size_of(suffix, rate=unit == "bytes per second")
     if size is None:
         raise wrong
     return Value(word, text, absolute=number * size)
@@ -301,7 +339,7 @@ def _or(choices: Sequence[str]) -> str:
     return f"{', '.join(choices[:-1])} or {choices[-1]}" if len(choices) > 1 else choices[0]
 
 
-def _size(suffix: str, *, rate: bool) -> float | None:
+def size_of(suffix: str, *, rate: bool) -> float | None:
     """Bytes, or bytes per second, that one of the unit stands for; None if it is no such unit."""
     if rate:
         match = re.match(r"^(?P<prefix>[kKmMgGtT]?i?)(?P<what>bps|bit/s|b/s|Bps|B/s)$", suffix)
@@ -309,7 +347,7 @@ def _size(suffix: str, *, rate: bool) -> float | None:
             return None
         prefix = _PREFIX.get(match["prefix"].lower())
         return None if prefix is None else prefix / (8 if match["what"].startswith("b") else 1)
-    if re.match(r"^[kKmMgGtT]$", suffix):  # 8g is 8 GiB to a JVM
-        return _PREFIX[suffix.lower() + "i"]
+    if re.match(r"^[kKmMgGtT]i?$", suffix):  # 8g is 8 GiB to a JVM, and 8Gi to Kubernetes
+        return _PREFIX[f"{suffix[0].lower()}i"]
     match = re.match(r"^(?P<prefix>[kKmMgGtT]?i?)[bB]$", suffix)
     return None if match is None else _PREFIX.get(match["prefix"].lower())

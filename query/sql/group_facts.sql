@@ -4,8 +4,8 @@
 --             {moved}, of each resource whose device bytes cross, the sum of these: moved_<resource>
 --
 -- one row per group with a unit in the scope:
---   longest_…              of its longest unit; longest_first is whether nothing had run on its worker when it began,
---                          longest_cpu_ms is NULL where the log has no CPU time
+--   longest_…              of its longest unit, of several the one that read most; longest_first is whether nothing had
+--                          run on its worker when it began, longest_cpu_ms is NULL where the log has no CPU time
 --   firsts, firsts_ms      its other units of which that holds, and the median of their durations
 --   alike, alike_ms        the other units that read at least two thirds of what the longest read, and the same
 --   loaded, loaded_ms      the fewest units that read 95 % of the group's bytes together, and the same
@@ -37,7 +37,7 @@ longest AS (
                 unit_id: unit_id, worker: worker_id, host: host, read_bytes: read_bytes, gc_ms: coalesce(gc_ms, 0),
                 first: is_first, cpu_ms: own_cpu_ms
             }},
-            duration_ms
+            (duration_ms, read_bytes, -unit_id)
         ) AS it
     FROM mine
     GROUP BY group_id

@@ -4,7 +4,8 @@
 --             {mixed}, each resource's share of the vector, weighted by time; {vector}, the resources
 --
 -- one row per function, most time first:
---   function     its qualified name with the line of the deciding frame left out
+--   function     its qualified name with the line of the deciding frame left out; of several, for a closure counts for
+--                the function that it is written in, the shortest
 --   index_name   the index it is in
 --   time_ms      unit time its samples stand for
 --   callee       of the functions it called, nearest the leaf and neither the platform's own nor generated, the one
@@ -29,24 +30,24 @@ WITH sampled AS (
     WHERE unit_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
 ),
 called AS (
-    SELECT symbol, index_name, callee, sum(weight_ms) AS callee_ms
+    SELECT symbol, index_name, callee, round(sum(weight_ms), 3) AS callee_ms
     FROM sampled
     WHERE callee IS NOT NULL
     GROUP BY ALL
 ),
 most AS (
-    SELECT symbol, index_name, arg_max(callee, callee_ms) AS callee, max(callee_ms) AS callee_ms
+    SELECT symbol, index_name, arg_min(callee, (-callee_ms, callee)) AS callee, max(callee_ms) AS callee_ms
     FROM called
     GROUP BY ALL
 )
 SELECT
-    any_value(function) AS function,
+    arg_min(function, (length(function), function)) AS function,
     index_name,
-    sum(weight_ms) AS time_ms,
+    round(sum(weight_ms), 3) AS time_ms,  -- what the order of a sum changes is not to order functions
     any_value(most.callee) AS callee,
     any_value(most.callee_ms) AS callee_ms,
     {mixed}
 FROM sampled LEFT JOIN most USING (symbol, index_name)
 GROUP BY symbol, index_name
-ORDER BY time_ms DESC, function
+ORDER BY time_ms DESC, function, index_name, symbol
 LIMIT ?

@@ -21,4 +21,4 @@ FROM units LEFT JOIN workers USING (worker_id)
 WHERE units.finish_ms >= $1 AND units.launch_ms <= $2 AND list_contains($3, group_id)
     AND (status IN ('failed', 'killed') OR again)
 GROUP BY ALL
-ORDER BY min(units.finish_ms), group_id, worker_id
+ORDER BY min(units.finish_ms), group_id, worker_id, status, units.reason, again, with_worker

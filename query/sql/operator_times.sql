@@ -15,4 +15,4 @@ SELECT
 FROM operator_times
 WHERE group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
 GROUP BY scope_id, node_id, name
-ORDER BY {total} DESC, length(scope_id), scope_id, node_id, name
+ORDER BY round({total}, 3) DESC, length(scope_id), scope_id, node_id, name

@@ -9,7 +9,7 @@
 --       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.code.names, best rank first
 --       frame_methods (method, name, is_lambda)                                 query.code.names
 --       {index}, the attached index; {exact}, whether it is of the version that ran
--- Out:  frames_found (frame_id, function_id, how)      how: line, name
+-- Out:  frames_found (frame_id, function_id, how)      how: line, name, native
 
 -- file_names: what a class or Python path may be called, and the file it stands in.
 -- A Python file counts by its last folders too, where they leave no doubt: its root may lie deeper in the index.
@@ -92,7 +92,7 @@ innermost AS (
     FROM around
     GROUP BY ALL
 )
-SELECT frame_id, arg_max(function_id, quality) AS function_id, 'line' AS how
+SELECT frame_id, arg_max(function_id, (quality, -function_id)) AS function_id, 'line' AS how
 FROM located JOIN innermost USING (file, line, name, is_lambda)
 WHERE has_name OR is_lambda OR NOT EXISTS (
     FROM named
@@ -113,4 +113,19 @@ SELECT
 FROM located
 JOIN named ON named.file = located.file AND named.method = located.name
 WHERE frame_id NOT IN (SELECT frame_id FROM frames_found)
+GROUP BY frame_id;
+
+-- Of what is left, methods without a body in the source: a frame of one is a native method, for an abstract one never
+-- runs.  They have no name at run time in an index and no line in a frame; class and name tell them.
+INSERT INTO frames_found
+SELECT frame_id, min(function_id), 'native'
+FROM located
+JOIN {index}.functions AS bodiless
+    ON bodiless.file = located.file
+    AND bodiless.kind = 'method'
+    AND regexp_extract(qualified_name, '[^.]+$') = located.name
+    AND concat_ws('.', nullif(package, ''), replace(class_name, '.', '$')) = located.runtime_class
+WHERE frame_id NOT IN (SELECT frame_id FROM frames_found)
+    AND function_id NOT IN (SELECT function_id FROM {index}.runtime_names)
+    AND language = 'java'
 GROUP BY frame_id;

@@ -12,26 +12,29 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import CPU, Resource
+from indexes.resources import CPU, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
 from query.model.policy import FIRST_COME, Policy, chosen
-from query.model.world import World
+from query.model.records import Floats
+from query.model.world import UNITS, World
 from query.plugins import entries
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import interval, variances
 from query.whatif.limits import beyond, lost, unseen
+from query.whatif.path import path_parts
+from query.whatif.priors import borrowed
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
-from query.whatif.settle import settled
+from query.whatif.settle import Settled, settled
 from query.whatif.transfers import MODEL, Physics, moves_known
 from query.whatif.waves import sequential_limits
 
@@ -94,6 +97,7 @@ def predict(
         predicted_ms=None,
     )
     groups = _groups(execution, base.replayed, None)
+    execution, lent = _lent(execution, world, physics)
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
@@ -116,8 +120,10 @@ def predict(
                 return replace(known, refused=(_apart(execution, world),), bound_ms=(low, high), groups=groups)
             predicted = math.sqrt(low * high)
             groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
+            parts_ms = _path_parts(execution, world, (at_best, at_worst), predicted)
         else:
             groups = _groups(execution, base.replayed, outcome)
+            parts_ms = _path_parts(execution, world, (outcome,), predicted)
     except BoundedError as error:
         least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
@@ -139,9 +145,31 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
+        resource_ms=dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=groups,
-        assumptions=(*outcome.state.assumptions, *_unchecked(world)),
+        assumptions=(*lent, *outcome.state.assumptions, *_unchecked(world)),
     )
+
+
+def _lent(execution: Execution, world: World, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
+    """The execution with what its log leaves open shared out, where that makes an answer of the question.
+
+    Bounds hold whatever such time was, so they come of the log as it is.  What another CPU would do to time that nobody
+    saw, no rerun has checked.
+    """
+    if not world.changes or world.ratio("cpu_speed") != 1 or not (physics.borrowed and physics.bytes):
+        return execution, ()
+    lent, said = borrowed(execution)
+    found = unseen(lent, world)
+    return (lent, said) if found is None or moves_known(lent, found[0]) else (execution, ())
+
+
+def _path_parts(execution: Execution, world: World, outcomes: Sequence[_Outcome], predicted_ms: float) -> Floats:
+    """What a predicted runtime goes to along its critical path, (resources + 1,); the mean of several replays."""
+    found = np.sum([path_parts(each.state, each.settled, execution, world) for each in outcomes], axis=0)
+    whole_ms = float(found.sum())
+    parts: Floats = found * (predicted_ms / whole_ms) if whole_ms > 0 else found
+    return parts
 
 
 def _ends(
@@ -214,7 +242,11 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
 class _Outcome:
     state: State
     """With the units that the changed world runs."""
-    replayed: Replayed
+    settled: Settled
+
+    @property
+    def replayed(self) -> Replayed:
+        return self.settled.replayed
 
 
 def _predicted(
@@ -251,13 +283,15 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
-    replayed = settled(state, execution, base.replayed, world, policy, base.limits, physics)
-    return _Outcome(state.assuming(*_assumed(state, world)), replayed)
+    found = settled(state, execution, base.replayed, world, policy, base.limits, physics)
+    return _Outcome(state.assuming(*_assumed(state, world)), found)
 
 
 def _direction(world: World) -> tuple[bool, bool]:
     """Whether nothing can take longer than recorded, and whether nothing can take less."""
-    if any(key in ("units", "skew", "scheduler") for key in world.changes):  # other is neither better nor worse
+    if any(
+        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in world.changes
+    ):  # other is neither better nor worse
         return False, False
     ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
     return min(ratios) >= 1, max(ratios) <= 1
@@ -334,17 +368,25 @@ def _transferred(execution: Execution, resource: Resource) -> str:
 def _groups(execution: Execution, base: Replayed, outcome: _Outcome | None) -> tuple[GroupPrediction, ...]:
     """Every group's recorded length, and that times the ratio of the two replays' lengths of it."""
     found = []
+    if outcome is not None:
+        before_ms = _lengths(base, execution)
+        after_ms = _lengths(outcome.replayed, outcome.state.execution)
     for node_id, node in execution.dag.nodes.items():
         if node.group is None:
             continue
         recorded, predicted = node.end_ms - node.start_ms, None
         if outcome is not None:
-            before = _length(base, execution.units.group == node.group)
-            after = _length(outcome.replayed, outcome.state.execution.units.group == node.group)
+            before, after = before_ms[node.group], after_ms[node.group]
             predicted = recorded * after / before if before > 0 else recorded
         found.append(GroupPrediction(node_id, node.name, recorded, predicted))
     return tuple(found)
 
 
-def _length(replayed: Replayed, mine: NDArray[np.bool_]) -> float:
-    return float(replayed.finish_ms[mine].max() - replayed.launch_ms[mine].min())
+def _lengths(replayed: Replayed, execution: Execution) -> list[float]:
+    """From the first launch to the last end of each group's units, ms."""
+    group, count = execution.units.group, len(execution.dag.groups)
+    first, last = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(first, group, replayed.launch_ms)
+    np.maximum.at(last, group, replayed.finish_ms)
+    lengths: list[float] = (last - first).tolist()
+    return lengths

@@ -7,7 +7,7 @@ and the schedule from how long each unit takes, so the two are worked out in tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
 from query.whatif.effects import State
-from query.whatif.replay import Replayed, replay
-from query.whatif.sharing import company, mean_level
+from query.whatif.replay import Replayed, prepared, replay
+from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
 from query.whatif.waves import first_wave, warm_up_factors
 
@@ -30,6 +30,14 @@ SETTLED = 0.002
 """Change of the makespan, relative, below which they do."""
 
 
+@dataclass(frozen=True)
+class Settled:
+    """A replay, and what the time of each of its units goes to there, (units, resources + 1); rows sum to durations."""
+
+    replayed: Replayed
+    parts_ms: Floats
+
+
 def settled(
     state: State,
     recorded: Execution,
@@ -38,7 +46,7 @@ def settled(
     policy: Policy,
     limits: list[int | None],
     physics: Physics = MODEL,
-) -> Replayed:
+) -> Settled:
     """The replay of a changed state.
 
     `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
@@ -49,8 +57,10 @@ def settled(
     before = base
     if execution is not recorded:  # what the new units would share and when they would warm up on the recorded slots
         before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, limits)
+    beside_recorded = Beside(recorded.slots, base)
+    beside_before = beside_recorded if before is base else Beside(recorded.slots, before)
     parts_before = state.parts_ms if state.before_ms is None else state.before_ms
-    known = _transfers(recorded, base, execution, parts_before, world, physics)
+    known = _transfers(recorded, beside_recorded, execution, parts_before, world, physics)
     parts, parts_before = _explained(state.parts_ms, known), _explained(parts_before, known)
     by_bytes = [each.transfer.column for each in known]
     shared = {
@@ -59,29 +69,33 @@ def settled(
         if column != cpu and column not in by_bytes and each.shared_by != "nobody"
     }
     company_before = {
-        column: _company_before(recorded, base, execution, column, whose) for column, whose in shared.items()
+        column: _company_before(recorded, beside_recorded, execution, column, whose) for column, whose in shared.items()
     }
     as_before = World(recorded=world.recorded)
-    allowed = np.maximum(_pressure(execution, recorded.slots, before, as_before), 1.0)
+    allowed = np.maximum(_pressure(execution, beside_before, as_before), 1.0)
     wave_before, warm_up = first_wave(group=units.group, replayed=before), warm_up_factors(recorded, base)
 
     placed = units
-    if world.ratio("workers") != 1:  # other workers: units go where there is room
+    if world.ratio("workers") != 1 and not execution.framework.in_order:  # other workers: units go where there is room
         placed = replace(units, worker=np.full(len(units), -1), placement=np.full(len(units), ANYWHERE))
+    again = prepared(state.dag, placed, slots, policy, limits)
     now = before
     factor = {column: np.ones(len(units)) for column in shared}
     among = [each.company for each in known]
     length = parts_before.sum(axis=1)
     together = list(among)  # of units cut anew, the recorded ones' company is all that is known
     if units is recorded.units:
-        together = [_together(each, each.took_ms, length, recorded.slots, before) for each in known]
+        together = [_together(each, each.took_ms, length, beside_before) for each in known]
     stretch = np.ones(len(units))
     least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
     on_cpu = np.minimum(least_ms, parts[:, cpu])
-    waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     has_more_cpu = world.ratio("cores") > 1
+    if world.ratio("cores") != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
+        parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
+        warm_up = warm_up_factors(recorded, base, recorded.volumes.on_cpu_ms)
+    waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     if has_more_cpu:
-        crowd_before = _crowd(recorded.slots, before, parts_before, cpu)
+        crowd_before = _crowd(beside_before, parts_before, cpu)
     for _ in range(ROUNDS):
         current = parts.copy()
         for column in shared:
@@ -98,38 +112,43 @@ def settled(
             current[:, each.transfer.column] = np.maximum(mine + (seen_ms - each.seen_ms), 0.0)
             took.append(transfer_ms)
         length = current.sum(axis=1)
-        last, now = now, replay(state.dag, placed, np.maximum(length * warmth, least_ms), slots, policy, limits)
+        takes = np.maximum(length * warmth, least_ms)
+        last, now = now, again(takes)
+        beside = Beside(slots, now)
         for column, whose in shared.items():
-            after = _company(_owner(slots, whose), now, current, column)
+            after = _company(beside, whose, current, column)
             factor[column] = (factor[column] + after / company_before[column]) / 2
         for position, each in enumerate(known):
-            after = _together(each, took[position], length, slots, now) / together[position]
+            after = _together(each, took[position], length, beside) / together[position]
             if physics.company:
                 among[position] = (among[position] + np.maximum(each.company * after, 1.0)) / 2
         # A CPU that was hidden behind a slower device becomes the limit once it is full.
-        excess = _pressure(execution, slots, now, world) / allowed
+        excess = _pressure(execution, beside, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if has_more_cpu:
-            crowd = _over(_crowd(slots, now, current, cpu), crowd_before)
+            crowd = _over(_crowd(beside, current, cpu), crowd_before)
             eased = np.maximum(parts[:, cpu] * np.minimum(crowd, 1.0), on_cpu) - on_cpu
             left = (left + _over(eased, waits)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
-    return now
+    return Settled(now, _lasting(current * _over(takes, length)[:, None], now.finish_ms - now.launch_ms))
 
 
-def _together(each: Known, took_ms: Floats, length_ms: Floats, slots: Slots, replayed: Replayed) -> Floats:
+def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:
+    """Parts that sum to the lengths: units of a pipeline also wait for each other, or no longer do."""
+    whole_ms = parts_ms.sum(axis=1)
+    found = parts_ms * np.minimum(_over(length_ms, whole_ms), 1.0)[:, None]
+    found[:, -1] += np.maximum(length_ms - whole_ms, 0.0)
+    return found
+
+
+def _together(each: Known, took_ms: Floats, length_ms: Floats, beside: Beside) -> Floats:
     """How many units use a transfer's device at a time while each unit runs, itself counted as one."""
-    return company(
-        _owner(slots, each.transfer.shared_by)[replayed.slot],
-        replayed.launch_ms,
-        replayed.finish_ms,
-        share_of(took_ms, length_ms),
-    )
+    return beside.company(each.transfer.shared_by, share_of(took_ms, length_ms))
 
 
 def _transfers(
-    recorded: Execution, base: Replayed, execution: Execution, parts_ms: Floats, world: World, physics: Physics
+    recorded: Execution, base: Beside, execution: Execution, parts_ms: Floats, world: World, physics: Physics
 ) -> list[Known]:
     """The transfers of the units that are to run as they would have been in the recorded run.
 
@@ -137,8 +156,7 @@ def _transfers(
     """
 
     def beside(each: Transfer, share: Floats) -> Floats:
-        owner = _owner(recorded.slots, each.shared_by)[base.slot]
-        return company(owner, base.launch_ms, base.finish_ms, share)
+        return base.company(each.shared_by, share)
 
     found = transfers(recorded, world, physics)
     alone = np.ones(len(recorded.units))
@@ -168,23 +186,21 @@ def _explained(parts_ms: Floats, known: Sequence[Known]) -> Floats:
     return parts
 
 
-def _owner(slots: Slots, whose: str) -> Ints:
-    """Each slot's worker or host, by whose units share a device."""
-    return slots.worker if whose == "worker" else slots.host
-
-
-def _pressure(execution: Execution, slots: Slots, replayed: Replayed, world: World) -> Floats:
-    """The demand on a worker's CPU while a unit runs, divided by what it can get in a world.
+def _pressure(execution: Execution, beside: Beside, world: World) -> Floats:
+    """The demand on a worker's CPU while a unit runs, divided by what it can get in a world; 0 where no limit is known.
 
     It is its units' work only, because units do not wait for its compilers and servers to finish: with less CPU, less
     of that gets done meanwhile.
     """
-    worker = slots.worker[replayed.slot]
-    cores = _cores(slots) * world.ratio("cpu_speed")
-    return _wanted(worker, replayed, execution.volumes.on_cpu_ms) / cores[worker]
+    replayed, cores = beside.replayed, _cores(beside.slots) * world.ratio("cpu_speed")
+    if not np.isfinite(cores).any():
+        return np.zeros(len(replayed.slot))
+    wants = _over(execution.volumes.on_cpu_ms, replayed.finish_ms - replayed.launch_ms, 0.0)
+    pressure: Floats = beside.level("worker", wants) / cores[beside.slots.worker[replayed.slot]]
+    return pressure
 
 
-def _crowd(slots: Slots, replayed: Replayed, parts: Floats, cpu: int) -> Floats:
+def _crowd(beside: Beside, parts: Floats, cpu: int) -> Floats:
     """How many units of its worker want a CPU while a unit runs, itself counted as one, over the cores that the
     worker can get; 0 where no limit is known.
 
@@ -192,9 +208,26 @@ def _crowd(slots: Slots, replayed: Replayed, parts: Floats, cpu: int) -> Floats:
     that runs there alone, as the last of its group, waits less for it.  How fast a core is does not matter: the time
     that units want one for is in that speed's already.
     """
-    cores = _cores(slots)[slots.worker[replayed.slot]]
-    crowd: Floats = _company(slots.worker, replayed, parts, cpu) / cores
+    cores = _cores(beside.slots)[beside.slots.worker[beside.replayed.slot]]
+    if not np.isfinite(cores).any():
+        return np.zeros(len(cores))
+    crowd: Floats = _company(beside, "worker", parts, cpu) / cores
     return crowd
+
+
+def in_turns(group: Ints, on_cpu_ms: Floats, cpu_ms: Floats) -> Floats:
+    """Time on the CPU, waiting for it included, where each unit waits as long for a second of its work as its group;
+    (units,) in ms.
+
+    A worker short of CPU gives its units turns of equal length.  Which of them happened to wait longer in the recorded
+    run, beside compilers and collectors, is no more than chance where the slots are others.
+    """
+    count = int(group.max(initial=-1)) + 1
+    has_work = on_cpu_ms > 0
+    work: Floats = np.bincount(group, on_cpu_ms, count).astype(np.float64)
+    whole: Floats = np.bincount(group, np.where(has_work, cpu_ms, 0.0), count).astype(np.float64)
+    shared: Floats = np.where(has_work, on_cpu_ms * _over(whole, work)[group], cpu_ms)
+    return shared
 
 
 def _cores(slots: Slots) -> Floats:
@@ -208,25 +241,18 @@ def _over(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
     return quotient
 
 
-def _wanted(group: Ints, replayed: Replayed, work_ms: Floats) -> Floats:
-    """The work per time that all units of its group bring while a unit runs."""
-    length = replayed.finish_ms - replayed.launch_ms
-    return mean_level(group, replayed.launch_ms, replayed.finish_ms, _over(work_ms, length, 0.0))
+def _company(beside: Beside, whose: str, parts: Floats, column: int) -> Floats:
+    """How many units share a resource with each unit on average."""
+    return beside.company(whose, _over(parts[:, column], parts.sum(axis=1), 0.0))
 
 
-def _company(of_slot: Ints, replayed: Replayed, parts: Floats, column: int) -> Floats:
-    """How many units share a resource with each unit on average; `of_slot` is each slot's host or worker."""
-    share = _over(parts[:, column], parts.sum(axis=1), 0.0)
-    return company(of_slot[replayed.slot], replayed.launch_ms, replayed.finish_ms, share)
-
-
-def _company_before(recorded: Execution, base: Replayed, execution: Execution, column: int, whose: str) -> Floats:
+def _company_before(recorded: Execution, base: Beside, execution: Execution, column: int, whose: str) -> Floats:
     """With how many units each unit that is to run shared the device in the recorded run, itself counted as one.
 
     Units that are cut anew are made of what the recorded ones of their group did, so they get the group's mean.
     """
     parts = recorded.units.parts_ms
-    found = _company(_owner(recorded.slots, whose), base, parts, column)
+    found = _company(base, whose, parts, column)
     if execution is recorded:
         return found
     return _of_group(recorded, found, parts[:, column], execution)

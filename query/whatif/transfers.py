@@ -48,6 +48,8 @@ class Physics:
     written   whether what is written crosses a disk, rather than staying in memory
     company   whether units slow each other's transfers
     unseen    whether time of unknown cause may be a transfer's where no samples tell
+    borrowed  whether what a log alone leaves open is shared out by the run's own starving and by recorded runs
+    turns     whether units of a worker short of CPU wait alike for it where the slots are others
     end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse
     """
 
@@ -58,6 +60,8 @@ class Physics:
     written: bool = False
     company: bool = True
     unseen: bool = True
+    borrowed: bool = True
+    turns: bool = True
     end: Literal["", "best", "worst"] = ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from query.model.dag import AT_HOME
@@ -25,6 +27,8 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
     a worker then alive was still free.
     """
     units, slots = execution.units, execution.slots
+    if execution.framework.in_order:
+        return [1] * len(execution.dag.groups)
     limits: list[int | None] = []
     order = np.argsort(units.group, kind="stable")
     bounds = np.searchsorted(units.group[order], np.arange(len(execution.dag.groups) + 1))
@@ -54,14 +58,23 @@ def first_wave(*, group: Ints, replayed: Replayed) -> np.ndarray[tuple[int], np.
     return result
 
 
-def warm_up_factors(execution: Execution, base: Replayed) -> Floats:
-    """Per group how much longer a unit takes in its first wave than later (§5, w); 1 where too few units tell."""
+def warm_up_factors(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Floats:
+    """Per group how much longer a unit takes in its first wave than later (§5, w); 1 where too few units tell.
+
+    `lasting_ms` is what is compared, the units' durations where it is not given: of a worker short of CPU these tell
+    who waited longer, and the CPU time alone what had to be done.
+    """
     units = execution.units
     first = first_wave(group=units.group, replayed=base)
     factors = np.ones(len(execution.dag.groups))
-    for number in range(len(factors)):
-        mine = units.group == number
-        early, late = units.duration_ms[mine & first], units.duration_ms[mine & ~first]
+    if execution.framework.in_order:  # one operator after another, each of another kind
+        return factors
+    order = np.argsort(units.group, kind="stable")
+    bounds = np.searchsorted(units.group[order], np.arange(len(factors) + 1))
+    duration, first = (units.duration_ms if lasting_ms is None else lasting_ms)[order], first[order]
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
+        mine, is_first = duration[begin:end], first[begin:end]
+        early, late = mine[is_first], mine[~is_first]
         if len(early) >= WARM_UP_UNITS and len(late) >= WARM_UP_UNITS and np.median(late) > 0:
             factors[number] = min(max(float(np.median(early) / np.median(late)), 1.0), WARM_UP_MOST)
     return factors

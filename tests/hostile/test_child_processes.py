@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from fleet import local
+from fleet.logs import found
 from indexes import children
 from indexes.errors import BuildError
 
@@ -23,7 +27,7 @@ LONG = "SELECT 1 WHERE 7 IN (" + ", ".join(map(str, range(400))) + ")"
 def trapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory whose modules leave a mark when they are run; returns the mark."""
     mark = tmp_path / "ran"
-    for name in ("duckdb", "pip", "csv", "json", "sitecustomize", "indexer", "runpy"):
+    for name in ("duckdb", "pip", "csv", "json", "sitecustomize", "indexer", "runpy", "multiprocessing", "fleet"):
         (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -59,15 +63,28 @@ def test_a_parser_is_started_isolated(trapped: Path) -> None:
     assert done.returncode == 0 or b"tree_sitter" in done.stderr
 
 
+def test_logs_of_a_fleet_are_read_isolated(trapped: Path, tmp_path: Path) -> None:
+    log = Path(__file__).parents[1] / "data" / "eventlog" / "q9.zstd"
+    (answer,) = local.read_all(found([str(log)]), tmp_path, 1, local.memory_of(1))
+    assert len(json.loads(answer.rows)["runs"]) == 1
+    assert not trapped.exists()
+
+
 def test_every_python_is_started_from_one_place() -> None:
     root = Path(__file__).parents[2]
-    found = [
-        str(path.relative_to(root))
-        for room in ("indexes", "indexer", "query", "cli", "crystalperf")
+    texts = {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for room in ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
         for path in sorted((root / room).rglob("*.py"))
-        if "sys.executable" in path.read_text(encoding="utf-8")
+    }
+    # Spark starts its own Pythons; which one, the engine says.
+    assert sorted(each for each, text in texts.items() if "sys.executable" in text) == [
+        "fleet/engines.py",
+        "indexes/children.py",
     ]
-    assert found == ["indexes/children.py"]
+    # `multiprocessing` and pools of processes start a Python with the working directory first on its path.
+    starts = re.compile(r"multiprocessing\.(?!connection)|ProcessPoolExecutor|import multiprocessing")
+    assert not [each for each, text in texts.items() if starts.search(text)]
     assert all("-I" in command for command in (children.python(""), children.installed_module("pip")))
     assert children.python("")[0] == sys.executable
 

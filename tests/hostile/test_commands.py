@@ -1,4 +1,4 @@
-"""`make fuzz` types commands too: analyze, debug and predict on damaged logs and recordings."""
+"""`make fuzz` types commands too, on damaged logs and recordings, and goes through the other doors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.damage import fuzz
-from lab.damage.fuzz import Case, Sources
+from lab.damage import cases, doors, judging
+from lab.damage.cases import Case
+from lab.damage.sources import Sources
 from query.discover import discover
 from query.inputs.containers import head
 
@@ -20,17 +21,33 @@ def sources() -> Sources:
     (application,) = discover([DATA / "eventlog" / "q9.zstd"]).applications
     lines = [line for line in head(application.log.parts[0], 1 << 22).split(b"\n") if line]
     recording = gzip.decompress((DATA / "acme" / "driver.jfr.gz").read_bytes())
-    return Sources({"q9": lines}, {"acme": recording})
+    archive = gzip.decompress((DATA / "flink" / "join-and-sort.json.gz").read_bytes())
+    stacks = gzip.decompress((DATA / "collapsed" / "executor-0.collapsed.gz").read_bytes())
+    return Sources({"q9": lines}, {"acme": recording}, {"join": archive}, {"stacks": stacks})
 
 
 def test_commands_on_damaged_inputs_end_in_an_answer_or_a_sentence(sources: Sources, tmp_path: Path) -> None:
     for number in range(6):
-        outcome = fuzz.run_case(Case("command", number), 1, sources, tmp_path)
+        outcome = cases.run_case(Case("command", number), 1, sources, tmp_path)
         assert outcome.what in ("read", "refused"), outcome.text
 
 
 def test_a_command_that_breaks_its_contract_is_noticed(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzz, "type_command", lambda _: 3)
-    assert "ended with 3" in fuzz.run_case(Case("command", 1), 1, sources, tmp_path).text
+    monkeypatch.setattr(judging, "type_command", lambda _: 3)
+    assert "ended with 3" in cases.run_case(Case("command", 1), 1, sources, tmp_path).text
+
+
+@pytest.mark.parametrize("kind", cases.DOORS)
+def test_other_doors_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
+    for number in range(2):
+        outcome = cases.run_case(Case(kind, number), 1, sources, tmp_path)
+        assert outcome.what in ("read", "refused"), outcome.text
+
+
+def test_a_page_with_another_script_is_noticed(
+    sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "_SCRIPTS", doors._SCRIPTS - 1)
+    assert "a page with 2 scripts" in cases.run_case(Case("page", 0), 1, sources, tmp_path).text

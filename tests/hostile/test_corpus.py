@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from indexes.errors import CrystalPerfError
+from lab.damage.cases import check_trace
+from query.discover import discover
+from query.frameworks.known import get
+
 Answer = Callable[..., tuple[int, str, str]]
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
-DATA = Path(__file__).parents[1] / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda each: each.name)
@@ -19,6 +26,9 @@ def test_a_file_that_once_failed(
     path: Path, crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    with suppress(CrystalPerfError):
+        for each in discover([path]).applications:
+            check_trace(get(each.framework).read(each.log))
     kind = path.name.partition(".")[2]
     # Samples alone are no run: they come with a log.
     with_log = (path, DATA / "eventlog" / "q9.zstd") if kind in ("jfr.gz", "collapsed.gz") else (path,)
@@ -35,3 +45,11 @@ def test_a_file_that_once_failed(
             code, out, err = crystalperf(*arguments)
             assert "bug" not in err
             assert (out == "") == (code == 1), out
+
+
+def test_every_reader_of_json_expects_broken_letters() -> None:
+    """Bytes that are no UTF-8 are no DecodeError of msgspec's: four readers told them as a bug."""
+    for path in (ROOT / "query").rglob("*.py"):
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            if "except" in line and "msgspec.DecodeError" in line:
+                assert "UnicodeDecodeError" in line, f"{path}: {line.strip()}"

@@ -99,8 +99,12 @@ def test_nothing_is_read_before_the_file_is_checked(run_copy: Path, monkeypatch:
 
 @pytest.mark.parametrize("kind", ["run", "index"])
 def test_every_reader_is_locked(kind: indexes.Kind, tmp_path: Path) -> None:
-    with indexes.create(tmp_path / "a.duckdb", kind, {}):
-        pass
+    with indexes.create(tmp_path / "a.duckdb", kind, {}) as connection:
+        if kind == "run":
+            connection.execute(
+                "INSERT INTO runs (framework, app_id, measure, started_at_ms, duration_ms, complete)"
+                " VALUES ('spark', 'a', 'runtime', 0, 0, true)"
+            )
     connection = indexes.open_read_only(tmp_path / "a.duckdb", kind)
     for statement in (
         f"COPY (SELECT 1) TO '{tmp_path / 'a.duckdb'}' (FORMAT csv, USE_TMP_FILE false)",

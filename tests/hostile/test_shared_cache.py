@@ -26,9 +26,9 @@ LOG = ROOT / "tests" / "data" / "runs" / "speculation"
 def test_builders_with_one_process_number_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     path = tmp_path / "a.duckdb"
-    with indexes.create(path, "run", {"note": "first"}), indexes.create(path, "run", {"note": "second"}):
+    with indexes.create(path, "index", {"note": "first"}), indexes.create(path, "index", {"note": "second"}):
         pass
-    assert indexes.attach(__import__("duckdb").connect(), path, "run", "a")["note"] == "first"  # the last to finish
+    assert indexes.attach(__import__("duckdb").connect(), path, "index", "a")["note"] == "first"  # the last to finish
     assert os.listdir(tmp_path) == ["a.duckdb"]
 
 
@@ -116,3 +116,19 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path, run_copy: Path) -> No
     assert os.listdir(tmp_path / "folder") == []
     assert sorted(os.listdir(tmp_path)) == ["folder", "run"]
     assert Run(run_copy).header().complete
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the lock went, and before the rest did: nothing holds the folder, and it is not old."""
+
+    def killed(folder: Path, **_: object) -> None:
+        (Path(folder) / "lock").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("indexes.temporary.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt), temporary.building_folder(tmp_path / "a") as folder:
+            (folder / "half").write_text("x")
+    assert len(os.listdir(tmp_path)) == 1
+    temporary.remove_stale(tmp_path)
+    assert not os.listdir(tmp_path)

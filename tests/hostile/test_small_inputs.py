@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from indexes.errors import InputError
+from indexes.names import demangle
 from query.code import names
 from query.code.decide import StackTable
 from query.discover import discover
@@ -163,7 +164,7 @@ def test_a_name_takes_work_as_it_is_long(kind: str) -> None:
         table.add(collapsed._recording([f"{owner}.{method}"], [b"\0\0\0\0"]))
         ((class_name, method, _),) = table.frames
         names.declaring_names(class_name)
-        names.demangle(method)
+        demangle(method)
         names.nature(class_name)
         names.parse_frame(make(size))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import sqldoor
+from query.statements import asking
 
 Answer = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -27,15 +27,24 @@ def test_what_hears_no_interrupt_is_stopped(crystalperf: Answer, run_copy: Path)
     assert "--timeout" in err
 
 
+def busy_child(process: subprocess.Popen[bytes]) -> str:
+    """The process that answers, once it has used 4 s of CPU: to start takes less, so it is at the statement."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    begin = time.monotonic()
+    while time.monotonic() - begin < 120:
+        for child in children.read_text().split():
+            words = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            if (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK") > 4.0:
+                return child
+        time.sleep(0.1)
+    process.kill()
+    raise AssertionError("no process became busy")
+
+
 def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
     command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    begin = time.monotonic()
-    while not children.read_text().split() and time.monotonic() - begin < 60:
-        time.sleep(0.05)
-    (child,) = children.read_text().split()
-    time.sleep(1)
+    child = busy_child(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"")
@@ -45,12 +54,8 @@ def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
 def test_the_process_that_answers_ends_with_the_one_that_asked(run_copy: Path) -> None:
     command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    child = busy_child(process)
     begin = time.monotonic()
-    while not children.read_text().split() and time.monotonic() - begin < 60:
-        time.sleep(0.05)
-    (child,) = children.read_text().split()
-    time.sleep(2)
     process.kill()
     process.wait()
     while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
@@ -66,8 +71,8 @@ def test_large_rows_are_sent_in_small_numbers(crystalperf: Answer, run_copy: Pat
 
 
 def test_messages_are_small_whatever_the_rows_are(run_copy: Path) -> None:
-    request = sqldoor.Request("SELECT range, repeat('x', 100000) FROM range(500)", str(run_copy), [], 1 << 30, 8 << 30)
-    with sqldoor._answering(request, 60) as (_, batches):
+    request = asking.Request("SELECT range, repeat('x', 100000) FROM range(500)", str(run_copy), [], 1 << 30, 8 << 30)
+    with asking.answering(request, 60) as (_, batches):
         sizes = [len(json.dumps(each)) for each in batches]
     assert max(sizes) < 8 * (1 << 20)
     assert sum(sizes) > 40_000_000
@@ -76,7 +81,7 @@ def test_messages_are_small_whatever_the_rows_are(run_copy: Path) -> None:
 def test_memory_that_duckdb_does_not_count_has_a_limit(
     crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqldoor, "OTHER_ADDRESSES", 3 << 30)
+    monkeypatch.setattr(asking, "OTHER_ADDRESSES", 3 << 30)
     statement = "SELECT list(repeat('x', 1000000)) FROM range(100000)"
     code, out, err = crystalperf("sql", "--run", run_copy, "--json", statement)
     assert (code, err.count("\n")) == (1, 1)
@@ -84,12 +89,24 @@ def test_memory_that_duckdb_does_not_count_has_a_limit(
     assert "memory" in err
 
 
-def test_there_is_a_limit_of_time_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_that_answers_has_its_limits(run_copy: Path) -> None:
+    request = asking.Request("SELECT 1", str(run_copy), [], 1 << 30, 7 << 30)
+    process = asking.started()
+    with asking.answering(request, 60, process) as (_, batches):
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        assert [row for batch in batches for row in batch] == [[1]]
+    for name, most in (("Max address space", 7 << 30), ("Max file size", 0), ("Max core file size", 0)):
+        (line,) = (each for each in limits.splitlines() if each.startswith(name))
+        assert line.removeprefix(name).split()[0] == str(most)
+
+
+def test_there_is_a_limit_of_time_without_being_asked() -> None:
     import inspect
 
-    from cli.main import sql
+    from cli.commands import sql
+    from query.answers.rows import TIMEOUT_S
 
-    assert inspect.signature(sql).parameters["timeout"].default > 0
+    assert inspect.signature(sql).parameters["timeout"].default == TIMEOUT_S > 0
 
 
 @pytest.mark.parametrize(

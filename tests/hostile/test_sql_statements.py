@@ -13,8 +13,8 @@ from random import Random
 import duckdb
 import pytest
 
-from cli import sqlworker
 from query.run import Run
+from query.statements import child
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -130,7 +130,7 @@ def places(log_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 @pytest.fixture(scope="module")
 def door(places: Places) -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = sqlworker.opened(places.run, [])
+    connection = child.opened(places.run, [])
     yield connection
     connection.close()
 

@@ -4,20 +4,24 @@ files.py     which files are archives of jobs
 archive.py   an archive's pages to typed values
 trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
-planning.py  what other slots would do
-collect.py   an archive of a job from a running cluster
+planning.py  what another parallelism, and other slots, would do
+flow.py      a streaming job as a flow of records
+chances.py   what its user can change
+private.py   what of plans a page for strangers must not have
+collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
 setup.py     what a cluster needs so that it leaves archives and samples
 """
 
 from __future__ import annotations
 
-from query.frameworks import Framework, Vocabulary
-from query.frameworks.flink import collect, files, frames, planning, setup, trace
+from query.frameworks import Framework, Rules, Vocabulary
+from query.frameworks.flink import chances, collect, files, flow, frames, planning, private, setup, told, trace
 
 FLINK = Framework(
     name="flink",
     title="Flink",
     recognise=files.recognise,
+    gather=files.gather,
     read=trace.read_archive,
     raw=trace.raw_tables,
     vocabulary=Vocabulary(
@@ -31,6 +35,7 @@ FLINK = Framework(
         settings={
             "taskmanagers": "workers",
             "slots": "cores",
+            "parallelism": "units",
             "memory": "memory",
             "taskmanager.numberOfTaskSlots": "cores",
             "taskmanager.memory.process.size": "memory",
@@ -45,6 +50,10 @@ FLINK = Framework(
     sources=frames.sources,
     names=frames.NAMES,
     replan=planning.replan,
+    configured=planning.configured,
     setup=setup.SETUP,
     collect=collect.collect,
+    flow=flow.flow,
+    rules=Rules(filling=chances.filling, told=told.told),
+    private=private.PATTERNS,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from indexes.errors import InputError
-from query.inputs.containers import LogFile, lines
+from query.inputs.containers import LogFile, pieces
 from query.model.records import Problems
 
 _JOB = re.compile(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/.*)?")
@@ -84,6 +84,10 @@ class _SubtaskTimes(msgspec.Struct):
     subtasks: list[_StateTimes] = []
 
 
+class _PlanPage(msgspec.Struct):
+    plan: Plan
+
+
 class Input(msgspec.Struct, rename={"source": "id", "strategy": "ship_strategy"}):
     """Which vertex another reads, and how rows get there."""
 
@@ -105,12 +109,22 @@ class Plan(msgspec.Struct):
     nodes: list[PlanNode] = []
 
 
-class _PlanPage(msgspec.Struct):
-    plan: Plan
+class Summary(Times, kw_only=True):
+    """A vertex as the job's own page has it: its subtasks in sum."""
+
+    id: str
+    name: str = ""
+    parallelism: int = 1
+    status: str = ""
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
 
 
-class Job(Times):
+class Job(Times, rename={"start_ms": "start-time", "end_ms": "end-time", "type": "job-type"}):
     """The job itself; `state` is FINISHED, FAILED, CANCELED or one of a job that still runs."""
+
+    type: str = ""
+    vertices: list[Summary] = []
+    plan: Plan | None = None
 
     jid: str = ""
     name: str = ""
@@ -122,8 +136,22 @@ class _Cluster(msgspec.Struct, rename={"version": "flink-version"}):
     version: str | None = None
 
 
-class _Exceptions(msgspec.Struct, rename={"root": "root-exception"}):
+class Failure(msgspec.Struct, rename={"name": "exceptionName", "stack": "stacktrace", "task": "taskName"}):
+    """Why a subtask failed, or the job with it."""
+
+    name: str | None = None
+    stack: str | None = None
+    timestamp: float | None = None
+    task: str | None = None
+
+
+class _History(msgspec.Struct):
+    entries: list[Failure] = []
+
+
+class _Exceptions(msgspec.Struct, rename={"root": "root-exception", "history": "exceptionHistory"}):
     root: str | None = None
+    history: _History | None = None
 
 
 @dataclass
@@ -137,17 +165,26 @@ class Archive:
     states_ms: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
     """By vertex and subtask, when its last attempt entered each state."""
     error: str | None = None
+    failures: list[Failure] = field(default_factory=list)
+    """The last few, of subtasks whose failure the job went on after, too."""
     version: str | None = None
     """Flink's; only what `crystalperf collect` made tells it."""
     settings: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def job_type(self) -> str:
+        """STREAMING or BATCH; empty in older versions."""
+        return self.job.type
+
 
 def read(log: LogFile, problems: Problems) -> Archive:
     """The pages of an archive.  Raises InputError where it is damaged, or has no page of the job itself."""
-    text = b"\n".join(lines(log, problems))
+    text = b"".join(pieces(log.parts[0], problems)).removeprefix(b"\xef\xbb\xbf")
+    if _JOB_PAGE.match(text) is not None:
+        return _of_page(text, log.origin, problems)
     try:
         pages = msgspec.json.decode(text, type=dict[str, list[dict[str, str]]]).get("archive", [])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{log.origin}: not a whole archive of a Flink job ({error}); copy it again") from error
     found = Archive()
     for page in pages[:_MOST_PAGES]:
@@ -160,13 +197,63 @@ def read(log: LogFile, problems: Problems) -> Archive:
                 found.version = msgspec.json.decode(body, type=_Cluster).version
             else:
                 _take(found, match["rest"] or "", body)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             problems.add("damaged page", "data loss", log.origin, path, f"pages that cannot be read ({error})")
     if not found.job.jid:
         raise InputError(
             f"{log.origin}: an archive of Flink without a page of its job; give the file as Flink wrote it"
         )
+    _complete(found)
     return found
+
+
+_JOB_PAGE = re.compile(rb'\s*\{\s*"jid"')
+
+
+def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:
+    """What a saved copy of the job's own page tells.  Raises InputError."""
+    try:
+        job = msgspec.json.decode(text, type=Job, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{origin}: not a whole page of a Flink job ({error}); save it again") from error
+    meaning = (
+        "only the job's own page was saved: a vertex' subtasks are taken for alike, and where they ran is not known"
+    )
+    problems.add("job page", "data loss", origin, None, meaning)
+    found = Archive(job=job)
+    _complete(found)
+    return found
+
+
+def _complete(found: Archive) -> None:
+    """What the job's own page has that no page of its own told: the plan, and vertices in sum."""
+    if not found.plan.nodes and found.job.plan is not None:
+        found.plan = found.job.plan
+    for each in found.job.vertices:
+        if each.id not in found.vertices:
+            found.vertices[each.id] = Vertex(each.id, each.name, each.parallelism, _alike(each))
+
+
+def _alike(each: Summary) -> list[Attempt]:
+    """A vertex' subtasks, each with its share of the sums."""
+    count = min(max(each.parallelism, 1), _MOST_ALIKE)
+    sums = each.metrics
+    metrics = Metrics(
+        **{
+            name: None
+            if (value := getattr(sums, name)) is None or isinstance(value, str)
+            else type(value)(value / count)
+            for name in Metrics.__struct_fields__
+        }
+    )
+    state = each.status or "RUNNING"
+    return [
+        Attempt(start_ms=each.start_ms, end_ms=each.end_ms, subtask=number, status=state, metrics=metrics)
+        for number in range(count)
+    ]
+
+
+_MOST_ALIKE = 10_000
 
 
 def _take(found: Archive, rest: str, body: str) -> None:
@@ -176,7 +263,9 @@ def _take(found: Archive, rest: str, body: str) -> None:
     elif rest == "/plan":
         found.plan = msgspec.json.decode(body, type=_PlanPage).plan
     elif rest == "/exceptions":
-        found.error = msgspec.json.decode(body, type=_Exceptions).root
+        page = msgspec.json.decode(body, type=_Exceptions)
+        found.error = page.root
+        found.failures = [] if page.history is None else page.history.entries
     elif rest in ("/config", "/jobmanager/config"):
         found.settings |= dict(_settings(msgspec.json.decode(body)))
     elif match := _VERTEX.fullmatch(rest):

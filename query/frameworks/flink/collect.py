@@ -1,7 +1,8 @@
-"""The pages of a job from a running cluster, as the archive that the JobManager would write.
+"""The pages of a job from a running cluster, as the archive that the JobManager would write, and its metrics.
 
-For clusters without jobmanager.archive.fs.dir, and for jobs that never end.  Beside a job's own pages the archive gets
-`/overview` of the cluster, which names Flink's version.
+For clusters without jobmanager.archive.fs.dir, for jobs that never end, and for what no archive has: rates, queues and
+latencies, once a second (poll.py).  Beside a job's own pages the archive gets `/overview` of the cluster, which names
+Flink's version.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 from indexes.errors import InputError, Remedy
 from indexes.temporary import building_folder
+from query.frameworks.flink.poll import Poll
+from query.frameworks.flink.series import SUFFIX
 from query.model.records import shortened
 
 Progress = Callable[[str], None]
@@ -44,7 +47,8 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
     """Wait until a job ends, or the user stops it with an interrupt, and keep its pages in a file of the folder.
 
     `address` is the JobManager's, http://HOST:8081.  Without `job` it is the one that runs, or the one that ran last.
-    What was collected for the same job before is replaced.  Raises InputError, one sentence.
+    Metrics are kept in the file beside it as they come, behind those that were collected for the same job before; the
+    pages replace earlier ones.  Raises InputError, one sentence.
     """
     if _ADDRESS.fullmatch(address) is None:
         raise InputError(f"{shortened(address)}: not the address of a JobManager; give http://HOST:8081")
@@ -54,8 +58,8 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
         raise InputError(f"{shortened(chosen)}: not the id of a job; it has 32 digits, as Flink's web page shows it")
     kept: list[dict[str, str]] = []
     try:
-        for kept in _rounds(rest, chosen, progress):  # noqa: B007 - the last one stays when the user stops it
-            pass
+        for kept in _rounds(rest, chosen, folder, progress):
+            _written(folder, chosen, kept)  # so that whatever ends this leaves what there was
     except KeyboardInterrupt:
         if not kept:
             raise
@@ -115,27 +119,35 @@ def _chosen(rest: Rest) -> str:
     return str(found["jid"])
 
 
-def _rounds(rest: Rest, job: str, progress: Progress) -> Iterator[list[dict[str, str]]]:
+def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[list[dict[str, str]]]:
     """The job's pages as it goes on, and once more when it has ended.
 
     Raises InputError where the job is not there; a cluster that goes away ends it.
     """
     pages, failures, due = _pages(rest, job), 0, time.monotonic() + KEEP_S
     yield pages
-    while (state := _state(pages)) not in _ENDED:
-        progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
-        time.sleep(POLL_S)
-        try:
-            ended = rest.page(f"/jobs/{job}").get("state") in _ENDED
-            if ended or time.monotonic() >= due:
-                pages, due = _pages(rest, job), time.monotonic() + KEEP_S
-                yield pages
-            failures = 0
-        except InputError:
-            failures += 1
-            if failures >= _MOST_FAILURES:
-                progress("the cluster is gone; what it told until then is kept")
-                return
+    if _state(pages) in _ENDED:
+        return
+    poll = Poll(rest, job, json.loads(pages[0]["json"]), folder / f"{job}{SUFFIX}")
+    try:
+        while (state := _state(pages)) not in _ENDED:
+            progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
+            time.sleep(POLL_S - time.time() % POLL_S)
+            try:
+                ended = rest.page(f"/jobs/{job}").get("state") in _ENDED
+                with suppress(InputError):  # not every version has every metric
+                    poll.look(round(time.time() * 1000))
+                if ended or time.monotonic() >= due:
+                    pages, due = _pages(rest, job), time.monotonic() + KEEP_S
+                    yield pages
+                failures = 0
+            except InputError:
+                failures += 1
+                if failures >= _MOST_FAILURES:
+                    progress("the cluster is gone; what it told until then is kept")
+                    return
+    finally:
+        poll.flush()
 
 
 def _state(pages: list[dict[str, str]]) -> str:
@@ -160,10 +172,27 @@ def _pages(rest: Rest, job: str) -> list[dict[str, str]]:
             found[path] = rest.text(path)
     for where in wheres:
         found |= _earlier_attempts(rest, where, found.get(where, "{}"))
+    found |= _cluster_settings(rest, base)
     mine = json.loads(found[base])
     overview = {"jobs": [{key: mine.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
     listed = [("/jobs/overview", json.dumps(overview)), *found.items()]
     return [{"path": path, "json": text} for path, text in sorted(listed, key=lambda each: each[0] != base)]
+
+
+_KEPT_SETTINGS = re.compile(
+    r"(taskmanager\.(numberOfTaskSlots|memory\..*|network\.memory\..*)|parallelism\.default|restart-strategy[\w.-]*"
+    r"|state\.backend[\w.-]*|execution\.(buffer-timeout|checkpointing|batch-shuffle-mode|runtime-mode)[\w.-]*"
+    r"|metrics\.(latency\.\w+|fetcher\.update-interval))"
+)
+"""Of the cluster's settings those that answers rest on: others may hold secrets."""
+
+
+def _cluster_settings(rest: Rest, base: str) -> dict[str, str]:
+    with suppress(InputError, ValueError, RecursionError):
+        pairs = json.loads(rest.text("/jobmanager/config"))
+        kept = [each for each in pairs if isinstance(each, dict) and _KEPT_SETTINGS.fullmatch(str(each.get("key", "")))]
+        return {f"{base}/jobmanager/config": json.dumps(kept)}
+    return {}
 
 
 def _earlier_attempts(rest: Rest, where: str, page: str) -> dict[str, str]:

@@ -1,15 +1,20 @@
-"""Which files are archives of Flink jobs.
+"""Which files are archives of Flink jobs, and the metrics that were collected beside them.
 
 The JobManager writes one file a job when the job ends, {"archive":[{"path":"/jobs/overview","json":"{…}"},…]}: the
-pages that its REST interface had for the job by then.
+pages that its REST interface had for the job by then.  `crystalperf collect` writes such a file too, JOB, and the job's
+metrics to JOB.series.gz.  Whoever names one of the two gets both.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 
-from query.inputs.files import Head, LogPart
-from query.model.records import shortened
+from query.frameworks.flink.series import SUFFIX
+from query.inputs.containers import LogFile, Part, is_url
+from query.inputs.files import Application, Head, LogPart
+from query.model.records import Problems, shortened
 
 _ARCHIVE = re.compile(rb'\s{0,100}\{\s{0,100}"archive"\s{0,100}:\s{0,100}\[')
 _OVERVIEW = re.compile(
@@ -17,10 +22,27 @@ _OVERVIEW = re.compile(
     rb'(?:\s{0,9},\s{0,9}\\"name\\"\s{0,9}:\s{0,9}\\"(?P<name>(?:[^"\\]|\\\\.){0,900}?)\\")?'
 )
 _START = re.compile(rb'\\"start-time\\"\s{0,9}:\s{0,9}(?P<ms>[0-9]{1,16})')
+_PAGE = re.compile(
+    rb'\s{0,100}\{\s{0,100}"jid"\s{0,9}:\s{0,9}"(?P<id>[0-9a-f]{32})"'
+    rb'(?:\s{0,9},\s{0,99}"name"\s{0,9}:\s{0,9}"(?P<name>[^"\\]{0,900})")?'
+)
+"""The page /jobs/JOB of Flink's REST interface, as users save it."""
+
+_SERIES = re.compile(rb'\{"flink":"series","job":"(?P<id>[0-9a-f]{32})"')
+
+_SERIES_PART = {"series": 1}
 
 
 def recognise(head: Head) -> LogPart | None:
-    """An archive, by its beginning; its first page tells the job."""
+    """An archive, by its beginning, whose first page tells the job; or metrics, whose first line does."""
+    if (series := _SERIES.match(head.text)) is not None:
+        job = series["id"].decode()
+        return LogPart(head.part, head.folder, head.name, head.size, app_id=job, facts=_SERIES_PART)
+    if (page := _PAGE.match(head.text)) is not None and b'"vertices"' in head.text:
+        name = page["name"]
+        job = page["id"].decode()
+        told = None if name is None else shortened(name.decode("utf-8", "replace"))
+        return LogPart(head.part, head.folder, head.name, head.size, app_id=job, app_name=told)
     if _ARCHIVE.match(head.text) is None:
         return None
     job, start = _OVERVIEW.search(head.text), _START.search(head.text)
@@ -35,4 +57,43 @@ def recognise(head: Head) -> LogPart | None:
         app_id=job["id"].decode(),
         app_name=None if name is None else shortened(name.decode("utf-8", "replace")),
         started=None if start is None else float(start["ms"]),
+    )
+
+
+def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """An application for each archive, with the metrics of its job; metrics without an archive are left out."""
+    series: dict[str, Part] = {str(each.app_id): each.part for each in parts if each.facts}
+    archives = [each for each in parts if not each.facts]
+    found = [_application(each, series.get(str(each.app_id)) or _beside(each.part, there=True)) for each in archives]
+    known = {each.app_id for each in archives}
+    for job, part in series.items():
+        if job in known:
+            continue
+        beside = _beside(part, there=False)
+        if beside is None:
+            meaning = f"metrics of job {job} without its archive, the file {job} that was written beside them; left out"
+            problems.add("series alone", "data loss", part.name, None, meaning)
+        else:
+            found.append(_application(LogPart(beside, "", job, 0, app_id=job), part))
+    return found
+
+
+def _beside(part: Part, *, there: bool) -> Part | None:
+    """The file that belongs to an archive (or, not `there`, to metrics), where it lies beside it."""
+    if part.member is not None or is_url(part.path):
+        return None
+    path = part.path + SUFFIX if there else part.path.removesuffix(SUFFIX)
+    return Part(path) if path != part.path and os.path.isfile(path) else None
+
+
+def _application(each: LogPart, series: Part | None) -> Application:
+    parts = (each.part,) if series is None else (each.part, series)
+    return Application(
+        framework="flink",
+        app_id=each.app_id or each.name,
+        attempt=None,
+        name=each.app_name,
+        started_at_ms=each.started,
+        log=LogFile(each.part.name, parts, each.app_id or each.name),
+        size=each.size,
     )

@@ -4,60 +4,49 @@ from __future__ import annotations
 
 import re
 
-from query.frameworks import Names, Role
+from query.frameworks import Names, Role, jvm
 
-# What frames of a Flink process are besides functions: patterns of 'class.method' from its start, first role first.
-_PATTERNS: dict[Role, tuple[str, ...]] = {
+_ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),
-    "idle": (r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",),
-    "wait": (
-        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
-        r"java\.lang\.Object\.wait",
-        r"java\.lang\.Thread\.(sleep|join|yield|onSpinWait)",
-        r"java\.lang\.ref\.ReferenceQueue\.",
-        r"java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))",
-        r"java\.util\.concurrent\.(FutureTask|CompletableFuture)\.(get|await|join|waiting)",
-        r"sun\.nio\.ch\.(EPoll|SelectorImpl)",
-        r"io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)",
-        r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.TaskMailboxImpl\.take",
-    ),
+    "wait": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.TaskMailboxImpl\.take",),
     "scaffolding": (
         r"org\.apache\.flink\.runtime\.taskmanager\.Task\.",
         r"org\.apache\.flink\.streaming\.runtime\.tasks\.(StreamTask\.|mailbox\.)",
         r"org\.apache\.flink\.streaming\.runtime\.io\.Stream(One|Multiple|Two)Input",
         r"org\.apache\.flink\.streaming\.runtime\.tasks\.(Chaining|Copying|Counting|Broadcasting)\w*Output\.",
-        r"java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)",
-        r"java\.lang\.(Thread|reflect\.Method)\.",
-        r"(jdk\.internal|sun)\.reflect\.",
-        r"java\.security\.AccessController\.",
     ),
-    "compute": (
-        r"net\.jpountz\.|org\.xerial\.snappy\.|com\.github\.luben\.zstd\.|io\.airlift\.compress\.",
-        r"java\.util\.zip\.(Inflater|Deflater|CRC32|Adler32)\.",
-    ),
-    "collection": (r"scala\.(collection|runtime)\.", r"java\.util\.(?!zip|concurrent|jar|regex)"),
     "generated": (
-        r".*(\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
         r"(?:.*\.)?(StreamExecCalc|LocalHash\w*|BatchExec\w*|\w+Projection|\w+Comparator|\w+Computer|JoinConditionFunction)\$\d+",
-        r".*\.\$Proxy\d",
     ),
 }
-_ROLES = tuple((role, re.compile("|".join(patterns))) for role, patterns in _PATTERNS.items())
 
-_HELPERS = re.compile(r"(?:OutputFlusher|Source Data Fetcher|Time Trigger|System Time Trigger) for (?P<unit>.+)")
+_READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<unit>.+)")
+"""Threads whose work a subtask waits for.  Those that flush its buffers (OutputFlusher for …), and its timers, work
+beside it and sleep most of the time: theirs is no time of the subtask's."""
+
+HELPERS: dict[str, str] = {
+    "buffers' flushers": r"OutputFlusher for .*",
+    "timers": r"(System )?Time Trigger for .*",
+    "network": r"Flink Netty .*|nioEventLoopGroup.*",
+    "sorting and spilling": r"SortMerger .*|IOManager .*",
+    "RocksDB": r"rocksdb.*",
+    "checkpoints": r"AsyncOperations.*|.*[Cc]heckpoint.*|jobmanager-io.*|cluster-io.*",
+    "metrics": r"flink-metrics.*|Flink-Metric.*",
+    "messages": r"flink-(pekko|akka|scheduler).*|flink-\d+.*",
+}
+"""Threads of a TaskManager that work for no one subtask, by what they do: patterns of their names."""
+
 _MANAGER = re.compile(r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn)\.(?:Yarn)?Task(?:Manager|Executor)Runner")
 _COORDINATOR = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
 
 
-def annotate(class_name: str, method: str) -> Role | None:
-    """What a frame of a Flink process is besides a function; the first role whose pattern fits its name."""
-    name = f"{class_name}.{method}"
-    return next((role for role, pattern in _ROLES if pattern.match(name)), None)
+annotate = jvm.roles(_ROLES)
+"""What a frame of a Flink process is besides a function, by class and method."""
 
 
 def unit_thread(name: str) -> str:
-    """The thread of the subtask that a thread works for, by its name: its own, or that of whom it helps."""
-    helped = _HELPERS.fullmatch(name)
+    """The thread of the subtask that a thread works for, by its name: its own, or that of whom it reads for."""
+    helped = _READERS.fullmatch(name)
     return name if helped is None else helped["unit"]
 
 

@@ -1,6 +1,6 @@
 """What a Flink cluster needs so that its jobs leave archives and samples.
 
-lab/runs/flink.py records with the same flags, so that what is printed is what has been tried.
+lab/flink/ records with the same flags, so that what is printed is what has been tried.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ def facts(folder: str) -> dict[str, Any]:
     """Flink's settings by name; a folder as a recording's name lets each process choose a name in it."""
     return {
         "jobmanager.archive.fs.dir": f"file://{folder or '/'}",
+        "metrics.fetcher.update-interval": 1000,
         "env.java.opts.jobmanager": jfr_flag(f"{folder}/"),
         "env.java.opts.taskmanager": jfr_flag(f"{folder}/"),
     }
@@ -28,6 +29,9 @@ def text(folder: str) -> str:
         [
             "# The archive of each job, written when the job ends: it is what is read.",
             f"jobmanager.archive.fs.dir: {found['jobmanager.archive.fs.dir']}",
+            "",
+            "# Of a stream, `crystalperf collect flink` asks for figures once a second: Flink renews them every 10 s.",
+            f"metrics.fetcher.update-interval: {found['metrics.fetcher.update-interval']}  # ms",
             "",
             "# Stack samples, by Java's own flight recorder (Java 17 or newer), written when a process ends.",
             *options,

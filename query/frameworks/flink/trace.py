@@ -14,15 +14,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import numpy as np
 
 from indexes.resources import known
 from indexes.schema import Table, read
-from query.frameworks.flink import archive
+from query.frameworks.flink import archive, series, tables
 from query.frameworks.flink.archive import Archive, Attempt
+from query.frameworks.flink.series import Series
 from query.inputs.containers import LogFile
 from query.model.records import Problems, integers, numbers, objects, shortened
 from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
@@ -41,7 +42,11 @@ def raw_tables() -> tuple[Table, ...]:
 def read_archive(log: LogFile) -> Trace:
     """The trace of an archive.  Raises InputError, one sentence."""
     problems = Problems(log.problems)
-    return trace(archive.read(log, problems), log.origin, problems)
+    found = archive.read(replace(log, parts=log.parts[:1]), problems)
+    looks = series.Series()
+    if len(log.parts) > 1:
+        looks = series.read(replace(log, parts=log.parts[1:]), problems)
+    return trace(found, looks, log.origin, problems)
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,8 @@ class _Subtask:
         return self.facts.worker or self.facts.host or _UNKNOWN_WORKER
 
 
-def trace(found: Archive, origin: str, problems: Problems) -> Trace:
-    """The trace of an archive's pages."""
+def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Trace:
+    """The trace of an archive's pages, and of what was collected of its metrics."""
     job = found.job
     subtasks = _subtasks(found, origin, problems)
     start_ms, end_ms = _span(found, subtasks)
@@ -68,10 +73,12 @@ def trace(found: Archive, origin: str, problems: Problems) -> Trace:
     ids = {vertex: f"vertex:{number}" for number, vertex in enumerate(order)}
     edges = _edges(found, ids)
     subtasks = [_shifted(each, start_ms, end_ms) for each in subtasks if each.vertex in ids]
-    waits = _waits(subtasks, edges, ids)
-    _tell_streaming(found, origin, problems)
-    lanes = _lanes(subtasks)
-    units = rows([_unit(number, each, ids, waits[number]) for number, each in enumerate(subtasks)])
+    streams = _is_stream(found)
+    waits = _waits(subtasks, edges, ids, all_of_them=streams)
+    lanes = _with_slots(_lanes(subtasks), _slots(found, looks), _width(edges))
+    units = rows(
+        [_unit(number, each, ids, waits[number], _reason(each, found)) for number, each in enumerate(subtasks)]
+    )
     units.pop("measured_ms", None)
     if units:
         units["part"] = integers([each.facts.subtask for each in subtasks])
@@ -84,8 +91,8 @@ def trace(found: Archive, origin: str, problems: Problems) -> Trace:
             "app_id": job.jid,
             "name": shortened(job.name),
             "framework": "flink",
-            "framework_version": shortened(found.version, 40),
-            "measure": "makespan",
+            "framework_version": shortened(found.version or looks.version, 40),
+            "measure": "latency" if streams and looks.samples else "makespan",
             "started_at_ms": round(start_ms),
             "duration_ms": end_ms - start_ms,
             "complete": job.state in _JOB_STATUS,
@@ -107,12 +114,18 @@ def trace(found: Archive, origin: str, problems: Problems) -> Trace:
                 "description": objects([_description(found, vertex) for vertex in order]),
             },
             "flink_subtasks": _subtask_table(subtasks),
+            **tables.of_series(looks, start_ms, ids),
         },
         unit_threads=tuple(_thread(found, each) for each in subtasks),
     )
 
 
-_KEPT_SETTINGS = frozenset(["execution-mode", "job-parallelism", "object-reuse-mode", "restart-strategy"])
+_KEPT_SETTINGS = frozenset(
+    [
+        "execution-mode", "job-parallelism", "object-reuse-mode", "restart-strategy", "taskmanager.numberOfTaskSlots",
+        "execution.buffer-timeout.interval", "execution.buffer-timeout", "state.backend.type", "state.backend",
+    ]
+)  # fmt: skip
 
 
 # Subtasks ---------------------------------------------------------------------------------------------------------
@@ -170,8 +183,11 @@ def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
     return _Subtask(each.vertex, each.facts, launch - start_ms, finish - start_ms, starting)
 
 
-def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) -> list[float]:
-    """Per subtask, how long it waited for those that it shares a pipeline with, ms."""
+def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], *, all_of_them: bool) -> list[float]:
+    """Per subtask, how long it waited for those that it shares a pipeline with, ms.
+
+    A source of a stream waits for what it reads from outside: then `all_of_them` count, whatever they read.
+    """
     flows = [each for each in edges if each.kind == "pipelined"]
     reads, feeds = {each.target for each in flows}, {each.source for each in flows}
     found = []
@@ -179,7 +195,8 @@ def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) 
         idle, pressed = (
             _measured(value) for value in (each.facts.metrics.idle_ms, each.facts.metrics.backpressured_ms)
         )
-        waited = (idle or 0.0) * (ids[each.vertex] in reads) + (pressed or 0.0) * (ids[each.vertex] in feeds)
+        waits_for_input, feeds_others = (all_of_them or ids[each.vertex] in group for group in (reads, feeds))
+        waited = (idle or 0.0) * waits_for_input + (pressed or 0.0) * feeds_others
         found.append(min(waited, each.finish_ms - each.launch_ms - each.starting_ms))
     return found
 
@@ -193,7 +210,27 @@ def _measured(value: float | str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float) -> Unit:
+def _reason(each: _Subtask, found: Archive) -> str | None:
+    """Why a subtask did not end well: what its thread's failure says, else its state."""
+    if each.facts.status not in ("FAILED", "CANCELED"):
+        return None
+    vertex = found.vertices[each.vertex]
+    thread = f"{vertex.name} ({each.facts.subtask + 1}/{vertex.parallelism}) - execution #{each.facts.attempt}"
+    for failure in found.failures if each.facts.status == "FAILED" else ():
+        if failure.task is not None and html.unescape(failure.task) in (
+            html.unescape(thread),
+            thread.partition(" - ")[0],
+        ):
+            return _cause(failure.stack) or failure.name
+    return each.facts.status.lower()
+
+
+def _counted(value: int | None) -> int | None:
+    """A count; one below 0 was not made."""
+    return value if value is not None and value >= 0 else None
+
+
+def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float, reason: str | None) -> Unit:
     facts = each.facts
     return Unit(
         unit_id=number,
@@ -203,9 +240,9 @@ def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float)
         finish_ms=each.finish_ms,
         host=_host(facts.host),
         status=_UNIT_STATUS.get(facts.status, "unfinished"),  # type: ignore[arg-type]
-        reason=facts.status.lower() if facts.status in ("FAILED", "CANCELED") else None,
+        reason=reason,
         upstream_ms=waited_ms,
-        handed_bytes=facts.metrics.written_bytes,
+        handed_bytes=_counted(facts.metrics.written_bytes),
     )
 
 
@@ -235,7 +272,7 @@ def _subtask_table(subtasks: list[_Subtask]) -> dict[str, np.ndarray[tuple[int],
         "idle_ms": numbers([_measured(each.idle_ms) for each in metrics]),
         "backpressured_ms": numbers([_measured(each.backpressured_ms) for each in metrics]),
         **{
-            name: integers([getattr(each, name) for each in metrics])
+            name: integers([_counted(getattr(each, name)) for each in metrics])
             for name in ("read_bytes", "written_bytes", "read_records", "written_records")
         },
     }
@@ -325,16 +362,10 @@ def _description(found: Archive, vertex: str) -> str | None:
     return shortened(re.sub(r"<br\s*/?>", " ", html.unescape(text)))
 
 
-def _tell_streaming(found: Archive, origin: str, problems: Problems) -> None:
-    if found.plan.type == "STREAMING" and found.settings.get("execution-mode", "PIPELINED") == "PIPELINED":
-        problems.add(
-            "streaming job",
-            "info",
-            origin,
-            None,
-            "a job whose exchanges are all pipelined: answers are about its makespan, from its start to its end, not"
-            " about latency or throughput",
-        )
+def _is_stream(found: Archive) -> bool:
+    """Whether all of a job runs at a time: its measure is what becomes of a record, where that is known."""
+    pipelined = all(not each.exchange.startswith("blocking") for node in found.plan.nodes for each in node.inputs)
+    return pipelined and found.plan.type != "BATCH" and found.job_type != "BATCH"
 
 
 # TaskManagers -----------------------------------------------------------------------------------------------------
@@ -351,9 +382,40 @@ def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
     return found
 
 
+def _slots(found: Archive, looks: Series) -> dict[str, int]:
+    """The slots of each TaskManager, where anything tells them."""
+    told = found.settings.get("taskmanager.numberOfTaskSlots", "")
+    slots = {} if not told.isdigit() else {each.worker: int(told) for each in _placed(found) if each.worker}
+    for worker, facts in looks.workers.items():
+        if isinstance(facts.get("slots"), int) and facts["slots"] > 0:
+            slots[worker] = facts["slots"]
+    return slots
+
+
+def _placed(found: Archive) -> list[Attempt]:
+    """All attempts that the pages have."""
+    listed = [each for vertex in found.vertices.values() for each in vertex.subtasks]
+    return listed + [each for attempts in found.attempts.values() for each in attempts]
+
+
+def _with_slots(seen: Mapping[str, int], slots: Mapping[str, int], width: int) -> dict[str, int]:
+    """Lanes by TaskManager: a slot takes a subtask of each vertex of a pipeline at a time, `width` of them at most."""
+    return {worker: max(seen.get(worker, 0), slots.get(worker, 0) * width) for worker in dict.fromkeys((*seen, *slots))}
+
+
+def _width(edges: list[Edge]) -> int:
+    """The most vertices that share slots, for records flow between them."""
+    mine: dict[str, set[str]] = {}
+    for each in edges:
+        if each.kind == "pipelined":
+            joined = mine.get(each.source, {each.source}) | mine.get(each.target, {each.target})
+            mine |= dict.fromkeys(joined, joined)
+    return max(map(len, mine.values()), default=1)
+
+
 def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int]) -> list[Worker]:
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
-    return [Worker(worker, count, host=hosts[worker]) for worker, count in lanes.items()]
+    return [Worker(worker, count, host=hosts.get(worker)) for worker, count in lanes.items()]
 
 
 def _host(text: str | None) -> str | None:

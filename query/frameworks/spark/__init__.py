@@ -8,6 +8,8 @@ names.py        names of operators in plans, generated code and classes; operato
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
 rules.py        what a user can do about a finding; chances.py: what can be set or written, from what to what
+private.py      what of plans a page for strangers must not have
+history.py      logs from a History Server
 setup.py        what a job needs so that it leaves a log and samples
 """
 
@@ -21,10 +23,12 @@ from query.frameworks.spark import (
     chances,
     files,
     frames,
+    history,
     memory,
     names,
     operators,
     partitions,
+    private,
     rules,
     scheduling,
     setup,
@@ -74,6 +78,8 @@ SPARK = Framework(
     memory=memory.MEMORY,
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
+    private=private.PATTERNS,
+    served=history.served,
     attended=attended.attended,
     unread_work={
         "missing_part": "{count} parts of the log are missing",

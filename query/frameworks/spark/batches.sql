@@ -31,4 +31,4 @@ SELECT
         / nullif(max(start_ms) FILTER (worked) - min(start_ms) FILTER (worked), 0) AS busy
 FROM triggers
 GROUP BY query_id, run_id
-ORDER BY sum(trigger_ms) DESC NULLS LAST, query_id
+ORDER BY sum(trigger_ms) DESC NULLS LAST, query_id, run_id

@@ -99,7 +99,7 @@ def _cuts(execution: Execution, details: Sequence[Detail]) -> Iterator[Cut]:
     terms = terms_of(execution)
     for detail in details:
         facts = detail.facts
-        if facts.units == 1 and reads_schema(detail):
+        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)):
             continue
         for part in idle_slots(terms, detail):
             if part.kind in ("few", "empty"):

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import re
 
-from query.frameworks import Names, Role
+from query.frameworks import Names, Role, jvm
 from query.frameworks.spark.settings import version_number
 
-# What frames of a Spark process are besides functions: patterns of 'class.method' from its start, first role first.
-_PATTERNS: dict[Role, tuple[str, ...]] = {
+_ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
     "idle": (
-        r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",
         r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is mostly silent
         r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
     ),
     "wait": (
-        r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
-        r"java\.lang\.Object\.wait",
-        r"java\.lang\.Thread\.(sleep|join|yield|onSpinWait)",
-        r"java\.lang\.ref\.ReferenceQueue\.",
-        r"java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))",
-        r"java\.util\.concurrent\.(FutureTask|CompletableFuture)\.(get|await|join|waiting)",
         r"scala\.concurrent\.(Await|impl\.Promise|package\$)",
-        r"sun\.nio\.ch\.(EPoll|SelectorImpl)",
-        r"io\.netty\.channel\.(epoll\.Native\.epollWait|nio\.NioEventLoop\.select)",
         r"org\.apache\.spark\.util\.(KeyLock\.|(Spark)?ThreadUtils\$?\.await)",
         r"org\.apache\.spark\.rpc\.RpcTimeout\.awaitResult",
     ),
@@ -38,31 +28,16 @@ _PATTERNS: dict[Role, tuple[str, ...]] = {
         r"org\.apache\.spark\.rdd\.RDD\.(iterator|computeOrReadCheckpoint|getOrCompute|\$anonfun\$)",
         r"org\.apache\.spark\.rdd\.[A-Za-z]+RDD\.compute$",
         r"org\.apache\.spark\.shuffle\.ShuffleWriteProcessor\.",
-        r"java\.util\.concurrent\.(ThreadPoolExecutor|FutureTask|ForkJoin|CompletableFuture|Executors)",
-        r"java\.lang\.(Thread|reflect\.Method)\.",
-        r"(jdk\.internal|sun)\.reflect\.",
-        r"java\.security\.AccessController\.",
         r"scala\.util\.DynamicVariable\.",
     ),
-    "compute": (
-        r"net\.jpountz\.|org\.xerial\.snappy\.|com\.github\.luben\.zstd\.|com\.ning\.compress\.",
-        r"java\.util\.zip\.(Inflater|Deflater|CRC32|Adler32)\.",
-    ),
-    "collection": (r"scala\.(collection|runtime)\.", r"java\.util\.(?!zip|concurrent|jar|regex)"),
-    "generated": (
-        r".*(GeneratedClass|\$\$Lambda|LambdaForm|Generated(Method|Constructor)Accessor|/0x)",
-        r".*\.\$Proxy\d",
-    ),
+    "generated": (r".*GeneratedClass",),
     # The loopback sockets and pipes between a task and its Python worker.
     "process": (r"org\.apache\.spark\.((api|sql\.execution)\.python\.|SparkEnv\.createPythonWorker)",),
 }
-_ROLES = tuple((role, re.compile("|".join(patterns))) for role, patterns in _PATTERNS.items())
 
 
-def annotate(class_name: str, method: str) -> Role | None:
-    """What a frame of a Spark process is besides a function; the first role whose pattern fits its name."""
-    name = f"{class_name}.{method}"
-    return next((role for role, pattern in _ROLES if pattern.match(name)), None)
+annotate = jvm.roles(_ROLES)
+"""What a frame of a Spark process is besides a function, by class and method."""
 
 
 def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:
@@ -106,6 +81,8 @@ NAMES = Names(
         ("org.sparkproject.jpmml.", "org.jpmml."),
         ("org.sparkproject.dmg.", "org.dmg."),
         ("org.sparkproject.", ""),
+        ("org.spark_project.guava.", "com.google.common."),  # before Spark 3
+        ("org.spark_project.jetty.", "org.eclipse.jetty."),
     ),
     generated=re.compile(
         r"(?:^|\.)Specific(?:Unsafe|Mutable|Internal|Safe)\w*(?:Projection|Row)\b|GeneratedIteratorForCodegenStage"

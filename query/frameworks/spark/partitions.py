@@ -14,16 +14,15 @@ A stage whose recorded number of tasks these rules do not explain stays as it is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from query.frameworks import Planned
 from query.frameworks.spark.settings import flag, size_bytes, whole
-from query.model.dag import AT_HOME, Units
-from query.model.execution import Execution, Volumes
-from query.model.records import Floats, Ints
+from query.model.execution import Execution
+from query.model.records import Ints
+from query.model.recut import with_units
 from query.model.world import World
 
 MIB = 2**20
@@ -122,7 +121,7 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int]:
         )
         if wanted != len(mine):
             counts[number] = wanted
-    return (_with_tasks(execution, counts), len(counts)) if counts else (execution, 0)
+    return (with_units(execution, counts), len(counts)) if counts else (execution, 0)
 
 
 def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: Ints, shuffle_bytes: Ints) -> int:
@@ -166,58 +165,3 @@ def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:
 
 def _is_skewed(shuffle_bytes: Ints, ratio: float) -> bool:
     return ratio > 1 and float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
-
-
-def _with_tasks(execution: Execution, counts: Mapping[int, int]) -> Execution:
-    """The execution with other numbers of tasks in some stages.
-
-    The work of a stage is a line in its recorded order, cut anew: what a piece covers of a recorded task it does.
-    Starting, unpacking and reporting a task take each as long as they took the recorded ones on average.
-    """
-    tasks, volumes = execution.units, execution.volumes
-    duration = tasks.duration_ms
-    around = np.divide(
-        np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
-    )
-    columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    pieces: list[Units] = []
-    amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number in range(len(execution.dag.groups)):
-        mine = np.flatnonzero(tasks.group == number)
-        if number not in counts:
-            pieces.append(tasks.select(mine))
-            for name, values in columns.items():
-                amounts[name].append(values[mine].astype(np.float64))
-            continue
-        edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
-        own = tasks.parts_ms[mine] * (1 - around[mine, None])
-        fixed = (tasks.parts_ms[mine] * around[mine, None]).mean(axis=0)
-        parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
-        launch = tasks.launch_ms[mine[edges[:-1].astype(np.int64)]]
-        origin = mine[edges[:-1].astype(np.int64)]
-        placement = tasks.placement[origin]
-        executor, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.worker, tasks.host))
-        unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
-        finish, upstream = launch + parts.sum(axis=1), np.zeros(len(parts))
-        pieces.append(Units(unknown, stage, executor, host, launch, finish, parts, placement, upstream))
-        for name, values in columns.items():
-            amounts[name].append(_between(edges, values[mine]))
-    names = Units.__dataclass_fields__
-    joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
-    order = np.argsort(joined.launch_ms, kind="stable")
-    whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
-    for name, values in whole.items():
-        if getattr(volumes, name).dtype.kind == "i":
-            whole[name] = np.rint(values).astype(np.int64)
-    return replace(
-        execution,
-        units=joined.select(order),
-        volumes=Volumes(**whole),
-    )
-
-
-def _between(edges: Floats, values: Floats | Ints) -> Floats:
-    """What lies between edges of a line along which each value is spread evenly over a length of 1."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    found: Floats = np.diff(np.interp(edges, np.arange(len(sums)), sums))
-    return found

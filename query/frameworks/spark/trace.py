@@ -26,7 +26,7 @@ from query.frameworks.spark.log.run import collect
 from query.frameworks.spark.log.tables import tables
 from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from query.inputs.containers import LogFile
-from query.model.records import Columns, Floats, Problem, RunTables, integers, numbers, objects
+from query.model.records import Columns, Floats, Problem, RunTables, coded, integers, numbers, objects, renamed
 from query.model.trace import Bounds, Trace
 
 DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
@@ -217,15 +217,16 @@ def _units(tasks: Columns) -> Columns:
         *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "again", "gc_ms"),
         *("input_bytes", "output_bytes", "spill_memory_bytes", "spill_disk_bytes", "peak_memory_bytes", "input_rows"),
     )
-    ids = zip(_listed(tasks, "stage_id"), _listed(tasks, "stage_attempt"), strict=True)
-    names: dict[tuple[int, int], str] = {}
+    stage, attempt = (np.asarray(tasks[name], dtype=np.int64) for name in ("stage_id", "stage_attempt"))
+    attempts = int(attempt.max(initial=0)) + 1
+    keys, stage_of = np.unique(stage * attempts + attempt, return_inverse=True)
     return {
         **{name: tasks[name] for name in same},
         "unit_id": tasks["task_id"],
-        "group_id": objects([names.get(key) or names.setdefault(key, group_id(*key)) for key in ids]),
+        "group_id": coded(stage_of.reshape(-1), [group_id(*divmod(key, attempts)) for key in keys.tolist()]),
         "part": tasks["partition"],
         "worker_id": tasks["executor_id"],
-        "data_at": objects([DATA_AT.get(each) for each in tasks["locality"].tolist()]),
+        "data_at": renamed(tasks["locality"], DATA_AT),
         "held_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
         "own_ms": tasks["run_ms"],
         # Without CPU time (Spark before 2.1) collections alone would pass for all of it.

@@ -9,7 +9,7 @@ import numpy as np
 from indexes.errors import NoAnswerError
 from query.frameworks import Planned
 from query.model.execution import Execution, Slots
-from query.model.world import World
+from query.model.world import UNITS, World
 from query.whatif.effects import State
 
 
@@ -25,7 +25,8 @@ def apply(state: State, world: World, *, replans: bool) -> State:
 
 def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
     """The run as its framework would plan it for these slots."""
-    if all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units")):
+    same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
+    if same and not any(key.startswith(UNITS) for key in world.ratios):
         return Planned(execution)
     framework = execution.framework
     if framework.replan is not None:
@@ -42,14 +43,16 @@ def changed_slots(execution: Execution, world: World) -> Slots:
     Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
     as many are left out evenly.  Raises NoAnswerError where the run does not tell its workers.
     """
-    if world.ratio("cores") == 1 and world.ratio("workers") == 1:
+    # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
+    more_workers = 1.0 if execution.framework.in_order else world.ratio("workers")
+    if world.ratio("cores") == 1 and more_workers == 1:
         return execution.slots
     old = execution.slots
     if not len(old):
         words = execution.framework.vocabulary
         raise NoAnswerError(f"the log names no {words.workers}, so the number of {words.unit} {words.lanes} is unknown")
     recorded, first, width = np.unique(old.worker, return_index=True, return_counts=True)
-    count = max(round(len(recorded) * world.ratio("workers")), 1)
+    count = max(round(len(recorded) * more_workers), 1)
     if count >= len(recorded):
         chosen, copy = np.arange(count) % len(recorded), np.arange(count) // len(recorded)
     else:

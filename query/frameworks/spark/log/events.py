@@ -28,19 +28,22 @@ from query.model.records import Problems, shortened
 
 _S = TypeVar("_S", bound=Struct)
 
+NAN = math.nan
+"""What a number of a task that is not there is: it goes into a column of numbers as it stands."""
+
 
 class TaskInfo(Struct, gc=False):
     task_id: float | None = field(name="Task ID", default=None)
-    index: float | None = field(name="Index", default=None)
-    attempt: float | None = field(name="Attempt", default=None)
-    partition: float | None = field(name="Partition ID", default=None)
+    index: float | None = field(name="Index", default=NAN)
+    attempt: float | None = field(name="Attempt", default=NAN)
+    partition: float | None = field(name="Partition ID", default=NAN)
     launch: float | None = field(name="Launch Time", default=None)
     executor: str | None = field(name="Executor ID", default=None)
     host: str | None = field(name="Host", default=None)
     locality: str | None = field(name="Locality", default=None)
     speculative: bool | None = field(name="Speculative", default=None)
-    getting_result: float | None = field(name="Getting Result Time", default=None)
-    finish: float | None = field(name="Finish Time", default=None)
+    getting_result: float | None = field(name="Getting Result Time", default=NAN)
+    finish: float | None = field(name="Finish Time", default=NAN)
     failed: bool | None = field(name="Failed", default=None)
     killed: bool | None = field(name="Killed", default=None)
 
@@ -56,37 +59,37 @@ class EndReason(Struct, gc=False):
 
 
 class ShuffleRead(Struct, gc=False):
-    fetch_wait: float | None = field(name="Fetch Wait Time", default=None)
-    remote_bytes: float | None = field(name="Remote Bytes Read", default=None)
-    local_bytes: float | None = field(name="Local Bytes Read", default=None)
-    rows: float | None = field(name="Total Records Read", default=None)
+    fetch_wait: float | None = field(name="Fetch Wait Time", default=NAN)
+    remote_bytes: float | None = field(name="Remote Bytes Read", default=NAN)
+    local_bytes: float | None = field(name="Local Bytes Read", default=NAN)
+    rows: float | None = field(name="Total Records Read", default=NAN)
 
 
 class ShuffleWrite(Struct, gc=False):
-    bytes: float | None = field(name="Shuffle Bytes Written", default=None)
-    time_ns: float | None = field(name="Shuffle Write Time", default=None)
+    bytes: float | None = field(name="Shuffle Bytes Written", default=NAN)
+    time_ns: float | None = field(name="Shuffle Write Time", default=NAN)
 
 
 class Input(Struct, gc=False):
-    bytes: float | None = field(name="Bytes Read", default=None)
-    rows: float | None = field(name="Records Read", default=None)
+    bytes: float | None = field(name="Bytes Read", default=NAN)
+    rows: float | None = field(name="Records Read", default=NAN)
 
 
 class Output(Struct, gc=False):
-    bytes: float | None = field(name="Bytes Written", default=None)
+    bytes: float | None = field(name="Bytes Written", default=NAN)
 
 
 class TaskMetrics(Struct, gc=False):
-    deserialize: float | None = field(name="Executor Deserialize Time", default=None)
-    deserialize_cpu_ns: float | None = field(name="Executor Deserialize CPU Time", default=None)
-    run: float | None = field(name="Executor Run Time", default=None)
-    run_cpu_ns: float | None = field(name="Executor CPU Time", default=None)
-    peak_memory: float | None = field(name="Peak Execution Memory", default=None)
-    result_bytes: float | None = field(name="Result Size", default=None)
-    gc: float | None = field(name="JVM GC Time", default=None)
-    result_serialize: float | None = field(name="Result Serialization Time", default=None)
-    spill_memory: float | None = field(name="Memory Bytes Spilled", default=None)
-    spill_disk: float | None = field(name="Disk Bytes Spilled", default=None)
+    deserialize: float | None = field(name="Executor Deserialize Time", default=NAN)
+    deserialize_cpu_ns: float | None = field(name="Executor Deserialize CPU Time", default=NAN)
+    run: float | None = field(name="Executor Run Time", default=NAN)
+    run_cpu_ns: float | None = field(name="Executor CPU Time", default=NAN)
+    peak_memory: float | None = field(name="Peak Execution Memory", default=NAN)
+    result_bytes: float | None = field(name="Result Size", default=NAN)
+    gc: float | None = field(name="JVM GC Time", default=NAN)
+    result_serialize: float | None = field(name="Result Serialization Time", default=NAN)
+    spill_memory: float | None = field(name="Memory Bytes Spilled", default=NAN)
+    spill_disk: float | None = field(name="Disk Bytes Spilled", default=NAN)
     shuffle_read: ShuffleRead | None = field(name="Shuffle Read Metrics", default=None)
     shuffle_write: ShuffleWrite | None = field(name="Shuffle Write Metrics", default=None)
     input: Input | None = field(name="Input Metrics", default=None)
@@ -97,13 +100,6 @@ class TaskStart(Struct, gc=False):
     stage_id: float | None = field(name="Stage ID", default=None)
     stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
     info: TaskInfo | None = field(name="Task Info", default=None)
-
-
-class UnreadTaskStart(Struct, gc=False):
-    """The start of a task that is worth reading only if its end never comes."""
-
-    task_id: float
-    line: bytes
 
 
 class TaskEnd(Struct, gc=False):
@@ -342,7 +338,6 @@ class Operator(NamedTuple):
 
 Event = (
     TaskStart
-    | UnreadTaskStart
     | TaskEnd
     | StageSubmitted
     | StageCompleted
@@ -397,25 +392,29 @@ _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MOST_NAMES = 1000
 
 # A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
+_START = b'{"Event":"SparkListenerTaskStart",'
 _TASK_START = re.compile(
-    rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,'
-    rb'"Task Info":\{"Task ID":(\d{1,15}),(?s:.*)\}\}$'
+    rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,"Task Info":\{"Task ID":(\d{1,15}),'
 )
 
 
-def events(log: LogFile, problems: Problems) -> Iterator[Event]:
-    """The events of a log that the tables need, in its order; what is no event is added to `problems`."""
+def events(log: LogFile, problems: Problems, started: dict[float, TaskStart | bytes]) -> Iterator[Event]:
+    """The events of a log that the tables need, in its order; what is no event is added to `problems`.
+
+    The starts of tasks are not among them but put into `started`, by the task's id and unread, for they are worth
+    reading only where the task's end never comes.
+    """
     decoders = {name.encode(): msgspec.json.Decoder(kind).decode for name, kind in _TYPES.items()}
     unknown: Counter[str] = Counter()
     passed_over: dict[bytes, bool] = {}
     first_unknown = ""
     for batch in batches(log, problems):
         for position, line in enumerate(batch.lines):
+            if line.startswith(_START) and line.endswith(b"}}") and (match := _TASK_START.match(line)):
+                started[float(match[1])] = line
+                continue
             if line.startswith(b'{"Event":"'):
                 name = line[10 : line.find(b'"', 10, 300)]
-                if name == b"SparkListenerTaskStart" and (match := _TASK_START.match(line)):
-                    yield UnreadTaskStart(float(match[1]), line)
-                    continue
                 decode = decoders.get(name)
                 if decode is not None:
                     try:
@@ -451,7 +450,7 @@ def events(log: LogFile, problems: Problems) -> Iterator[Event]:
 
 
 def task_start(line: bytes) -> TaskStart | None:
-    """The event of an UnreadTaskStart; None where the line is damaged."""
+    """The event of a start that was left unread; None where the line is damaged."""
     try:
         event: TaskStart | None = _decode(line, TaskStart)
     except RecursionError:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,12 @@ from query.frameworks.spark.failures import cause, loss
 from query.frameworks.spark.log import events as spark
 from query.frameworks.spark.log.streaming import Batches
 from query.inputs.containers import LogFile
-from query.model.records import Problems, objects, shortened
+from query.model.records import Problems, coded, shortened
 from query.model.redaction import HIDDEN, is_secret
 
 Floats = npt.NDArray[np.float64]
 
-_CHUNK = 16_384  # tasks that wait as tuples before they become an array
+_CHUNK = 4_096  # tasks that wait row by row before they become columns
 _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MOST_ATTEMPTS = 1 << 16  # of one stage
@@ -41,7 +42,7 @@ TASK_FIELDS = tuple(
     " shuffle_write_ns input_bytes output_bytes remote_bytes local_bytes write_bytes spill_memory spill_disk"
     " peak_memory result_bytes input_rows shuffle_rows".split()
 )
-_NO_METRICS = (None,) * (len(TASK_FIELDS) - TASK_FIELDS.index("deserialize"))
+_ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
 _KEPT_PROPERTIES = re.compile(
     r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
@@ -132,8 +133,25 @@ class Texts(dict[str | None, int]):
         self[text] = number = len(self)
         return number
 
-    def array(self, codes: Floats) -> npt.NDArray[Any]:
-        return objects(list(self) or [None])[codes.astype(np.int64)]
+    def column(self, codes: Floats) -> Any:
+        """The column that has these numbers."""
+        return coded(codes, list(self))
+
+
+class Parts(NamedTuple):
+    """What stands for the parts of a task's metrics that its log left out."""
+
+    read: spark.ShuffleRead
+    write: spark.ShuffleWrite
+    given: spark.Input
+    taken: spark.Output
+
+
+_UNKNOWN = Parts(spark.ShuffleRead(), spark.ShuffleWrite(), spark.Input(), spark.Output())
+_ZERO = Parts(
+    spark.ShuffleRead(0.0, 0.0, 0.0, 0.0), spark.ShuffleWrite(0.0, 0.0), spark.Input(0.0, 0.0), spark.Output(0.0)
+)
+_NO_METRICS = spark.TaskMetrics()
 
 
 @dataclass
@@ -162,8 +180,10 @@ class Run:
     plans: dict[int, Raw] = field(default_factory=dict)
     operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
     running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    tasks: list[Floats] = field(default_factory=list)
+    left_out: Parts = _UNKNOWN
+    rows: bytearray = field(default_factory=lambda: bytearray(_CHUNK * _ROW.size))
+    row_count: int = 0  # of `rows` that are filled
+    tasks: list[Floats] = field(default_factory=list)  # columns, (TASK_FIELDS, some thousand)
     executor_names: Texts = field(default_factory=Texts)
     hosts: Texts = field(default_factory=Texts)
     localities: Texts = field(default_factory=Texts)
@@ -181,7 +201,7 @@ def collect(log: LogFile) -> Run:
     Raises InputError where the log cannot be read or holds no event of an application.
     """
     run = Run(log, Problems(log.problems))
-    for event in spark.events(log, run.problems):
+    for event in spark.events(log, run.problems, run.running):
         _HANDLERS[type(event)](run, event)
     for sql_id in list(run.plans):
         _read_plan(run, sql_id)
@@ -208,10 +228,6 @@ def _on_task_start(run: Run, event: spark.TaskStart) -> None:
         run.running[event.info.task_id] = event
     else:
         _incomplete(run, "task start")
-
-
-def _on_unread_task_start(run: Run, event: spark.UnreadTaskStart) -> None:
-    run.running[event.task_id] = event.line
 
 
 def _on_task_end(run: Run, event: spark.TaskEnd) -> None:
@@ -243,53 +259,55 @@ def _append_task(
     reason: str | None,
     metrics: spark.TaskMetrics | None,
 ) -> None:
-    measured: tuple[float | None, ...] = _NO_METRICS
-    if metrics is not None:
-        # Spark 1.x leaves out the parts of a task's metrics that are zero.
-        zero = 0.0 if run.version is not None and run.version.startswith("1.") else None
-        read, write, given, taken = metrics.shuffle_read, metrics.shuffle_write, metrics.input, metrics.output
-        measured = (
-            metrics.deserialize,
-            metrics.deserialize_cpu_ns,
-            metrics.run,
-            metrics.run_cpu_ns,
-            metrics.result_serialize,
-            metrics.gc,
-            read.fetch_wait if read else zero,
-            write.time_ns if write else zero,
-            given.bytes if given else zero,
-            taken.bytes if taken else zero,
-            read.remote_bytes if read else zero,
-            read.local_bytes if read else zero,
-            write.bytes if write else zero,
-            metrics.spill_memory,
-            metrics.spill_disk,
-            metrics.peak_memory,
-            metrics.result_bytes,
-            given.rows if given else zero,
-            read.rows if read else zero,
-        )
-    run.rows.append(
-        (
-            info.task_id,
-            event.stage_id,
-            event.stage_attempt or 0.0,
-            info.index,
-            info.partition,
-            info.attempt,
-            run.executor_names[info.executor],
-            run.hosts[info.host],
-            run.localities[info.locality],
-            status,
-            run.reasons[reason],
-            info.speculative,
-            info.launch,
-            info.finish,
-            info.getting_result,
-            *measured,
-        )
+    if metrics is None:
+        metrics, (read, write, given, taken) = _NO_METRICS, _UNKNOWN
+    else:
+        left_out = run.left_out
+        read, write = metrics.shuffle_read or left_out.read, metrics.shuffle_write or left_out.write
+        given, taken = metrics.input or left_out.given, metrics.output or left_out.taken
+    row = (
+        info.task_id,
+        event.stage_id,
+        event.stage_attempt or 0.0,
+        info.index,
+        info.partition,
+        info.attempt,
+        run.executor_names[info.executor],
+        run.hosts[info.host],
+        run.localities[info.locality],
+        status,
+        run.reasons[reason],
+        info.speculative,
+        info.launch,
+        info.finish,
+        info.getting_result,
+        metrics.deserialize,
+        metrics.deserialize_cpu_ns,
+        metrics.run,
+        metrics.run_cpu_ns,
+        metrics.result_serialize,
+        metrics.gc,
+        read.fetch_wait,
+        write.time_ns,
+        given.bytes,
+        taken.bytes,
+        read.remote_bytes,
+        read.local_bytes,
+        write.bytes,
+        metrics.spill_memory,
+        metrics.spill_disk,
+        metrics.peak_memory,
+        metrics.result_bytes,
+        given.rows,
+        read.rows,
     )
-    if len(run.rows) >= _CHUNK:
+    place = run.row_count * _ROW.size
+    try:
+        _ROW.pack_into(run.rows, place, *row)
+    except struct.error:  # a null
+        _ROW.pack_into(run.rows, place, *(spark.NAN if each is None else each for each in row))
+    run.row_count += 1
+    if run.row_count == _CHUNK:
         _flush(run)
 
 
@@ -305,9 +323,10 @@ def _add_running_tasks(run: Run) -> None:
 
 
 def _flush(run: Run) -> None:
-    if run.rows:
-        run.tasks.append(np.array(run.rows, dtype=np.float64))
-        run.rows.clear()
+    if run.row_count:
+        rows = np.frombuffer(run.rows, count=run.row_count * len(TASK_FIELDS)).reshape(run.row_count, -1)
+        run.tasks.append(rows.T.copy())
+        run.row_count = 0
 
 
 def _end_of(reason: spark.EndReason | None, info: spark.TaskInfo) -> tuple[int, str | None]:
@@ -500,6 +519,8 @@ def _on_resource_profile(run: Run, event: spark.ResourceProfile) -> None:
 
 def _on_version(run: Run, event: spark.LogStart | spark.DatabricksMetadata) -> None:
     run.version = run.version or shortened(event.version)
+    if run.version is not None and run.version.startswith("1."):
+        run.left_out = _ZERO  # Spark 1.x leaves out the parts of a task's metrics that are zero
 
 
 def _on_environment(run: Run, event: spark.EnvironmentUpdate) -> None:
@@ -591,7 +612,6 @@ def _incomplete(run: Run, what: str) -> None:
 
 _HANDLERS: dict[type, Callable[[Run, Any], None]] = {
     spark.TaskStart: _on_task_start,
-    spark.UnreadTaskStart: _on_unread_task_start,
     spark.TaskEnd: _on_task_end,
     spark.StageSubmitted: _on_stage_submitted,
     spark.StageCompleted: _on_stage_completed,

@@ -28,7 +28,7 @@ from query.frameworks.spark.log.run import (
     Stage,
 )
 from query.frameworks.spark.settings import number, size_bytes, unread, version_number
-from query.model.records import Columns, RunTables, import_stats, integers, numbers, objects
+from query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
@@ -180,22 +180,23 @@ def _times(run: Run) -> list[float]:
 
 
 class _Tasks:
-    """The tasks as columns of float64, NaN for unknown, one row per task."""
+    """The tasks as columns of float64, NaN for unknown, (TASK_FIELDS, tasks)."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        rows = np.empty((sum(map(len, run.tasks)), len(TASK_FIELDS)))
-        filled = len(rows)
+        filled = sum(each.shape[1] for each in run.tasks)
+        columns = np.empty((len(TASK_FIELDS), filled))
         while run.tasks:  # chunk by chunk, so that the tasks are in memory only once
             chunk = run.tasks.pop()
-            rows[filled - len(chunk) : filled] = chunk
-            filled -= len(chunk)
-        identified = ((rows[:, :3] >= 0) & (rows[:, :3] < _LARGEST_IDS)).all(axis=1)
+            columns[:, filled - chunk.shape[1] : filled] = chunk
+            filled -= chunk.shape[1]
+        identified = ((columns[:3] >= 0) & (columns[:3] < _LARGEST_IDS[:, None])).all(axis=0)
         meaning = "tasks whose ids make no sense were left out"
         run.add("senseless_id", "data loss", meaning, int((~identified).sum()))
-        rows = rows[identified]
-        rows[:, :3] = np.trunc(rows[:, :3])
-        self._rows = self._without_repetitions(rows)
+        if not identified.all():
+            columns = columns[:, identified]
+        np.trunc(columns[:3], out=columns[:3])
+        self._columns = self._without_repetitions(columns)
         # One number for stage and attempt, since numpy sorts numbers much faster than pairs.
         both = self["stage_id"] * MOST_ATTEMPTS + self["stage_attempt"]
         keys, inverse = np.unique(both, return_inverse=True)
@@ -203,27 +204,28 @@ class _Tasks:
         self.stage_of: npt.NDArray[np.int64] = inverse.reshape(-1)
 
     def __getitem__(self, name: str) -> Floats:
-        return self._rows[:, TASK_FIELDS.index(name)]
+        column: Floats = self._columns[TASK_FIELDS.index(name)]
+        return column
 
-    def _without_repetitions(self, rows: Floats) -> Floats:
-        """One row per task id.
+    def _without_repetitions(self, columns: Floats) -> Floats:
+        """One place in the columns per task id.
 
         Spark writes a second end, 'Resubmitted', for a finished task whose output was lost with its executor.
         """
-        ids = np.sort(rows[:, 0])
-        if not len(rows) or (np.diff(ids) != 0).all():
-            return rows
-        resubmitted = rows[:, TASK_FIELDS.index("status")] == RESUBMITTED
-        order = np.lexsort((np.arange(len(rows)), resubmitted, rows[:, 0]))
-        first = np.ones(len(rows), dtype=bool)
-        first[1:] = np.diff(rows[order, 0]) != 0
+        ids = columns[0]
+        if not len(ids) or (np.diff(np.sort(ids)) != 0).all():
+            return columns
+        resubmitted = columns[TASK_FIELDS.index("status")] == RESUBMITTED
+        order = np.lexsort((np.arange(len(ids)), resubmitted, ids))
+        first = np.ones(len(ids), dtype=bool)
+        first[1:] = np.diff(ids[order]) != 0
         repeated = order[~first]
         again = int(resubmitted[repeated].sum())
         meaning = "tasks whose output was lost with an executor had to run again"
         self._run.add("output_lost", "info", meaning, again)
         meaning = "second ends of a task were left out"
         self._run.add("repeated_task_end", "error", meaning, len(repeated) - again)
-        return rows[np.sort(order[first])]
+        return columns[:, np.sort(order[first])]
 
     def sane(self, name: str) -> Floats:
         times = self[name]
@@ -305,7 +307,7 @@ class _Tasks:
         }
         length = clock.end_ms - clock.start_ms
         ends = np.minimum(self._per_task(stage_ends, length), length)
-        names = self._run.executor_names.array(self["executor"])
+        names: Any = self._run.executor_names.column(self["executor"])
         for position in np.flatnonzero(unfinished):
             end = min(float(ends[position]), removals.get(names[position], length))
             launch = float(self.launch_ms[position])
@@ -322,7 +324,7 @@ class _Tasks:
 
     def again(self) -> npt.NDArray[np.bool_]:
         """Whether another attempt at a task's partition began after it had ended, of the stage or of the task."""
-        repeated = np.zeros(len(self._rows), dtype=bool)
+        repeated = np.zeros(self._columns.shape[1], dtype=bool)
         partition = self.partitions()
         good = np.isfinite(partition) & (partition >= 0) & (partition < _MOST_PARTITIONS)
         if not good.any() or ((self["status"] == SUCCEEDED).all() and not self["stage_attempt"].any()):
@@ -357,14 +359,14 @@ class _Tasks:
             "stage_attempt": self["stage_attempt"].astype(np.int64),
             "partition": self._count("partition", self.partitions()),
             "attempt": self._count("attempt", self["attempt"]),
-            "executor_id": run.executor_names.array(self["executor"]),
-            "host": run.hosts.array(self["host"]),
+            "executor_id": run.executor_names.column(self["executor"]),
+            "host": run.hosts.column(self["host"]),
             "launch_ms": self.launch_ms,
             "finish_ms": self.finish_ms,
-            "status": objects(STATUS)[status],
-            "reason": run.reasons.array(self["reason"]),
+            "status": coded(status, STATUS),
+            "reason": run.reasons.column(self["reason"]),
             "again": self.again(),
-            "locality": run.localities.array(self["locality"]),
+            "locality": run.localities.column(self["locality"]),
             "speculative": np.ma.MaskedArray(self["speculative"] == 1.0, mask=~np.isfinite(self["speculative"])),
             "scheduler_delay_ms": numbers(np.where(finished, np.clip(delay, 0.0, None), np.nan)),
             "getting_result_ms": numbers(getting_ms),
@@ -384,7 +386,7 @@ class _Tasks:
     def _amount(self, name: str, values: Floats) -> Any:
         """Values that cannot be negative, or larger than any machine counts."""
         with np.errstate(invalid="ignore"):
-            senseless = (values < 0) | (values > 2.0**62)
+            senseless = (values < 0) | (values > LARGEST)
         meaning = f"negative or impossibly large values of {name} and others were taken as unknown"
         self._run.add("senseless_measurement", "error", meaning, int(senseless.sum()))
         return numbers(np.where(senseless, np.nan, values))
@@ -622,7 +624,7 @@ def _runs(run: Run, clock: _Clock) -> Columns:
 def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
     known = {"driver": Executor("driver"), **run.executors}
     codes, inverse = np.unique(tasks["executor"], return_inverse=True)
-    names = run.executor_names.array(codes)
+    names = run.executor_names.column(codes)
     first_launch = np.full(len(codes), np.inf)
     np.minimum.at(first_launch, inverse, tasks.launch_ms)
     launched = {name: float(time) for name, time in zip(names, first_launch, strict=True) if name is not None}

@@ -1,0 +1,86 @@
+"""`crystalperf mcp`: the questions as tools of the Model Context Protocol, over standard input and output."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from cli import agent_tools
+from cli.agent_prime import prime_text
+from cli.remedies import error_sentence
+from indexes.errors import CrystalPerfError, SettingError
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+
+def serve() -> int:
+    """Answer an agent until it closes the connection."""
+    made().run("stdio")
+    return 0
+
+
+def made() -> MCPServer:
+    """The server with its tools and resources.  Raises SettingError where the package mcp is missing."""
+    try:
+        from mcp.server import MCPServer
+        from mcp.types import ToolAnnotations
+    except ImportError as error:
+        raise SettingError(
+            f"serving agents needs the extra `mcp` ({error.name} is missing): `pip install '.[mcp]'` in a checkout of"
+            " CrystalPerf"
+        ) from error
+    server = MCPServer("crystalperf", instructions=prime_text(), version=version("crystalperf"), log_level="ERROR")
+    for tool in agent_tools.TOOLS:
+        server.add_tool(
+            _told(tool),
+            name=tool.__name__,
+            description=(tool.__doc__ or "").strip(),
+            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        )
+    server.resource("crystalperf://usage", mime_type="text/plain", description="how to use this, on one screen")(
+        prime_text
+    )
+    server.resource(
+        "crystalperf://schema",
+        mime_type="text/plain",
+        description="tables of run files and indexes, with comments",
+    )(schema_text)
+    server.resource(
+        "crystalperf://views", mime_type="text/plain", description="the views over them, with what their columns mean"
+    )(views_text)
+    return server
+
+
+def schema_text() -> str:
+    """The schema of indexes and run files."""
+    return files("indexes").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def views_text() -> str:
+    """The views that ship, each with its columns."""
+    from query.statements.views import views
+
+    lines: list[str] = []
+    for kind in ("run", "index"):
+        for view in views(kind):
+            lines.append(f"{view.name} (of {'a run' if kind == 'run' else 'indexes'}): {view.comment}")
+            lines += [f"  {name}: {comment}" for name, comment in view.columns.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _told(tool: Callable[..., agent_tools.Answer]) -> Callable[..., agent_tools.Answer]:
+    """The tool with errors as one sentence, as the terminal says them."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    @functools.wraps(tool)
+    def asked(*arguments: Any, **named: Any) -> agent_tools.Answer:
+        try:
+            return tool(*arguments, **named)
+        except CrystalPerfError as error:
+            raise ToolError(error_sentence(error)) from None
+
+    return asked

@@ -1,0 +1,265 @@
+"""The questions as an agent asks them: typed answers of bounded length, the same figures as at every other door.
+
+An answer has a list that can be long, `rows`.  `limit` and `offset` choose a part of it, and it ends where the whole
+would be more than MOST_CHARACTERS; `next_offset` says where to go on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from cli.runs import STDIN
+from indexes.errors import SettingError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from query.lookup.functions import Function
+
+MOST_CHARACTERS = 14_000
+"""Of an answer's JSON: some 4 000 tokens, of 3.5 characters each."""
+
+LONGEST_CELL = 400
+"""Characters of one text in a row."""
+
+TIMEOUT_S = 60.0
+"""Of a statement."""
+
+MOST_ROWS = 1000
+"""That can be asked for at once; far fewer fit into an answer."""
+
+Part = Literal["path", "groups", "functions", "findings", "operators"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Facts of an answer, and a part of what it lists: `rows` from `offset` on, of `total` (None: not counted)."""
+
+    facts: dict[str, Any]
+    rows: list[dict[str, Any]]
+    offset: int = 0
+    total: int | None = None
+    next_offset: int | None = None
+
+
+def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
+    """What holds a run up, where its time went, what to do; the rows are what to do, the most worthwhile first."""
+    from cli.runs import analyzed_run, run_word
+    from query.answers.listing import sentence_of
+
+    if not paths:
+        raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
+    run = analyzed_run([_local(each) for each in paths], "", "", (), lambda _: None, replace=False)
+    found = run.verdict()
+    facts = {
+        "run": run_word(run.path),
+        "says": sentence_of(found),
+        "conclusive": found.debug.conclusive,
+        "runtime_ms": round(found.debug.runtime_ms),
+        "resource_ms": {name: round(ms) for name, ms in found.debug.resource_ms.items()},
+        "framework": f"{found.header.framework_title} {found.header.framework_version or ''}".strip(),
+        "workers": found.header.workers,
+        "has_samples": found.header.has_samples,
+        "what_ifs": [
+            {"set": each.setting, "predicted_ms": None if each.predicted_ms is None else round(each.predicted_ms)}
+            for each in found.what_ifs
+        ],
+        "unseen": [each.what for each in found.debug.unseen][:5],
+    }
+    rows = [
+        {"do": each.what, "gain_ms": each.gain_ms and round(each.gain_ms), "basis": each.basis, "lines": each.lines}
+        for each in found.actions
+    ]
+    return fitting(facts, rows, limit, offset)
+
+
+def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, offset: int = 0) -> Answer:
+    """Where the time of a scope went; the rows are one part of the answer, in ms."""
+    from cli.runs import find_run
+    from query.answers.listing import sentence_of
+    from query.answers.serial import as_json
+
+    answer = find_run(_local(run)).debug(scope)
+    plain = as_json(answer)
+    key = {"path": "critical_path"}.get(part, part)
+    if key not in plain or not isinstance(plain[key], list):
+        raise SettingError(f"part: no '{part}'; there are path, groups, functions, findings, operators")
+    facts = {
+        "says": sentence_of(answer),
+        "scope": answer.scope,
+        "conclusive": answer.conclusive,
+        "runtime_ms": round(answer.runtime_ms),
+        "bottleneck": answer.bottleneck,
+        "resource_ms": plain["resource_ms"],
+        "other_ms": plain["other_ms"],
+        "lists": {each: len(plain[each]) for each in ("critical_path", "groups", "functions", "findings", "operators")},
+    }
+    return fitting(facts, plain[key], limit, offset)
+
+
+def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 20, offset: int = 0) -> Answer:
+    """The runtime with other resources; the rows are one prediction for each combination of listed values."""
+    from cli.runs import find_run
+    from query.answers.listing import sentence_of
+
+    sweep = find_run(_local(run)).sweep(list(settings), scope=scope)
+    rows = [
+        {
+            "setting": each.setting,
+            "predicted_ms": each.predicted_ms and round(each.predicted_ms),
+            "range_90_ms": each.interval_ms and [round(ms) for ms in each.interval_ms],
+            "refused": "; ".join(each.refused) or None,
+            "says": sentence_of(each),
+        }
+        for each in sweep.points
+    ]
+    facts = {"runtime_ms": round(sweep.points[0].runtime_ms), "assumptions": list(sweep.points[0].assumptions)[:6]}
+    return fitting(facts, rows, limit, offset)
+
+
+def sql(statement: str, run: str = "", indexes: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Answer:
+    """One SELECT over a run, indexes or both, in a process of its own."""
+    from cli.runs import find_run_file
+    from query.statements.asking import answering, check_text, index_files, request_for
+    from query.statements.rows import distinct
+
+    check_text(statement)
+    if not run and not indexes:
+        raise SettingError("nothing to ask: name a run, indexes or both")
+    file = find_run_file(_local(run)) if run else None
+    _check_part(limit, offset)
+    request = request_for(statement, file, index_files(statement, file, indexes))
+    with answering(request, TIMEOUT_S) as (columns, batches):
+        names = distinct(columns)
+        rows: list[list[Any]] = []
+        before = offset
+        for batch in batches:  # rows before the part are not kept: there may be more than memory has room for
+            rows += batch[before:]
+            before = max(before - len(batch), 0)
+            if len(rows) > limit:
+                break
+    listed = [dict(zip(names, row, strict=True)) for row in rows[: limit + 1]]
+    answer = fitting({"columns": names}, listed, limit, 0)
+    end = None if answer.next_offset is None else offset + answer.next_offset
+    return replace(answer, offset=offset, total=None, next_offset=end)
+
+
+def functions(
+    index: str,
+    name: str = "",
+    class_name: str = "",
+    text: str = "",
+    resource: str = "",
+    limit: int = 30,
+    offset: int = 0,
+) -> Answer:
+    """Functions of an index by name, class, text or resource, each with its label and where it is."""
+    from crystalperf import Index
+
+    _check_part(limit, offset)
+    found = Index(index).functions(
+        name, class_name=class_name, text=text, resource=resource, limit=limit, offset=offset
+    )
+    rows = [
+        {"function": each.qualified_name, "label": each.label, "share": each.share, "confidence": each.confidence}
+        | {"where": each.where}
+        for each in found
+    ]
+    answer = fitting({"index": index}, rows, limit, 0)
+    shown = offset + len(answer.rows)
+    return replace(answer, offset=offset, total=found.total, next_offset=shown if shown < found.total else None)
+
+
+def why(function: str, index: str = "", limit: int = 5, offset: int = 0) -> Answer:
+    """What the label of a function rests on: its vectors, what it calls, who calls it."""
+    from query.lookup.functions import explain, of_name
+
+    def explained(connection: duckdb.DuckDBPyConnection, _name: str, found: list[Function]) -> None:
+        explain(connection, found)
+
+    rows, more = of_name(function, [index] if index else [], why=explained)
+    plain = [
+        {key: each[key] for key in _WHY if key in each}
+        | {"calls": each["evidence"]["callees"], "called_by": each["callers"][:10]}
+        for each in rows
+    ]
+    answer = fitting({"function": function}, plain, limit, offset)
+    return replace(answer, total=len(rows) + more)
+
+
+_WHY = (
+    *("index_name", "qualified_name", "file", "first_line", "cpu", "disk", "net", "confidence"),
+    *("code_cpu", "code_disk", "code_net", "doc_cpu", "doc_disk", "doc_net", "code_chars", "doc_chars"),
+)
+
+
+# Bounds -------------------------------------------------------------------------------------------------------------
+
+
+def fitting(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: int, offset: int) -> Answer:
+    """The rows from `offset` on, `limit` at most and as many as the bound leaves room for.
+
+    Raises SettingError where the facts alone, or one row, are more than that.
+    """
+    _check_part(limit, offset)
+    chosen = [_cut(dict(each)) for each in rows[offset : offset + limit]]
+    left = MOST_CHARACTERS - _size(dict(facts)) - 100
+    kept: list[dict[str, Any]] = []
+    for each in chosen:
+        left -= _size(each) + 2
+        if left < 0 and kept:
+            break
+        kept.append(each if left >= 0 else _short(each, left + _size(each)))
+    end = offset + len(kept)
+    return Answer(dict(facts), kept, offset, len(rows), end if end < len(rows) else None)
+
+
+def _check_part(limit: int, offset: int) -> None:
+    if not 1 <= limit <= MOST_ROWS or offset < 0:
+        raise SettingError(f"limit is 1 to {MOST_ROWS}, and offset 0 or more")
+
+
+def _local(text: str) -> str:
+    """A name of a run or a path.  Raises SettingError for an address, and for standard input.
+
+    What an agent reads can tell it what to ask next, and a log is a stranger's: an address could carry what the agent
+    knows to whoever wrote it.  Standard input is the connection that the agent speaks on.
+    """
+    if text == STDIN or "://" in text:
+        raise SettingError(
+            f"{text[:200]}: an agent may name runs and files of this machine; a user fetches a log from elsewhere with"
+            " `crystalperf profile`, whose run has a name then"
+        )
+    return text
+
+
+def _cut(value: Any) -> Any:
+    """A value whose texts are no longer than a cell, and whose lists have ten at most."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_CELL else f"{value[: LONGEST_CELL - 1]}…"
+    if isinstance(value, Mapping):
+        return {str(key)[:LONGEST_CELL]: _cut(each) for key, each in list(value.items())[:60]}
+    if isinstance(value, list | tuple):
+        return [_cut(each) for each in value[:10]]
+    return value
+
+
+def _short(row: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """A row that alone is too long, without its last columns."""
+    kept: dict[str, Any] = {}
+    for key, value in row.items():
+        if _size({**kept, key: value}) > room:
+            break
+        kept[key] = value
+    return kept
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, default=str))
+
+
+TOOLS: tuple[Callable[..., Answer], ...] = (analyze, debug, predict, sql, functions, why)
+"""All questions; the first line of a docstring is what an agent is told."""

@@ -1,0 +1,203 @@
+"""What `predict --prices` and `advise` do and say: which machines are cheapest, and which run would tell most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.answering import other_runs
+from cli.output import progress, say, write, write_json
+from cli.page import Page
+from cli.parts import listed
+from cli.runs import find_run
+from cli.text import TimeUnit, change, counted, printable, time_unit
+from indexes.errors import SettingError
+from query.answers.serial import as_json as to_json
+
+if TYPE_CHECKING:
+    from query.answers.values import Advice, Choice, Header, Offer
+
+SHOWN = 20
+"""Rows of a table of machines; --json has all."""
+
+
+def priced(
+    run_text: str,
+    machines: str,
+    ran_on: str,
+    deadline: str,
+    settings: Sequence[str],
+    recorded: Sequence[str],
+    reruns: Sequence[str],
+    *,
+    as_json: bool,
+) -> int:
+    """What the run would take and cost on other machines; 1 where nothing can be answered."""
+    from query.answers.prices import duration_ms
+
+    if not machines or not ran_on:
+        raise SettingError("prices need both: --prices FILE, and --on NAME for the machine of it that the run had")
+    run, others = find_run(run_text), other_runs(reruns)
+    header = run.header()
+    with progress() as step:
+        answer = run.priced(
+            Path(machines),
+            ran_on,
+            counts=_counts(settings, header),
+            deadline_ms=duration_ms(deadline) if deadline else None,
+            recorded=recorded,
+            reruns=others,
+            progress=step,
+        )
+    answered = any(each.price is not None for each in answer.offers)
+    if as_json:
+        write_json(to_json(answer))
+    elif answered:
+        write(choice_text(header, answer))
+    if not answered:
+        reasons = dict.fromkeys(reason for each in answer.offers for reason in each.refused)
+        why = "; ".join(reasons) or "none can be had in that number"
+        say(f"crystalperf: no machine of the table has an answer: {why}")
+    return 0 if answered else 1
+
+
+def advise(run_text: str, settings: Sequence[str], reruns: Sequence[str], *, as_json: bool) -> int:
+    """Which one more run of the job would narrow the ranges of predictions most; 1 where there is no range."""
+    run, others = find_run(run_text), other_runs(reruns)
+    with progress() as step:
+        step("asking what one more run would tell")
+        answer = run.advise(settings, reruns=others)
+    if as_json:
+        write_json(to_json(answer))
+    elif answer.questions:
+        write(advice_text(run.header(), answer))
+    if not answer.questions:
+        say("crystalperf: no question about this run has an answer with a range, so one more run would narrow none")
+    return 0 if answer.questions else 1
+
+
+def _counts(settings: Sequence[str], header: Header) -> tuple[int, ...]:
+    """How many machines to ask about, of `--set workers=2,4,8`."""
+    word = header.vocabulary.word_of("workers")
+    found: list[int] = []
+    for text in settings:
+        key, _, values = text.partition("=")
+        parts = values.split(",")
+        if key not in ("workers", word) or not all(each.isdecimal() and int(each) > 0 for each in parts):
+            raise SettingError(f"'{text}': with --prices only the number of machines is set, as in {word}=2,4,8")
+        found += [int(each) for each in parts]
+    return tuple(found)
+
+
+def choice_text(header: Header, answer: Choice) -> str:
+    """A table of machines of which one has a price at least, what would be best on top."""
+    unit, page = time_unit(answer.runtime_ms), Page()
+    asked = f", in {unit.text(answer.deadline_ms)} at most" if answer.deadline_ms is not None else ""
+    page.line(f"{printable(header.name)}: what it would cost{asked}")
+    page.line()
+    best, perhaps = answer.cheapest, answer.perhaps
+    least = min((each.price for each in answer.offers if each.price), default=answer.price)
+    if best is not None:
+        sure = "" if answer.deadline_ms is None else " (19 of 20 reruns hold the deadline)"
+        page.strong(f"{_machines(best)}: {_money(best.price, least)} and {unit.text(best.predicted_ms or 0.0)}{sure}.")
+    else:
+        page.strong("No machine of the table surely holds the deadline.")
+    if perhaps is not None:
+        page.paragraph(
+            f"{_machines(perhaps)} would cost {_money(perhaps.price, least)} and hold the deadline more often than not:"
+            f" {unit.text(perhaps.predicted_ms or 0.0)}."
+        )
+    page.paragraph(
+        f"The recorded run had {answer.workers} × {printable(answer.machine)}: {_money(answer.price, least)} and"
+        f" {unit.text(answer.runtime_ms)}."
+    )
+    page.line()
+    known = [each for each in answer.offers if each.price is not None]
+    shown = [each for each in known if each.unbeaten or each in (best, perhaps)] or known
+    shown = shown[:SHOWN]
+    heads = ["machines", "price", f"runtime [{unit.name}]", "90 % range", "change"]
+    if answer.deadline_ms is not None:
+        heads.append("in time")
+    rows = [_row(each, answer, unit, least) for each in shown]
+    page.table(heads, rows, "<>>>>" + "<" * (answer.deadline_ms is not None), cut=0)
+    left = len(known) - len(shown)
+    if left > 0:
+        page.paragraph(
+            f"Left out: {counted(left, 'choice')} that another beats in both price and time; --json has all."
+        )
+    refused = [each for each in answer.offers if each.price is None]
+    for reason in dict.fromkeys(each.refused[0] for each in refused if each.refused):
+        those = [_machines(each) for each in refused if each.refused[:1] == (reason,)]
+        page.paragraph(f"Not known: {', '.join(those)}; {printable(reason)}.", hanging="  ")
+    words = header.vocabulary
+    listed(
+        page,
+        "Assumed",
+        [
+            f"each {words.worker} has a machine for itself, which is paid for while the run lasts",
+            f"the {words.coordinator} and the storage cost the same everywhere, and are not in the price",
+            "a price is an hour's, and parts of an hour are paid for as such",
+        ],
+    )
+    return page.text()
+
+
+def _row(offer: Offer, answer: Choice, unit: TimeUnit, least: float) -> list[str]:
+    low, high = offer.interval_ms or (None, None)
+    predicted_ms = offer.predicted_ms or 0.0
+    cells = [
+        _machines(offer),
+        _money(offer.price, least),
+        unit.number(predicted_ms),
+        f"{unit.number(low)} to {unit.number(high)}" if low is not None else "",
+        change(predicted_ms, answer.runtime_ms),
+    ]
+    return [*cells, offer.holds or ""] if answer.deadline_ms is not None else cells
+
+
+def _machines(offer: Offer) -> str:
+    return printable(f"{offer.workers} × {offer.machine}")
+
+
+def _money(price: float | None, least: float) -> str:
+    """A price without its currency, which the table does not tell; three digits of the `least` one, for all alike."""
+    decimals = max(2 - math.floor(math.log10(least)), 0) if least > 0 else 2
+    return "?" if price is None else f"{price:,.{decimals}f}".replace(",", " ")
+
+
+def advice_text(header: Header, answer: Advice) -> str:
+    """One more run, and how much surer it would make predictions."""
+    page = Page()
+    page.line(printable(header.name))
+    page.line()
+    if answer.runs:
+        best = answer.runs[0]
+        how = "once more as it was" if best.setting == "unchanged" else f"once with {best.setting}"
+        page.strong(
+            f"Run the job {how}: ranges go from ± {_mean(answer.half_width_shares)} to"
+            f" ± {_mean(best.half_width_shares)} on average."
+        )
+        page.paragraph("Then say `crystalperf predict … --with` and that run.")
+        page.line()
+    heads = ["question", "now", *(each.setting for each in answer.runs[:4])]
+    rows = [
+        [
+            question,
+            _percent(answer.half_width_shares[number]),
+            *(_percent(each.half_width_shares[number]) for each in answer.runs[:4]),
+        ]
+        for number, question in enumerate(answer.questions)
+    ]
+    page.table(heads, rows, "<" + ">" * (len(heads) - 1))
+    page.paragraph("Columns: half of the 90 % range after one more run with that setting, beside what it is now.")
+    return page.text()
+
+
+def _mean(shares: Sequence[float]) -> str:
+    return _percent(sum(shares) / len(shares)).removeprefix("± ")
+
+
+def _percent(share: float) -> str:
+    return f"± {100 * share:.0f} %"

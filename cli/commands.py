@@ -1,0 +1,425 @@
+"""The commands as they are typed: arguments, options and help.  Each asks the module of this room that answers.
+
+Only the standard library and typer are imported here, so that `--help` and shell completion are quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.fleet_commands import app as fleet_app
+from cli.index_app import app as index_app
+from cli.options import (
+    SETTINGS,
+    App,
+    AsJson,
+    Force,
+    Full,
+    Html,
+    Indexes,
+    OtherRuns,
+    Output,
+    Paths,
+    PathsOrRun,
+    RunName,
+    Scope,
+    Traceback,
+    complete_framework,
+    complete_place,
+    complete_run,
+    setting,
+    show_help,
+)
+from cli.serving import serve
+
+app = typer.Typer(name="crystalperf", rich_markup_mode=None, context_settings=SETTINGS, pretty_exceptions_enable=False)
+app.add_typer(fleet_app, name="fleet", short_help="many runs at once: what wastes, what would save, what got slower")
+app.add_typer(index_app, name="index", short_help="build, list, inspect and compare resource indexes")
+
+
+@app.callback(invoke_without_command=True)
+def crystalperf(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="print the versions of the tool and its schema")] = False,
+    traceback: Traceback = False,
+) -> None:
+    """say where the time of a dataflow job went, and what if its resources were different
+
+    \b
+    Example:
+      crystalperf analyze app-1.log recordings/*.jfr
+    """
+    if version:
+        from cli.output import write
+        from cli.version import version_line
+
+        write(version_line() + "\n")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        show_help(context)
+
+
+@app.command()
+def analyze(
+    paths: PathsOrRun,
+    output: Output = "",
+    force: Force = False,
+    app_id: App = "",
+    index: Indexes = [],  # noqa: B006 - typer reads the default and makes a new list of it
+    full: Full = False,
+    html: Html = "",
+    as_json: AsJson = False,
+) -> int:
+    """say what holds a job up, where its time went and what would help
+
+    \b
+    Example:
+      crystalperf analyze app-1.log recordings/*.jfr
+    """
+    from cli.answering import analyze as answer
+
+    return answer(paths, output, app_id, index, force=force, full=full, html=html, as_json=as_json)
+
+
+@app.command()
+def demo(as_json: AsJson = False) -> int:
+    """analyze the recorded run that comes with CrystalPerf
+
+    \b
+    Example:
+      crystalperf demo
+    """
+    from cli.demo import demo as answer
+
+    return answer(as_json=as_json)
+
+
+@app.command()
+def profile(
+    paths: Paths,
+    output: Output = "",
+    force: Force = False,
+    app_id: App = "",
+    index: Indexes = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """read logs and recordings and keep them as one run file
+
+    \b
+    Example:
+      crystalperf profile app-1.log recordings/*.jfr -o q9.duckdb
+    """
+    from cli.answering import profile as answer
+
+    return answer(paths, output, app_id, index, force=force, as_json=as_json)
+
+
+@app.command()
+def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
+    """show the critical path, the resources along it, the bottleneck
+
+    \b
+    Example:
+      crystalperf debug q9.duckdb --scope job:3
+    """
+    from cli.answering import debug as answer
+
+    return answer(run, scope, as_json=as_json)
+
+
+@app.command()
+def predict(
+    run: RunName,
+    settings: Annotated[
+        list[str],
+        setting(
+            "--set",
+            "what would be different: workers, cores, cpu_speed, memory, disk or network, or the framework's own"
+            " word for it; absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); or the work itself:"
+            " input=2x, operator.NAME=2x (twice as fast), skew=none, scheduler=fifo, fair or longest;"
+            " a list (cores=2,4,8) makes a table",
+        ),
+    ] = [],  # noqa: B006
+    recorded: Annotated[list[str], setting("--recorded", "what the run had, where its log does not tell")] = [],  # noqa: B006
+    scope: Scope = "all",
+    replan: Annotated[
+        bool,
+        typer.Option(
+            "--replan/--no-replan",
+            help="whether work is cut anew as the framework would for other slots, or stays as recorded (the paper)",
+        ),
+    ] = True,
+    predictor: Annotated[
+        str,
+        typer.Option("--predictor", metavar="NAME", help="the model of another package, instead of the built-in one"),
+    ] = "",
+    reruns: OtherRuns = [],  # noqa: B006
+    machines: Annotated[
+        str,
+        typer.Option(
+            "--prices",
+            metavar="FILE",
+            help="a CSV table of machines (name, price_per_hour, cores, memory, network, disk, cpu_speed): what the run"
+            " would take and cost on each; --set workers=2,4,8 says how many",
+        ),
+    ] = "",
+    ran_on: Annotated[
+        str, typer.Option("--on", metavar="NAME", help="with --prices: the machine of that table that the run had")
+    ] = "",
+    deadline: Annotated[
+        str, typer.Option("--deadline", metavar="TIME", help="with --prices: what the run may take, such as 10m")
+    ] = "",
+    as_json: AsJson = False,
+) -> int:
+    """predict the runtime with other resources
+
+    \b
+    Example:
+      crystalperf predict q9.duckdb --set cores=2,4,8 --set network=10Gbps --recorded network=1Gbps
+      crystalperf predict q9.duckdb --set cores=8 --with q9-small.duckdb
+      crystalperf predict q9.duckdb --prices machines.csv --on small --deadline 10m
+    """
+    if machines or ran_on or deadline:
+        if (scope, replan, predictor) != ("all", True, ""):
+            told = "leave out --scope, --no-replan and --predictor: prices are of the whole run, by the built-in model"
+            raise typer.BadParameter(told, param_hint="'--prices'")
+        from cli.choosing import priced
+
+        return priced(run, machines, ran_on, deadline, settings, recorded, reruns, as_json=as_json)
+    if not settings:
+        raise typer.BadParameter("say what would be different, for example cores=2x", param_hint="'--set'")
+    from cli.answering import predict as answer
+
+    return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, reruns=reruns, as_json=as_json)
+
+
+@app.command()
+def advise(
+    run: RunName,
+    settings: Annotated[
+        list[str],
+        setting("--set", "a question that matters, such as cores=2x; without one, the usual questions"),
+    ] = [],  # noqa: B006
+    reruns: OtherRuns = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """say which one more run of the job would make predictions surer
+
+    \b
+    Example:
+      crystalperf advise q9.duckdb --set workers=4x
+    """
+    from cli.choosing import advise as answer
+
+    return answer(run, settings, reruns, as_json=as_json)
+
+
+@app.command()
+def report(
+    run: RunName,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="where the page is put; RUN.html by default")
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="replace the page of another run")] = False,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="replace names of application, hosts, users, paths and tables, and values in statements"
+        ),
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="ask all what-ifs of the page, also where a large run takes minutes for them")
+    ] = False,
+) -> int:
+    """write a page about a run: one file that opens in a browser, offline
+
+    \b
+    Example:
+      crystalperf report app-20261121113629-0000 -o q9.html
+    """
+    from cli.page_command import report as answer
+
+    return answer(run, output, force=force, redact=redact, full=full)
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="one SELECT", show_default=False)],
+    run: Annotated[
+        str,
+        typer.Option("--run", metavar="RUN", help="run to ask", show_default=False, autocompletion=complete_run),
+    ] = "",
+    index: Indexes = [],  # noqa: B006
+    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of objects, all rows")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV with a header, all rows")] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="with --csv, for spreadsheets: put ' before texts that begin with = + - @ tab or carriage return",
+        ),
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="rows of the table, 0 for all")] = 40,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0, metavar="SECONDS", help="give up after that time, 0 for never")
+    ] = 600.0,
+) -> int:
+    """ask a run file and indexes in SQL, read-only
+
+    \b
+    Tables of a run: SHOW TABLES. Tables of indexes, with index_name: functions
+    classes runtime_names calls build_warnings. DESCRIBE tells more.
+
+    \b
+    Example:
+      crystalperf sql --index jdk-17 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
+    """
+    from cli.sqldoor import ask
+
+    return ask(
+        statement,
+        run,
+        index,
+        as_json=as_json,
+        as_csv=as_csv,
+        escape_formulas=escape_formulas,
+        limit=limit,
+        timeout_s=timeout,
+    )
+
+
+@app.command()
+def setup(
+    framework: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FRAMEWORK]",
+            help="what runs the job; without it the first that is known",
+            show_default=False,
+            autocompletion=complete_framework,
+        ),
+    ] = "",
+    place: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            metavar="PLACE",
+            help="where it runs, such as yarn, kubernetes or a vendor's service; the answer lists all",
+            show_default=False,
+            autocompletion=complete_place,
+        ),
+    ] = "",
+    version: Annotated[
+        str,
+        typer.Option(
+            "--version", metavar="VERSION", help="the framework's; all of them by default", show_default=False
+        ),
+    ] = "",
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="DIR", help="where recordings are written; must exist on every node")
+    ] = "/tmp",
+    as_json: AsJson = False,
+) -> int:
+    """print what a job needs to leave a log and samples, ready to paste
+
+    \b
+    Example:
+      crystalperf setup --on yarn --folder /mnt/recordings >> job.conf
+    """
+    from cli.setup import setup as answer
+
+    return answer(framework, folder, place, version, as_json=as_json)
+
+
+@app.command()
+def collect(
+    framework: Annotated[
+        str,
+        typer.Argument(
+            metavar="FRAMEWORK", help="what runs the job", show_default=False, autocompletion=complete_framework
+        ),
+    ],
+    address: Annotated[
+        str, typer.Argument(metavar="URL", help="where its cluster answers, http://HOST:8081", show_default=False)
+    ],
+    job: Annotated[str, typer.Option("--job", metavar="ID", help="the job, if several run")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="where the log is put")] = ".",
+) -> int:
+    """wait for a job to end and keep what its cluster tells of it, as a log
+
+    \b
+    An interrupt (Ctrl-C) keeps what there is by then. It asks this address
+    alone.
+
+    \b
+    Example:
+      crystalperf collect flink http://localhost:8081 -o ./job
+    """
+    from cli.collect import collect as answer
+
+    return answer(framework, address, job, output)
+
+
+@app.command()
+def review(
+    change: Annotated[
+        str, typer.Argument(metavar="DIFF", help="a change, as git diff writes it; - for stdin", show_default=False)
+    ],
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="run with samples, made before the change",
+            autocompletion=complete_run,
+            show_default=False,
+        ),
+    ],
+    source: Annotated[str, typer.Option("--source", metavar="DIR", help="the checkout with the change in it")] = ".",
+    as_json: AsJson = False,
+) -> int:
+    """name the device calls that a change brings into what was hot in a run
+
+    \b
+    Example:
+      crystalperf review examples/review/change.diff --run q9.duckdb --source examples/review
+    """
+    from cli.review_command import review as answer
+
+    return answer(change, run, source, as_json=as_json)
+
+
+@app.command()
+def mcp() -> int:
+    """answer an agent over standard input and output (Model Context Protocol)
+
+    \b
+    Its tools: analyze, debug, predict, sql, functions, why. They read what you
+    may read, and write nothing but run files in the cache. Started by an agent:
+    {"command": "crystalperf", "args": ["mcp"]}
+
+    \b
+    Example:
+      crystalperf mcp < /dev/null
+    """
+    from cli.agent_server import serve
+
+    return serve()
+
+
+@app.command()
+def prime() -> int:
+    """print the whole usage for an agent, on one screen
+
+    \b
+    Example:
+      crystalperf prime
+    """
+    from cli.agent_prime import prime as answer
+
+    return answer()
+
+
+app.command()(serve)

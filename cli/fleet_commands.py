@@ -1,0 +1,199 @@
+"""`crystalperf fleet build` and `fleet ask`: many runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import SETTINGS, AsJson, show_help
+from fleet.engines import ENGINES
+
+if TYPE_CHECKING:
+    from fleet.ask import Fleet
+
+app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
+
+
+@app.callback(invoke_without_command=True)
+def fleet(context: typer.Context) -> None:
+    """many runs at once: which jobs waste most, what would save most, what got slower
+
+    \b
+    Example:
+      crystalperf fleet build logs -o fleet && crystalperf fleet ask fleet
+    """
+    if context.invoked_subcommand is None:
+        show_help(context)
+
+
+@app.command("build")
+def fleet_build(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH", help="logs: folders, files, globs, URLs, or @FILE with one a line", show_default=False
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="the fleet's folder, new or one to add to")
+    ] = "fleet",
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="ENGINE", help=f"who reads the logs: {' or '.join(ENGINES)}")
+    ] = "local",
+    processes: Annotated[
+        int, typer.Option("--processes", min=0, metavar="N", help="of the engine local; 0 for as many as CPUs")
+    ] = 0,
+    memory: Annotated[
+        int,
+        typer.Option(
+            "--memory", min=0, metavar="MIB", help="what each process may take; 0 for its share of the machine"
+        ),
+    ] = 0,
+    master: Annotated[
+        str, typer.Option("--master", metavar="URL", help=f"of the engine {ENGINES[1]}", show_default=False)
+    ] = "",
+    conf: Annotated[
+        list[str],
+        typer.Option(
+            "--conf", metavar="KEY=VALUE", help=f"of the engine {ENGINES[1]}; may be repeated", show_default=False
+        ),
+    ] = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """read logs into tables of Parquet, each log once
+
+    \b
+    Killed at any time, the same command goes on. A log that cannot be read is
+    a row of the table `problems`.
+
+    \b
+    Example:
+      crystalperf fleet build logs -o fleet
+    """
+    from dataclasses import asdict
+
+    from cli.output import progress, write, write_json
+    from cli.text import counted, printable, shell_word
+    from fleet.build import build
+    from fleet.engines import Engine
+
+    with progress() as step:
+        reading = Engine(engine, processes or None, memory << 20 or None, master, tuple(conf))
+        built = build(paths, Path(output), reading, step)
+    if as_json:
+        write_json({"schema": "crystalperf.fleet-build/1", **asdict(built)})
+        return 0
+    lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} known before."]
+    if built.unread:
+        lines.append(_unread(built.unread, built.folder))
+    lines.append(f"Ask with: crystalperf fleet ask {shell_word(built.folder)}")
+    write("".join(f"{printable(each)}\n" for each in lines))
+    return 0
+
+
+@app.command("ask")
+def fleet_ask(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="the fleet's folder")] = "fleet",
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="rows of each table, 0 for all")] = 10,
+    as_json: AsJson = False,
+) -> int:
+    """say which jobs waste most, what would save most, what got slower
+
+    \b
+    Example:
+      crystalperf fleet ask fleet
+    """
+    from dataclasses import asdict
+
+    from cli.output import progress, write, write_json
+    from fleet.ask import ask
+
+    with progress() as step:
+        step("asking the tables")
+        answer = ask(Path(folder), top)
+    if as_json:
+        write_json({"schema": "crystalperf.fleet/1", **asdict(answer)})
+    else:
+        write(_text(answer))
+    return 0
+
+
+def _text(fleet: Fleet) -> str:
+    from cli.text import counted, cut_right, printable
+
+    days = f"{fleet.first_day} to {fleet.last_day}" if fleet.first_day else "no day"
+    share = 100 / fleet.core_hours if fleet.core_hours else 0.0
+    lines = [
+        f"{counted(fleet.runs, 'run')} of {counted(fleet.logs, 'log')}, {days}: {fleet.core_hours:.1f} core-hours.",
+        f"Slots were idle for {fleet.idle_core_hours:.1f} of them ({share * fleet.idle_core_hours:.0f} %);"
+        f" {fleet.lost_core_hours:.1f} ({share * fleet.lost_core_hours:.0f} %) went to work that did not succeed.",
+    ]
+    if fleet.unread_logs:
+        lines.append(_unread(fleet.unread_logs, fleet.folder))
+    for title, jobs in (("Most core-hours", fleet.by_core_hours), ("Most wasted (idle or lost)", fleet.by_waste)):
+        lines += ["", f"{title:34s} runs  core-h  idle  lost  median [s]  held up by"]
+        lines += [
+            f"{cut_right(each.name, 34):34s} {each.runs:4d} {each.core_hours:7.2f} {each.idle_core_hours:5.2f}"
+            f" {each.lost_core_hours:5.2f} {each.median_runtime_ms / 1e3:11.1f}  {each.bottleneck}"
+            for each in jobs
+        ]
+    if fleet.savings:
+        lines += ["", "What would save most, over all runs     runs   hours    saved     90 % range"]
+        lines += [
+            f"{cut_right(each.question, 38):38s} {each.runs:5d} {each.hours_now:7.2f} {each.saved_hours:8.2f}"
+            f"   {each.saved_hours_range[0]:.2f} to {each.saved_hours_range[1]:.2f}"
+            for each in fleet.savings
+            if each.runs
+        ]
+        widest = max(fleet.savings, key=lambda each: each.common_share)
+        lines.append(
+            "The model errs alike in all runs, so more runs make a range narrower only in part: up to"
+            f" {100 * widest.common_share:.0f} % of its variance stays."
+        )
+    if fleet.recurring:
+        lines += ["", "What recurs                          runs  jobs  cost [h]  of their runtime"]
+        lines += [
+            f"{cut_right(each.rule, 36):36s} {each.runs:4d} {each.jobs:5d} {each.cost_hours:9.3f}"
+            f" {100 * each.share:15.0f} %"
+            for each in fleet.recurring
+        ]
+    lines += ["", *_slower(fleet)]
+    if fleet.mix:
+        names = list(dict.fromkeys(name for each in fleet.mix for name in each.core_hours))
+        lines += ["", f"{'Core-hours by day':28s} runs  " + "  ".join(f"{name:>7s}" for name in names)]
+        lines += [
+            f"{each.day:28s} {each.runs:4d}  " + "  ".join(f"{each.core_hours.get(name, 0.0):7.3f}" for name in names)
+            for each in fleet.mix
+        ]
+    return "".join(f"{printable(each)}\n" for each in lines)  # names of jobs are strangers'
+
+
+def _unread(count: int, folder: str) -> str:
+    from cli.text import counted
+
+    rows = f"{folder}/problems/*/*.parquet".replace("'", "''")
+    return (
+        f"{counted(count, 'log')} could not be read. DuckDB says why:"
+        f" SELECT path, what FROM '{rows}' WHERE severity = 'unread'"
+    )
+
+
+def _slower(fleet: Fleet) -> list[str]:
+    from cli.text import counted
+
+    if not fleet.watched_jobs:
+        return ["No job has the six runs of one name and plan that it takes to tell whether it got slower."]
+    scatter = f"; their runs scatter by {100 * (fleet.median_noise or 0):.0f} % (median)"
+    if not fleet.regressions:
+        return [f"None of {counted(fleet.watched_jobs, 'job')} with runs enough got slower{scatter}."]
+    lines = [f"Slower than before, of {counted(fleet.watched_jobs, 'job')} with runs enough{scatter}"]
+    for each in fleet.regressions:
+        read = "" if each.input_ratio is None else f", reading {each.input_ratio:.2f} times as much"
+        lines.append(
+            f"  {each.name}: {each.before_ms / 1e3:.1f} to {each.after_ms / 1e3:.1f} s"
+            f" ({100 * (each.ratio - 1):+.0f} %) since {each.since}{read}; a run scatters by"
+            f" {100 * each.noise:.0f} %, {each.runs_before} runs before, {each.runs_after} after"
+        )
+    return lines

@@ -1,0 +1,145 @@
+"""Options and arguments that several commands have, and how a shell completes their values.
+
+Only the standard library and typer are imported here, so that `--help` and shell completion are quick.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+"""What every group of commands is made with."""
+
+
+def show_help(context: typer.Context) -> None:
+    """Print the help of a group that was typed without a command."""
+    from cli.output import write
+
+    write(context.get_help() + "\n")
+
+
+# Completion -----------------------------------------------------------------------------------------------------------
+
+
+def complete_run(incomplete: str) -> list[str]:
+    from cli.runs import kept_runs
+
+    return [name for name in kept_runs() if name.startswith(incomplete)]
+
+
+def complete_index(incomplete: str) -> list[str]:
+    from query.lookup.functions import known_names
+
+    return [name for name in known_names() if name.startswith(incomplete)]
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    from indexes.resources import known
+    from query.frameworks.known import frameworks
+    from query.model.world import settings_of
+
+    words = [word for each in frameworks().values() for word in each.vocabulary.settings]
+    return [f"{key}=" for key in dict.fromkeys((*settings_of(known()), *words)) if key.startswith(incomplete)]
+
+
+def complete_framework(incomplete: str) -> list[str]:
+    from query.frameworks.known import frameworks
+
+    return [name for name in frameworks() if name.startswith(incomplete)]
+
+
+def complete_place(incomplete: str) -> list[str]:
+    from query.frameworks.known import frameworks
+
+    words = [word for each in frameworks().values() if each.setup is not None for word in each.setup.places]
+    return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+
+def setting(flag: str, told: str) -> Any:
+    """An option that takes KEY=VALUE and may be repeated."""
+    return typer.Option(
+        flag,
+        metavar="KEY=VALUE",
+        help=f"{told}; may be repeated",
+        show_default=False,
+        autocompletion=complete_setting,
+    )
+
+
+# Options and arguments ------------------------------------------------------------------------------------------------
+
+Full = Annotated[bool, typer.Option("--full", help="show all, beyond the 45 lines of the first screen")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="logs and recordings, files, folders or addresses (http://HOST:18080, s3://…), in any order; - for a log"
+        " on stdin",
+        show_default=False,
+    ),
+]
+PathsOrRun = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="logs and recordings, files, folders or addresses (http://HOST:18080, s3://…), in any order; - for a log"
+        " on stdin; or one run profiled before",
+        show_default=False,
+        autocompletion=complete_run,
+    ),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="a run file, the name of a run kept in the cache, or a log",
+        show_default=False,
+        autocompletion=complete_run,
+    ),
+]
+OtherRuns = Annotated[
+    list[str],
+    typer.Option(
+        "--with",
+        metavar="RUN[,KEY=VALUE]",
+        help="another run of the same job, with what its log does not tell (network=1Gbps): it shows how far off"
+        " predictions of this job are, and corrects them; may be repeated",
+        show_default=False,
+    ),
+]
+Scope = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="all (the run without the pauses in which nothing was submitted, where they are most of it), whole (with"
+        " them), the id of a scope such as job:3, or START..END in ms since the start",
+    ),
+]
+App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to take, where the logs hold several")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="RUN", help="keep the run file there instead of in the cache")
+]
+Force = Annotated[bool, typer.Option("--force", help="with -o: replace the run of another application")]
+Html = Annotated[
+    str, typer.Option("--html", metavar="FILE", help="write the page of the run there too, as `report` does")
+]
+Indexes = Annotated[
+    list[str],
+    typer.Option(
+        "--index",
+        metavar="NAME",
+        help="resource index to use, as NAME-VERSION; may be repeated",
+        show_default=False,
+        autocompletion=complete_index,
+    ),
+]
+IndexName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="index, as NAME-VERSION", show_default=False, autocompletion=complete_index),
+]
+# Taken out of the arguments before they are parsed, so that it may stand anywhere; declared to be in the help.
+Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error, for a bug report")]

@@ -1,0 +1,57 @@
+"""`crystalperf report`, and the page that `analyze --html` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.answering import next_command
+from cli.output import progress, write
+from cli.remedies import with_remedy
+from cli.runs import find_run, run_word
+from cli.text import printable, shell_word
+from query.answers.picture.door import Door
+
+if TYPE_CHECKING:
+    from query.answers.values import Verdict
+    from query.run import Run
+
+
+def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool) -> int:
+    """Write the page of a run, and say where."""
+    run = find_run(run_text)
+    place = output or f"{Path(run_word(run.path)).stem}{'-redacted' if redact else ''}.html"
+    with progress() as step:
+        write_page(run, place, step, replace=force, redact=redact, full=full)
+    write(f"Kept as {printable(place)}\n")
+    return 0
+
+
+def write_page(
+    run: Run,
+    place: str,
+    step: Callable[[str], None],
+    *,
+    verdict: Verdict | None = None,
+    replace: bool = False,
+    redact: bool = False,
+    full: bool = False,
+) -> None:
+    """Make the page of a run and write it; `verdict` is the answer about the run, where it is known.
+
+    Raises InputError where the place holds something else, or cannot be written.
+    """
+    import report
+
+    path = Path(place)
+    report.check(path, report.shown(run.header().app_id), replace=replace or redact)  # before the work is done
+    with run.redacted() if redact else nullcontext(run) as shown:
+        door = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
+        answer = shown.verdict(step) if verdict is None or redact else verdict
+        if not redact:
+            door = Door(door.run, with_remedy, lambda found: next_command(found, run.path))
+        picture = shown.picture(answer, door, step, full=full)
+        step("writing the page")
+        report.keep(path, report.render(picture), report.shown(answer.header.app_id), replace=replace)

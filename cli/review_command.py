@@ -1,0 +1,254 @@
+"""`crystalperf review DIFF --run RUN`: device calls that a change brings into functions on a run's hot path."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli.output import progress, say, write, write_json
+from cli.runs import STDIN, find_run
+from cli.text import counted
+from indexes import resources
+from indexes.errors import InputError, SettingError
+from query.lookup.entering import Entering, Known, Labelled, NewCall, entering, made_on
+from query.lookup.hot import Heat, HotPath, hot_path
+from query.lookup.patch import MOST_BYTES, ChangedFile, changed_files
+
+if TYPE_CHECKING:
+    from indexer.records import ParsedFile
+    from query.run import Run
+
+MOST_HOPS = 3
+"""From a hot function to a new one, through new ones."""
+
+_LABELLED = """
+    SELECT qualified_name, split_part(qualified_name, '.', -1) AS simple, coalesce(split_part(class_name, '.', -1), ''),
+        [{shares}], confidence
+    FROM labelled
+    WHERE split_part(qualified_name, '.', -1) IN ({names})
+        OR (ends_with(qualified_name, '.<init>') AND split_part(class_name, '.', -1) IN ({names}))
+"""
+
+
+def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
+    """Print what enters, what enters the hottest functions first."""
+    try:
+        from indexer.parse import parse_file
+        from indexer.records import SUFFIXES
+    except ImportError as error:
+        raise SettingError(
+            f"reviewing a change parses source code, which needs the extra `indexer` ({error.name} is missing):"
+            " `pip install '.[indexer]'` in a checkout of CrystalPerf"
+        ) from error
+    files = changed_files(_text(change))
+    run = find_run(run_text)
+    with progress() as step:
+        step("following the critical path")
+        path = hot_path(run)
+        calls: list[NewCall] = []
+        parsed: list[ParsedFile] = []
+        missing: list[str] = []
+        texts: dict[str, str] = {}
+        for file in files:
+            language = SUFFIXES.get(Path(file.path).suffix)
+            if language is None:
+                continue
+            step(f"reading {file.path}")
+            text = _source(Path(source), file)
+            if text is None:
+                missing.append(file.path)
+                continue
+            texts[file.path] = text
+            parsed.append(parse_file(text.encode(), language, file.path))
+            calls += _new_calls(parsed[-1], file, text)
+        step("asking the indexes")
+        found = entering(calls, Known(_functions(run, calls)), _heat(path, parsed, texts))
+    where = "name a checkout with the change in it with --source"
+    if missing and not parsed:
+        raise InputError(f"{change}: none of its files is below {source} as the change leaves it; {where}")
+    if missing:
+        others = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        say(f"{', '.join(missing[:3])}{others}: not as the change leaves it below {source}, so left out; {where}")
+    if as_json:
+        told = [_plain(each) for each in found]
+        write_json({"run": run_text, "files": len(parsed), "calls": len(calls), "entering": told, "missing": missing})
+    else:
+        write(_shown(found, len(parsed), len(calls), path, run.header().vocabulary.unit))
+    return 0
+
+
+def _text(change: str) -> str:
+    try:
+        if change == STDIN:
+            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with open(change, "rb") as stream:
+                content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{change}: cannot be read ({error.strerror or error})") from error
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{change}: larger than {MOST_BYTES >> 20} MiB, which is no change that somebody reads")
+    return content.decode("utf-8", "replace")
+
+
+def _source(root: Path, file: ChangedFile) -> str | None:
+    """The file after the change; None where it is not there, or reads otherwise than the change leaves it."""
+    try:
+        place = (root / file.path).resolve()
+    except ValueError as error:  # a NUL in it
+        raise InputError(f"{file.path}: is no name of a file") from error
+    if not place.is_relative_to(root.resolve()):
+        raise InputError(f"{file.path}: the change names a file outside of {root}")
+    try:
+        text = place.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    lines = text.split("\n")
+    same = all(
+        number <= len(lines) and lines[number - 1].rstrip("\r") == line.rstrip("\r")
+        for number, line in file.added.items()
+    )
+    return text if same else None
+
+
+def _new_calls(parsed: ParsedFile, file: ChangedFile, text: str) -> Iterator[NewCall]:
+    """The calls on new lines, once per function and name, that more new lines have than lines that are gone."""
+    gone = "\n".join(file.removed)
+    seen: set[tuple[str, str]] = set()
+    declared = {(each.first_line, each.name) for each in parsed.functions}
+    for call in parsed.calls:
+        function = parsed.functions[call.caller]
+        simple = re.escape(call.name)
+        pattern = re.compile(rf"(?<![\w$]){simple}\s*(?:\[[^\]\n]*\]\s*)?[({{]|\.{simple}(?![\w$(])")
+        inside = range(function.first_line, function.last_line + 1)
+        lines = [
+            number
+            for number, line in file.added.items()
+            if number in inside and (number, call.name) not in declared and pattern.search(line)
+        ]
+        key = (_outer(function.qualified_name), call.name)
+        if not lines or key in seen:
+            continue
+        if sum(len(pattern.findall(line)) for line in file.added.values()) <= len(pattern.findall(gone)):
+            continue
+        seen.add(key)
+        yield NewCall(
+            file=file.path,
+            line=min(lines),
+            text=file.added[min(lines)].strip(),
+            function=key[0],
+            name=call.name,
+            made_on=made_on(call.receiver, call.name, text),
+        )
+
+
+def _outer(name: str) -> str:
+    """The function that a lambda is written in."""
+    return name.partition(".<lambda>")[0]
+
+
+def _functions(run: Run, calls: Sequence[NewCall]) -> Iterator[Labelled]:
+    """The functions of the run's indexes that have the name of one of the calls."""
+    names = sorted({call.name for call in calls})
+    if not names:
+        return
+    listed = ", ".join("'" + each.replace("'", "''") + "'" for each in names)
+    for qualified, simple, type_name, shares, confidence in run.sql(
+        _LABELLED.format(shares=", ".join(resources()), names=listed)
+    ).rows:
+        yield Labelled(qualified, simple, type_name, tuple(shares), confidence)
+
+
+def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str]) -> dict[str, tuple[Heat, str | None]]:
+    """How hot each function of the changed files is; of one that no sample had, the hottest that calls it.
+
+    Only calls count that mean it for sure: within its class, or made on its class.
+    """
+    found: dict[str, tuple[Heat, str | None]] = {}
+    functions = {_outer(each.qualified_name): each for file in parsed for each in file.functions}
+    for name in functions:
+        heat = path.heat(name)
+        if heat is not None:
+            found[name] = (heat, None)
+    unseen = {name.rpartition(".")[2] for name in functions.keys() - found.keys()}
+    types: dict[tuple[str, str], str] = {}  # the text of a file is searched once for each receiver
+    callers: dict[tuple[str, str], set[str]] = {}  # by class and name of what is called
+    for file in parsed:
+        for call in file.calls:
+            if call.name not in unseen:
+                continue
+            caller = file.functions[call.caller]
+            own = call.receiver in ("", "this", "self")
+            key = (file.file, call.receiver)
+            if not own and key not in types:
+                types[key] = made_on(call.receiver, call.name, texts[file.file])
+            type_name = _last(caller.class_name) if own else types[key]
+            callers.setdefault((type_name, call.name), set()).add(_outer(caller.qualified_name))
+    for _ in range(MOST_HOPS):
+        reached: dict[str, tuple[Heat, str | None]] = {}
+        for name in functions.keys() - found.keys():
+            key = (_last(functions[name].class_name), name.rpartition(".")[2])
+            hot = [(found[each], each) for each in callers.get(key, ()) if each in found]
+            if hot:
+                (heat, through), caller_name = max(hot, key=lambda each: each[0][0].time_ms)
+                reached[name] = (heat, through or caller_name)
+        found |= reached
+    return found
+
+
+def _last(class_name: str | None) -> str:
+    return (class_name or "").rpartition(".")[2]
+
+
+def _plain(found: Entering) -> dict[str, Any]:
+    plain = asdict(found)
+    heat = plain.pop("heat")
+    return {
+        **plain.pop("call"),
+        **plain,
+        "share": round(found.share, 4),
+        "confidence": round(found.confidence, 4),
+        "hot_ms": None if heat is None else round(heat["time_ms"], 3),
+        "hot_share": None if heat is None else round(heat["share"], 4),
+        "groups": () if heat is None else heat["groups"],
+    }
+
+
+def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, unit: str) -> str:
+    from cli.text import printable
+
+    hot = [each for each in found if each.heat is not None]
+    cold = len(found) - len(hot)
+    lines = [
+        f"{counted(len(hot), 'device call')} {'enters' if len(hot) == 1 else 'enter'} the run's hot path"
+        f" ({counted(calls, 'new call')} in {counted(files, 'file')};"
+        f" {path.sampled_ms / 1000:.1f} s of samples on the critical path)."
+    ]
+    for each in hot:
+        assert each.heat is not None
+        lines += [
+            "",
+            f"{each.call.file}:{each.call.line}  {each.resource}",
+            f"  what     {each.call.text}",
+            f"           {each.call.name} is {each.functions[0]}"
+            f"{f' or {each.total - 1} more' if each.total > 1 else ''}"
+            f" ({each.resource} {100 * each.share:.0f} %, sure to {100 * each.confidence:.0f} %; {each.how})",
+            f"  how hot  {_heat_words(each, each.heat, unit)}",
+        ]
+    if cold:
+        lines += ["", f"{counted(cold, 'device call')} elsewhere, in functions that no sample had; --json has all."]
+    lines += ["", "Modelled: labels say what a function takes, samples of this run how hot it was; nothing was run."]
+    return "\n".join(printable(each) for each in lines) + "\n"
+
+
+def _heat_words(found: Entering, heat: Heat, unit: str) -> str:
+    took = (
+        f"{heat.time_ms / 1000:.1f} s of {unit} time ({100 * heat.share:.0f} %), most in {', '.join(heat.groups[:2])}"
+    )
+    if found.through is None:
+        return f"{found.call.function}: {took}"
+    return f"{found.call.function} was in no sample; {found.through}, which calls it: {took}"

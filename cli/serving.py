@@ -1,0 +1,148 @@
+"""What `crystalperf serve` does: settings from flags and environment, then the service until it is ended."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from service.settings import Limits
+
+TOKEN = "CRYSTALPERF_TOKEN"
+"""The variable of the environment that has the token, where no file has it."""
+
+
+def serve(
+    home: Annotated[
+        str, typer.Option("--home", metavar="DIR", help="where runs are kept, instead of the cache", show_default=False)
+    ] = "",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="the port")] = 8090,
+    host: Annotated[
+        str, typer.Option("--host", help="the address; any but this machine's own needs a token")
+    ] = "127.0.0.1",
+    folder: Annotated[
+        list[str],
+        typer.Option(
+            "--folder", metavar="DIR", help="a path below it may be profiled; may be repeated", show_default=False
+        ),
+    ] = [],  # noqa: B006
+    history: Annotated[
+        list[str],
+        typer.Option(
+            "--history",
+            metavar="URL",
+            help="a server that hands out logs, http://HOST:18080; what is below it may be profiled; may be repeated",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    allow_host: Annotated[
+        list[str],
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="a name by which the service is asked, beside localhost and addresses; may be repeated",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    token_file: Annotated[
+        str,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="the file with the token that every request must bring; without it $CRYSTALPERF_TOKEN",
+            show_default=False,
+        ),
+    ] = "",
+    limit: Annotated[
+        list[str],
+        typer.Option(
+            "--limit",
+            metavar="NAME=NUMBER",
+            help="another limit, such as upload_bytes=1000000000 or sql_s=10; may be repeated",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+) -> int:
+    """answer questions of all runs and indexes over HTTP, with pages
+
+    \b
+    Example:
+      crystalperf serve --port 8090 --folder logs
+    """
+    from cli.output import say
+    from indexes.errors import InputError
+    from indexes.exports import cache_folder
+
+    try:
+        from service.origins import origin
+        from service.serving import serve as run
+        from service.settings import Settings
+    except ImportError as error:
+        raise InputError(
+            f"the service needs the extra `service` ({error.name} is missing): `pip install '.[service]'` in a checkout"
+            " of CrystalPerf"
+        ) from error
+
+    place = Path(home).expanduser().absolute() if home else cache_folder().absolute()
+    os.environ["CRYSTALPERF_HOME"] = str(place)  # for the processes that it starts
+    for each in folder:
+        if not Path(each).is_dir():
+            raise InputError(f"{each}: is no folder, so nothing below it can be read")
+    settings = Settings(
+        home=place,
+        host=host,
+        port=port,
+        token=_token(token_file),
+        folders=tuple(Path(each).absolute() for each in folder),
+        histories=tuple(origin(each) for each in history),
+        hosts=tuple(each.lower() for each in allow_host),
+        limits=_limits(limit),
+    )
+    name = f"[{host.strip('[]')}]" if ":" in host else host
+
+    def ready(at: int) -> None:
+        say(f"CrystalPerf answers at http://{name}:{at}/ with the runs of {place}; Ctrl-C ends it")
+
+    run(settings, ready)
+    return 0
+
+
+def _token(file: str) -> str:
+    """The token of a file or of the environment, '' for none; never of the command line, which others can read."""
+    from indexes.errors import InputError
+
+    told = os.environ.pop(TOKEN, "")  # processes that read what strangers sent need not know it
+    if not file:
+        return told.strip()
+    try:
+        found = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: the token cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if not found:
+        raise InputError(f"{file}: is empty, and a token is expected in it")
+    return found
+
+
+def _limits(texts: list[str]) -> Limits:
+    from indexes.errors import SettingError
+    from service.settings import Limits
+
+    known = {each.name: each.type for each in fields(Limits)}
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in known:
+            raise SettingError(f"no limit '{name}'; there are {', '.join(known)}")
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0 < number < 1 << 50 or (known[name] == "int" and number % 1):
+            kind = "whole number" if known[name] == "int" else "number"
+            raise SettingError(f"{text}: a {kind} above 0 is expected")
+        found[name] = number if known[name] == "float" else int(number)
+    return Limits(**found)

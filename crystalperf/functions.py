@@ -1,0 +1,144 @@
+"""An index from Python: its functions, with the resource each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from query.answers.rows import TIMEOUT_S, Rows, of_mappings
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+MOST = 100
+"""Functions of an answer unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of an index.
+
+    qualified_name  as its language writes it
+    label           the resource that takes most of its time
+    share           that share, 0 to 1
+    confidence      calibrated probability that the label is right, 0 to 1
+    resources       share of its time by resource, 0 to 1; they sum to 1
+    where           FILE:LINE, relative to the root of the source
+    symbol          unique, stable name
+    facts           all else that the index has of it: the columns of `functions` (indexes/schema.sql)
+    """
+
+    index_name: str
+    qualified_name: str
+    label: str
+    share: float
+    confidence: float
+    resources: Mapping[str, float]
+    where: str
+    symbol: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Functions found, a part of `total`: a sequence, and rows for data frames."""
+
+    found: tuple[Function, ...]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Function]:
+        return iter(self.found)
+
+    def __getitem__(self, position: int) -> Function:
+        return self.found[position]
+
+    def rows(self) -> Rows:
+        """One row per function."""
+        return of_mappings(
+            [
+                {"qualified_name": each.qualified_name, "label": each.label, "share": each.share}
+                | {"confidence": each.confidence, **each.resources}
+                | {"where": each.where, "index_name": each.index_name, "symbol": each.symbol}
+                for each in self.found
+            ]
+        )
+
+    def df(self) -> pandas.DataFrame:
+        """rows() as a data frame of pandas.  Raises NoAnswerError where pandas is not installed."""
+        return self.rows().df()
+
+    def arrow(self) -> pyarrow.Table:
+        """rows() as a table of Arrow.  Raises NoAnswerError where pyarrow is not installed."""
+        return self.rows().arrow()
+
+    def _repr_html_(self) -> str:
+        return self.rows()._repr_html_()
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index by name, `jdk-17`; nothing is opened before it is asked."""
+
+    name: str
+
+    def functions(
+        self,
+        name: str = "",
+        *,
+        class_name: str = "",
+        text: str = "",
+        resource: str = "",
+        limit: int = MOST,
+        offset: int = 0,
+    ) -> Functions:
+        """The functions for which all of this holds, by name, file and line; `limit` of them after `offset`.
+
+        name        the qualified name is this, or ends in it after a dot
+        class_name  the enclosing type is this, or ends in it after a dot
+        text        is somewhere in the qualified name, whatever the case
+        resource    the function takes more of its time on this than on any other
+
+        Raises IndexFileError where there is no such index, SettingError where there is no such resource.
+        """
+        from query.lookup.functions import Wanted, find
+
+        wanted = Wanted(name=name, class_name=class_name, text=text, resource=resource)
+        found, total = find(self.name, wanted, limit=limit, offset=offset)
+        return Functions(tuple(map(_function, found)), total)
+
+    def sql(self, statement: str, *, timeout_s: float = TIMEOUT_S) -> Rows:
+        """The rows of one SELECT over the index's tables and views; as in Run.sql()."""
+        from query.statements.whole import answer
+
+        return answer(statement, None, [self.name], timeout_s)
+
+
+def index(name: str) -> Index:
+    """The index of that name.  Raises IndexFileError where there is none."""
+    from indexes.exports import locate
+
+    locate(name)
+    return Index(name)
+
+
+def _function(facts: Mapping[str, Any]) -> Function:
+    from indexes import resources
+
+    shares = {each: float(facts[each]) for each in resources()}
+    label = max(shares, key=lambda each: shares[each])
+    return Function(
+        index_name=facts["index_name"],
+        qualified_name=facts["qualified_name"],
+        label=label,
+        share=shares[label],
+        confidence=facts["confidence"],
+        resources=shares,
+        where=f"{facts['file']}:{facts['first_line']}",
+        symbol=facts["symbol"],
+        facts=facts,
+    )

@@ -1,0 +1,55 @@
+"""A training whose queue feeds it too slowly: found in a trace, mended, run again.
+
+    python examples/queue-fed-input/run.py --python PYTHON [-o DIR]
+
+PYTHON has TensorFlow (`pip install tensorflow-cpu` into an environment of its own); CrystalPerf is asked with the
+Python that runs this.  One thread fills the queue at first, four after the mend; reading an example takes 20 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ASKED = {"queue": True, "read_ms": 20.0, "inter": 8}
+"""Readers wait on threads of the pool that operators run on, so it has enough for both."""
+
+
+def trained(python: str, folder: Path, feeders: int) -> float:
+    """Train with that many threads that fill the queue; traces lie in `folder`.  The median step untraced, ms."""
+    asked = {**ASKED, "feeders": feeders, "out": str(folder)}
+    command = [python, str(ROOT / "lab/runs/tf_job.py"), json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # TensorFlow says much on stderr
+    if done.returncode:
+        raise SystemExit(f"the training ended with code {done.returncode}: {done.stderr.strip()[-300:]}")
+    told: dict[str, list[float]] = next(json.loads(each) for each in done.stdout.splitlines() if each.startswith("{"))
+    return 1e3 * statistics.median(told["step_s"])
+
+
+def answer(folder: Path) -> str:
+    """What CrystalPerf says of the traces, up to the critical path."""
+    command = [sys.executable, "-m", "cli.main", "analyze", str(folder)]
+    said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return said.partition("\nCritical")[0].rstrip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--python", required=True, metavar="PYTHON", help="that has TensorFlow")
+    parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/queue-fed-input"), metavar="DIR")
+    given = parser.parse_args()
+    out = given.out.absolute()
+    before_ms = trained(given.python, out / "before", 1)
+    print(f"One thread fills the queue: a step takes {before_ms:.0f} ms.\n\n{answer(out / 'before')}\n")
+    after_ms = trained(given.python, out / "after", 4)
+    print(f"Four threads fill it: a step takes {after_ms:.0f} ms ({100 * (after_ms / before_ms - 1):+.0f} %).\n")
+    print(answer(out / "after"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Questions to a fleet, and their answers as values."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from fleet.changes import change, noise
+from fleet.reading import HALF_WIDTH
+from fleet.tables import question, tables
+from indexes import guard
+from indexes.errors import InputError, NoAnswerError
+from query.frameworks.known import frameworks
+
+TOP = 10
+"""Rows of each table, unless asked for more."""
+
+NOTICEABLE = 0.05
+"""A change of runtime that is smaller is nobody's concern, however clear."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The runs of one name.  Idle core-hours are slots without a unit, lost ones units that did not succeed."""
+
+    name: str
+    runs: int
+    failed_runs: int
+    core_hours: float
+    idle_core_hours: float
+    lost_core_hours: float
+    median_runtime_ms: float
+    bottleneck: str
+
+    @property
+    def wasted_core_hours(self) -> float:
+        return self.idle_core_hours + self.lost_core_hours
+
+
+@dataclass(frozen=True)
+class Day:
+    """What the units of runs that began on a day spent core-hours on, by resource and `other`."""
+
+    day: str
+    runs: int
+    core_hours: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Recurring:
+    """A finding of several runs: what it cost them at most, hours of runtime, and as a share of theirs."""
+
+    rule: str
+    runs: int
+    jobs: int
+    cost_hours: float
+    share: float
+    basis: str
+    what: str
+    advice: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A job whose runs take `ratio` times as long since `since`; one run scatters by `noise` (0.1: 10 %).
+
+    `input_ratio` says how much more or less they read; None where they read nothing.  `path` is the first slower run.
+    """
+
+    name: str
+    plan_hash: str
+    runs_before: int
+    runs_after: int
+    since: str
+    before_ms: float
+    after_ms: float
+    ratio: float
+    noise: float
+    input_ratio: float | None
+    path: str
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a setting would save all runs that it can be asked, in hours of runtime and its 90 % range.
+
+    `common_share` is how much of the range's variance all runs have in common, which no larger fleet makes narrower.
+    `core_hours` are saved if the slots are as many as now.
+    """
+
+    question: str
+    setting: str
+    runs: int
+    refused_runs: int
+    hours_now: float
+    saved_hours: float
+    saved_hours_range: tuple[float, float]
+    common_share: float
+    core_hours: float | None
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The answer to `fleet ask`."""
+
+    folder: str
+    logs: int
+    unread_logs: int
+    runs: int
+    first_day: str | None
+    last_day: str | None
+    core_hours: float
+    idle_core_hours: float
+    lost_core_hours: float
+    by_core_hours: tuple[Job, ...]
+    by_waste: tuple[Job, ...]
+    mix: tuple[Day, ...]
+    recurring: tuple[Recurring, ...]
+    regressions: tuple[Regression, ...]
+    watched_jobs: int
+    """Jobs with runs enough to tell a change: name and plan alike."""
+    median_noise: float | None
+    """Of the watched jobs, how much a run scatters."""
+    savings: tuple[Saving, ...]
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with the fleet's tables as views.  Raises InputError where there is no fleet."""
+    if not any((folder / "logs").glob("day=*/*.parquet")):
+        raise InputError(f"{folder}: holds no fleet; make one with `crystalperf fleet build LOGS -o {folder}`")
+    connection = guard.fresh()
+    try:
+        for table in tables():
+            pattern = folder / table.name / "day=*" / "*.parquet"
+            columns = ", ".join(
+                f"{each.name}::{each.type.removesuffix(' NOT NULL')} AS {each.name}" for each in table.columns
+            )
+            if any((folder / table.name).glob("day=*/*.parquet")):
+                source = f"read_parquet({guard.quoted(str(pattern))}, hive_partitioning = true)"
+                connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM {source}")
+            else:
+                connection.execute(table.statements()[0])
+        yield connection
+    except duckdb.OutOfMemoryException as error:
+        raise NoAnswerError(f"{folder}: more memory is needed than there is to ask it") from error
+    except duckdb.Error as error:
+        raise InputError(f"{folder}: not a fleet of this version, or damaged ({str(error).splitlines()[0]})") from error
+    finally:
+        connection.close()
+
+
+def ask(folder: Path, top: int = TOP) -> Fleet:
+    """Everything that a fleet is asked; `top` rows of each table, 0 for all.  Raises InputError."""
+    with opened(folder) as connection:
+        (logs, unread), (runs, first, last, hours, idle, lost) = (
+            connection.execute(text).fetchall()[0]
+            for text in (
+                "SELECT count(*), count(*) FILTER (runs = 0) FROM logs",
+                "SELECT count(*), min(day)::VARCHAR, max(day)::VARCHAR, coalesce(sum(core_hours), 0),"
+                " coalesce(sum(greatest(core_hours - busy_core_hours, 0)), 0), coalesce(sum(lost_core_hours), 0)"
+                " FROM runs",
+            )
+        )
+        jobs = [Job(**row) for row in _rows(connection, "jobs")]
+        history = list(_rows(connection, "history"))
+        recurring = [Recurring(**row) for row in _rows(connection, "recurring")]
+        days = _days(connection)
+        savings = [_saving(row) for row in _rows(connection, "gains")]
+    count = top or None
+    watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * LEAST_RUNS]
+    regressions = [each for row in watched if (each := _regression(row)) is not None]
+    return Fleet(
+        folder=str(folder),
+        logs=logs,
+        unread_logs=unread,
+        runs=runs,
+        first_day=first,
+        last_day=last,
+        core_hours=hours,
+        idle_core_hours=idle,
+        lost_core_hours=lost,
+        by_core_hours=tuple(sorted(jobs, key=lambda job: (-job.core_hours, job.name))[:count]),
+        by_waste=tuple(sorted(jobs, key=lambda job: (-job.wasted_core_hours, job.name))[:count]),
+        mix=tuple(days if count is None else days[-count:]),
+        recurring=tuple(recurring[:count]),
+        regressions=tuple(sorted(regressions, key=_lost_ms)[:count]),
+        watched_jobs=len(watched),
+        median_noise=statistics.median(noise(row["runtimes_ms"]) for row in watched) if watched else None,
+        savings=tuple(sorted(savings, key=lambda each: (-each.saved_hours, each.setting))),
+    )
+
+
+LEAST_RUNS = 3
+"""On either side of a change."""
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[dict[str, Any]]:
+    cursor = connection.execute(question(name))
+    columns = [each[0] for each in cursor.description]
+    return (dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
+
+
+def _days(connection: duckdb.DuckDBPyConnection) -> list[Day]:
+    found: dict[str, Day] = {}
+    for row in _rows(connection, "mix"):
+        day = found.setdefault(str(row["day"]), Day(str(row["day"]), 0, {}))
+        day.core_hours[row["resource"]] = row["core_hours"]
+        found[day.day] = Day(day.day, max(day.runs, row["runs"]), day.core_hours)
+    return list(found.values())
+
+
+def _regression(row: dict[str, Any]) -> Regression | None:
+    runtimes = row["runtimes_ms"]
+    seen = change(runtimes)
+    if seen is None or seen.ratio < 1 + NOTICEABLE:
+        return None
+    before, after = (statistics.median(part) for part in (runtimes[: seen.first], runtimes[seen.first :]))
+    inputs = [statistics.median(part) for part in (row["input_bytes"][: seen.first], row["input_bytes"][seen.first :])]
+    return Regression(
+        name=row["name"],
+        plan_hash=row["plan_hash"],
+        runs_before=seen.first,
+        runs_after=len(runtimes) - seen.first,
+        since=row["days"][seen.first],
+        before_ms=before,
+        after_ms=after,
+        ratio=after / before,
+        noise=seen.noise,
+        input_ratio=inputs[1] / inputs[0] if inputs[0] > 0 else None,
+        path=row["paths"][seen.first],
+    )
+
+
+def _lost_ms(regression: Regression) -> tuple[float, str]:
+    """What costs most comes first."""
+    return -(regression.after_ms - regression.before_ms) * regression.runs_after, regression.name
+
+
+def _saving(row: dict[str, Any]) -> Saving:
+    saved = row["hours_now"] - row["hours_then"]
+    # What is common adds up like one error of all; what is each run's own like steps in all directions.
+    deviation = math.hypot(row["common_deviation"], row["own_deviation"])
+    key = row["setting"].partition("=")[0]
+    same_slots = all(
+        key != each.vocabulary.word_of(of) for each in frameworks().values() for of in ("cores", "workers")
+    )
+    return Saving(
+        question=row["question"],
+        setting=row["setting"],
+        runs=row["runs"],
+        refused_runs=row["refused_runs"],
+        hours_now=row["hours_now"],
+        saved_hours=saved,
+        saved_hours_range=(
+            saved - HALF_WIDTH * deviation,
+            min(saved + HALF_WIDTH * deviation, row["hours_now"]),
+        ),
+        common_share=(row["common_deviation"] / deviation) ** 2 if deviation > 0 else 0.0,
+        core_hours=row["core_hours_now"] - row["core_hours_then"] if same_slots else None,
+    )

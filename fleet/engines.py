@@ -1,0 +1,123 @@
+"""What reads the logs of a fleet: processes of one machine, or a Spark cluster.  Both run fleet.reading.
+
+On Spark it is a task over paths.  Executors need Python with CrystalPerf in it, which carries its indexes: an
+environment that is packed and shipped with `spark.archives`, or an image (docs/fleet.md).  They read the logs, so the
+paths must lead there from every node.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fleet.logs import Item
+    from fleet.reading import Read
+
+ENGINES = ("local", "spark")
+
+TASKS_PER_SLOT = 8
+"""So many pieces that a slot with small logs takes over from one with large ones."""
+
+LOGS_PER_TASK = 64
+"""At most, so that a task that is lost costs little to do again."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Who reads, and how: `processes` (None: as many as CPUs) and `memory_bytes` (of each; None: its share of the
+    machine's) are of `local`, `master` and `settings` (KEY=VALUE) of `spark`.  Raises SettingError."""
+
+    name: str = "local"
+    processes: int | None = None
+    memory_bytes: int | None = None
+    master: str = ""
+    settings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        from indexes.errors import SettingError  # a help text, which names the engines, must be quick
+
+        if self.name not in ENGINES:
+            raise SettingError(f"engine {self.name}: expected {' or '.join(ENGINES)}")
+        for each in self.settings:
+            if "=" not in each:
+                raise SettingError(f"setting {each} of the engine: expected KEY=VALUE")
+
+    def read_all(self, items: Sequence[Item], scratch: Path) -> Iterator[Read]:
+        """The rows of all items, as they come; `scratch` is a folder of this machine."""
+        if self.name == "spark":
+            return _on_spark(items, self.master, self.settings)
+        from fleet import local
+
+        many = self.processes or len(os.sched_getaffinity(0))
+        return local.read_all(items, scratch, many, self.memory_bytes or local.memory_of(many))
+
+
+def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> Iterator[Read]:
+    """The rows of all items, as tasks end.  Raises InputError where there is no Spark, or it does not start."""
+    from indexes.errors import CrystalPerfError, InputError
+    from query.model.records import shortened
+
+    try:
+        sql: Any = import_module("pyspark.sql")
+    except ImportError:
+        raise InputError("the Spark engine needs pyspark; install it, or take the engine local") from None
+    builder = sql.SparkSession.builder.appName("crystalperf fleet build")
+    if master:
+        builder = builder.master(master)
+    # A session that no spark-submit made reads its executors' Python from the environment alone.
+    named = dict(each.split("=", 1) for each in settings).get("spark.pyspark.python")
+    # Spark starts `python -m`, which would import what lies in the working directory.
+    set_for_it = {"PYTHONSAFEPATH": "1"}
+    if named or master.startswith("local"):
+        set_for_it["PYSPARK_PYTHON"] = named or sys.executable
+    before = {key: os.environ.get(key) for key in set_for_it}
+    os.environ.update(set_for_it)
+    for each in settings:
+        key, _, value = each.partition("=")
+        builder = builder.config(key, value)
+    session = None
+    try:
+        session = _started(builder)
+        context = session.sparkContext
+        pieces = max(context.defaultParallelism * TASKS_PER_SLOT, -(-len(items) // LOGS_PER_TASK))
+        # The largest logs are dealt out first, one to each piece, as cards are.
+        dealt = [list(items[first::pieces]) for first in range(min(pieces, len(items)))]
+        answers = context.parallelize(dealt, len(dealt)).flatMap(_read_piece)
+        yield from answers.toLocalIterator(prefetchPartitions=True)
+    except CrystalPerfError:
+        raise
+    except Exception as error:
+        raise InputError(f"Spark does not go on ({shortened(str(error))})") from error
+    finally:
+        if session is not None:
+            session.stop()
+        for key, text in before.items():  # what this process starts later is none of Spark's
+            if text is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = text
+
+
+def _started(builder: Any) -> Any:
+    from indexes.errors import InputError
+
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise InputError(f"Spark does not start ({' '.join(str(error).split())[:300]})") from error
+
+
+def _read_piece(items: Sequence[Item]) -> Iterator[Read]:
+    from fleet.reading import failed, read, sentence
+
+    for item in items:
+        try:
+            yield read(item)
+        except MemoryError as error:
+            yield failed(item, f"{item.path}: to read it takes more memory than its executor has ({sentence(error)})")

@@ -1,0 +1,143 @@
+"""Reading logs in a pool of processes on one machine.
+
+A process reads one log at a time, within a bound of memory.  One that is brought down by a log is replaced, and that
+log has a row that says so.  The largest logs go first, so that no process is left with one at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from socket import socketpair
+
+from fleet.logs import Item
+from fleet.reading import Read, failed, read
+from indexes.children import end_with_parent, own_module
+from query.answers.figures import grouped
+
+LOGS_EACH = 500
+"""After which a process makes room for a new one: what libraries keep does not add up over a year of runs."""
+
+Child = tuple[subprocess.Popen[bytes], Item]
+
+
+def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes: int) -> Iterator[Read]:
+    """The rows of all items, as they come; `memory_bytes` bounds each process."""
+    left = list(reversed(items))  # pop() gives the largest
+    pool: dict[Connection, Child] = {}
+
+    def begin(item: Item) -> None:
+        pipe, process = _started(scratch, memory_bytes)
+        with suppress(ConnectionError):  # it has ended already, which is told below
+            pipe.send_bytes(_told(item))
+        pool[pipe] = process, item
+
+    try:
+        while left or pool:
+            while left and len(pool) < processes:
+                begin(left.pop())
+            for pipe in wait(list(pool)):
+                assert isinstance(pipe, Connection)
+                process, item = pool.pop(pipe)
+                try:
+                    answer = pipe.recv_bytes()
+                except (EOFError, OSError):  # in the middle of an answer, too
+                    code = process.wait()
+                    yield failed(item, _death(item, code, memory_bytes))
+                    pipe.close()
+                    continue
+                if not answer:  # it has read its share, and took no more
+                    process.wait()
+                    pipe.close()
+                    left.append(item)
+                    continue
+                if left:
+                    following = left.pop()
+                    with suppress(ConnectionError):
+                        pipe.send_bytes(_told(following))
+                    pool[pipe] = process, following
+                else:
+                    pipe.close()
+                    process.wait()
+                log, _, rows = answer.partition(b"\n")
+                yield Read(log.decode(), item.name, rows)
+    finally:
+        for pipe, (process, _) in pool.items():
+            process.kill()
+            process.wait()
+            pipe.close()
+
+
+def memory_of(processes: int) -> int:
+    """What each of so many processes may take: a share of four fifths of the machine's memory, bytes."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.8 / max(processes, 1))
+
+
+def _death(item: Item, code: int, memory_bytes: int) -> str:
+    ended = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with {code}"
+    return (
+        f"{item.name}: the process that read it ended {ended}, probably for want of memory;"
+        f" each process may take {_mib(memory_bytes)}"
+    )
+
+
+def _started(scratch: Path, memory_bytes: int) -> tuple[Connection, subprocess.Popen[bytes]]:
+    """A process that reads logs, and the pipe to it.  It is isolated: `multiprocessing` would start one that is not."""
+    mine, theirs = socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            own_module("fleet.local"),
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is heard by who waits for it, and ends it
+        )
+    pipe = Connection(mine.detach())
+    with suppress(ConnectionError):
+        pipe.send_bytes(json.dumps([str(scratch), memory_bytes]).encode())
+    return pipe, process
+
+
+def _told(item: Item) -> bytes:
+    """An item as JSON in ASCII, which any file name survives."""
+    return json.dumps(asdict(item)).encode()
+
+
+def _serve(pipe: Connection) -> None:
+    """Read one log after the other until nobody asks for more."""
+    end_with_parent()
+    try:
+        place, memory_bytes = json.loads(pipe.recv_bytes())
+        if sys.platform == "linux":
+            resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        for number in range(LOGS_EACH + 1):
+            facts = json.loads(pipe.recv_bytes())
+            if number == LOGS_EACH:
+                pipe.send_bytes(b"")
+                return
+            item = Item(**{**facts, "recordings": tuple(facts["recordings"])})
+            try:
+                answer = read(item, Path(place))
+            except MemoryError:
+                why = f"to read it takes more memory than the {_mib(memory_bytes)} that each process may take"
+                answer = failed(item, f"{item.name}: {why}")
+            pipe.send_bytes(answer.log.encode() + b"\n" + answer.rows)
+    except (EOFError, ConnectionError):
+        return
+
+
+def _mib(count: int) -> str:
+    return f"{grouped(count >> 20)} MiB"
+
+
+if __name__ == "__main__":
+    _serve(Connection(os.dup(0)))

@@ -1,0 +1,309 @@
+"""One log to its rows of the fleet's tables: what every engine runs, wherever it runs it."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+
+from fleet.logs import Item, content_hash
+from fleet.tables import question, tables
+from indexes.errors import CrystalPerfError
+from indexes.resources import with_other
+from query import sql
+from query.answers.values import Prediction
+from query.answers.verdict import bottleneck_of, questions
+from query.discover import discover
+from query.inputs.files import Application, Inputs
+from query.model.records import as_text
+from query.profiling import profile_application
+from query.run import Run
+from query.whatif.interval import CALIBRATED
+
+COMMON = ("model", "labels")
+"""Of what makes a prediction uncertain, what is the same error in every run, so that more runs do not average it out:
+the model's own, and the classes of functions that they share."""
+
+MOST_FUNCTIONS = 50
+"""Of each run, by sampled time."""
+
+HALF_WIDTH = CALIBRATED.width
+"""Standard deviations to either side of a prediction that its 90 % range takes."""
+
+_HOUR_MS = 3_600_000.0
+_LAST_S = 253_402_300_799.0  # of the year 9999
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A log that was read: its hash, its place, and its rows of all tables as JSON."""
+
+    log: str
+    path: str
+    rows: bytes
+
+
+def read(item: Item, scratch: Path | None = None) -> Read:
+    """The rows of a log.  One that cannot be read has a row that says why; nothing is raised but a want of memory.
+
+    `scratch` is where run files lie for a moment, by default among temporary files.
+    """
+    rows: Rows = {each.name: [] for each in tables()}
+    day = _day(item.changed_s * 1000)
+    try:
+        log = content_hash(item)
+        inputs = discover([item.path, *item.recordings])
+        if not inputs.applications:
+            raise CrystalPerfError(f"{item.name}: holds recordings of stacks, and no log")
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            for number, application in enumerate(inputs.applications):
+                run_id = log[:16] if len(inputs.applications) == 1 else f"{log[:16]}-{number}"
+                for name, more in _run_rows(item, log, run_id, inputs, application, Path(folder)).items():
+                    rows[name] += more
+        day = rows["runs"][0]["day"]
+    except MemoryError:
+        raise
+    except Exception as error:
+        rows = {each.name: [] for each in tables()}
+        try:
+            log = content_hash(item)
+        except Exception:  # each store's client has errors of its own
+            log = _hash_of_place(item)
+        rows["problems"] = [_unread(item, log, day, sentence(error))]
+    rows["logs"] = [_log_row(item, log, len(rows["runs"]), day)]
+    return Read(log, item.name, _encoded(rows))
+
+
+def failed(item: Item, why: str) -> Read:
+    """The rows of a log that brought down who read it."""
+    log, day = _hash_of_place(item), _day(item.changed_s * 1000)
+    rows: Rows = {each.name: [] for each in tables()}
+    rows["logs"], rows["problems"] = [_log_row(item, log, 0, day)], [_unread(item, log, day, why)]
+    return Read(log, item.name, _encoded(rows))
+
+
+def _hash_of_place(item: Item) -> str:
+    """What stands for the hash of a content that cannot be read."""
+    return sha256(f"{item.name} {item.state}".encode()).hexdigest()
+
+
+def sentence(error: Exception) -> str:
+    """An error in one sentence."""
+    what = as_text(" ".join(str(error).split()))
+    return what if isinstance(error, CrystalPerfError) else f"a bug of CrystalPerf ({type(error).__name__}: {what})"
+
+
+def _log_row(item: Item, log: str, runs: int, day: str) -> Row:
+    return {
+        "log": log,
+        "path": item.name,
+        "state": item.state,
+        "size_bytes": item.size_bytes,
+        "runs": runs,
+        "day": day,
+    }
+
+
+def _unread(item: Item, log: str, day: str, what: str) -> Row:
+    return {"log": log, "path": item.name, "run_id": None, "severity": "unread", "what": what, "day": day}
+
+
+def _moment(unix_ms: float) -> datetime:
+    """A time that a calendar has: clocks and stores tell others, too."""
+    return datetime.fromtimestamp(min(max(unix_ms / 1000, 0.0), _LAST_S), UTC)
+
+
+def _day(unix_ms: float) -> str:
+    return _moment(unix_ms).strftime("%Y-%m-%d")
+
+
+def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Application, folder: Path) -> Rows:
+    """The rows of one application, whose run file lies in `folder` meanwhile."""
+    place = folder / "run.duckdb"
+    profile_application(inputs, application, place)
+    run = Run(place)
+    with run.reading() as connection:
+        header, debug = run.header(), run.debug()
+        names = tuple(each.name for each in header.resources)
+        is_batch = debug.measure == "makespan" and debug.runtime_ms > 0  # others are no hours to be saved
+        asked = questions(header.resources, header.vocabulary) if is_batch else ()
+        gains, replayed_ms = [], None
+        for each in asked:
+            try:
+                prediction = run.predict([each.setting])
+            except CrystalPerfError as error:
+                gains.append(_refused(each.text, each.setting, sentence(error)))
+                continue
+            replayed_ms = prediction.replayed_ms
+            gains.append(_gain(each.text, each.setting, prediction))
+        facts = _facts(connection, run_id)
+        started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
+        day = _day(started)
+        rows = {
+            "groups": list(_groups(connection, run_id, day, with_other(names))),
+            "operators": list(_operators(connection, run_id, day, names)),
+        }
+    place.unlink(missing_ok=True)
+    bottleneck, outcome = bottleneck_of(debug), debug.outcome
+    rows["runs"] = [
+        {
+            "run_id": run_id,
+            "log": log,
+            "path": item.name,
+            "app_id": header.app_id,
+            "attempt": attempt,
+            "name": header.name,
+            "framework": header.framework,
+            "framework_version": header.framework_version,
+            "started_at": _moment(started).strftime("%Y-%m-%d %H:%M:%S.%f"),
+            "runtime_ms": debug.runtime_ms,
+            "duration_ms": header.duration_ms,
+            "complete": header.complete,
+            "outcome": "unfinished" if outcome is None else outcome.status,
+            "reason": None if outcome is None else outcome.reason,
+            "workers": header.workers,
+            **facts,
+            "bottleneck": bottleneck.name,
+            "bottleneck_ms": bottleneck.time_ms,
+            "path_ms": dict(debug.resource_ms),
+            "unit_ms": _summed(each["unit_ms"] for each in rows["groups"]),
+            "has_samples": header.has_samples,
+            "indexes": list(header.indexes),
+            "replayed_ms": replayed_ms,
+            "gains": gains,
+            "day": day,
+        }
+    ]
+    rows["functions"] = [
+        {
+            "run_id": run_id,
+            "name": each.qualified_name,
+            "index_name": each.index_name,
+            "resource": each.resource,
+            "time_ms": each.time_ms,
+            "day": day,
+        }
+        for each in debug.functions[:MOST_FUNCTIONS]
+    ]
+    rows["findings"] = [
+        {
+            "run_id": run_id,
+            "rule": each.rule,
+            "cost_ms": each.cost_ms,
+            "basis": each.basis,
+            "what": each.what,
+            "advice": each.advice,
+            "day": day,
+        }
+        for each in debug.findings
+    ]
+    rows["problems"] = [
+        {
+            "log": log,
+            "path": item.name,
+            "run_id": run_id,
+            "severity": each.severity,
+            "what": each.meaning,
+            "day": day,
+        }
+        for each in header.problems
+    ]
+    return rows
+
+
+def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
+    """What is counted of a run's units and slots, and the hash of its plan."""
+    cursor = connection.execute(question("facts"))
+    facts = dict(zip([each[0] for each in cursor.description], cursor.fetchall()[0], strict=True))
+    duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
+    there_ms = 0.0
+    for _, _, slots, added, removed, _ in connection.execute(sql.text("worker_slots")).fetchall():
+        there_ms += (slots or 0) * max(min(duration if removed is None else removed, duration) - added, 0.0)
+    busy_ms, lost_ms = facts.pop("busy_ms"), facts.pop("lost_ms")
+    steps = [row[0] for row in connection.execute(question("plan")).fetchall()]
+    return {
+        **facts,
+        "core_hours": max(there_ms, busy_ms) / _HOUR_MS,
+        "busy_core_hours": busy_ms / _HOUR_MS,
+        "lost_core_hours": lost_ms / _HOUR_MS,
+        "plan_hash": sha256("\n".join(each or "" for each in steps).encode()).hexdigest()[:16],
+    }
+
+
+def _groups(connection: duckdb.DuckDBPyConnection, run_id: str, day: str, names: tuple[str, ...]) -> Iterator[Row]:
+    parts = ", ".join(f"coalesce({name}_ms, 0)" for name in names)
+    rows = connection.execute(
+        f"SELECT group_id, coalesce(name, group_id), scope_id, status, unit_count, submit_ms, end_ms, {parts}"
+        " FROM groups ORDER BY rowid"
+    ).fetchall()
+    for group_id, name, scope_id, status, units, submit_ms, end_ms, *spent in rows:
+        yield {
+            "run_id": run_id,
+            "group_id": group_id,
+            "name": name,
+            "scope_id": scope_id,
+            "status": status,
+            "units": units,
+            "submit_ms": submit_ms,
+            "end_ms": end_ms,
+            "unit_ms": dict(zip(names, spent, strict=True)),
+            "day": day,
+        }
+
+
+def _operators(connection: duckdb.DuckDBPyConnection, run_id: str, day: str, names: tuple[str, ...]) -> Iterator[Row]:
+    parts = ", ".join(f"sum({name}_ms)" for name in with_other(names))
+    rows = connection.execute(
+        f"SELECT name, basis, {parts} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    for name, basis, *spent in rows:
+        unit_ms = dict(zip(with_other(names), spent, strict=True))
+        yield {"run_id": run_id, "name": name, "basis": basis, "unit_ms": unit_ms, "day": day}
+
+
+def _summed(parts: Iterator[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, list[float]] = {}
+    for each in parts:
+        for name, ms in each.items():
+            total.setdefault(name, []).append(ms)
+    return {name: math.fsum(values) for name, values in total.items()}
+
+
+def _refused(text: str, setting: str, why: str) -> Row:
+    unknown = dict.fromkeys(("predicted_ms", "low_ms", "high_ms", "common_variance", "own_variance"))
+    return {"question": text, "setting": setting, **unknown, "refused": why}
+
+
+def _gain(text: str, setting: str, prediction: Prediction) -> Row:
+    """A what-if with its 90 % range, and the variance of the logarithm by what it comes from."""
+    if prediction.predicted_ms is None or prediction.interval_ms is None or prediction.predicted_ms <= 0:
+        return _refused(text, setting, " ".join(prediction.refused) or "there is no range")
+    low, high = prediction.interval_ms
+    variance = (math.log(max(high, 1e-9) / max(low, 1e-9)) / 2 / HALF_WIDTH) ** 2
+    shares = prediction.interval_shares
+    common = sum(shares.get(each, 0.0) for each in COMMON)
+    return {
+        "question": text,
+        "setting": setting,
+        "predicted_ms": prediction.predicted_ms,
+        "low_ms": low,
+        "high_ms": high,
+        "common_variance": variance * common,
+        "own_variance": variance * max(1 - common, 0.0),
+        "refused": None,
+    }
+
+
+def _encoded(rows: Rows) -> bytes:
+    return msgspec.json.encode(rows, enc_hook=lambda number: number.item())  # of numpy

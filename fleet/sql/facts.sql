@@ -1,0 +1,12 @@
+-- What a run file counts of its units, in one row: attempts that ended, of these those that did not succeed, the
+-- milliseconds of all and of those, and the bytes that were read, written, handed on and spilled.
+SELECT
+    count(*) AS units,
+    count(*) FILTER (status IN ('failed', 'killed')) AS failed_units,
+    coalesce(sum(finish_ms - launch_ms), 0) AS busy_ms,
+    coalesce(sum(finish_ms - launch_ms) FILTER (status IN ('failed', 'killed')), 0) AS lost_ms,
+    coalesce(sum(input_bytes), 0)::BIGINT AS input_bytes,
+    coalesce(sum(output_bytes), 0)::BIGINT AS output_bytes,
+    coalesce(sum(handed_bytes), 0)::BIGINT AS moved_bytes,
+    coalesce(sum(spill_disk_bytes), 0)::BIGINT AS spilled_bytes
+FROM units

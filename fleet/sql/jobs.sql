@@ -1,0 +1,14 @@
+-- Jobs (runs of one name and framework) by core-hours and by what of them was wasted: slots without a unit, and units
+-- that did not succeed.
+SELECT
+    name,
+    count(*) AS runs,
+    sum(core_hours) AS core_hours,
+    sum(greatest(core_hours - busy_core_hours, 0)) AS idle_core_hours,
+    sum(lost_core_hours) AS lost_core_hours,
+    median(runtime_ms) AS median_runtime_ms,
+    mode(bottleneck) AS bottleneck,
+    count(*) FILTER (outcome = 'failed') AS failed_runs
+FROM runs
+GROUP BY name, framework
+ORDER BY name

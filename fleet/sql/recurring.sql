@@ -1,0 +1,17 @@
+-- What costs time in more than one run: the rule, how many runs and jobs have it, what it cost them at most, in hours of
+-- runtime, and as a share of the runtime of those runs; with the sentence of the run that it cost most.
+SELECT
+    rule,
+    count(DISTINCT run_id) AS runs,
+    count(DISTINCT runs.name) AS jobs,
+    sum(cost_ms) / 3600000.0 AS cost_hours,
+    sum(cost_ms) / sum(runtime_ms) AS share,
+    arg_max(basis, cost_ms) AS basis,
+    arg_max(what, cost_ms) AS what,
+    arg_max(advice, cost_ms) AS advice,
+    arg_max(runs.path, cost_ms) AS path
+FROM findings JOIN runs USING (run_id)
+WHERE cost_ms > 0
+GROUP BY rule
+HAVING count(DISTINCT run_id) > 1
+ORDER BY cost_hours DESC, rule

@@ -1,0 +1,181 @@
+"""A fleet's folder: tables of Parquet that only ever grow by whole batches.
+
+    DIR/runs/day=2026-11-22/BATCH.parquet      and so on for each table
+    DIR/_fleet/read/LOG.json                   rows of logs that were read, until their batch is written
+    DIR/_fleet/batches/BATCH                   the batches that are complete
+
+Whoever is killed at any time leaves a folder that goes on: a log that was read is not read again, and files of a batch
+that is not complete are removed before anything else is done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import duckdb
+import msgspec
+import numpy as np
+
+from fleet.ask import opened
+from fleet.logs import Item
+from fleet.reading import Read
+from fleet.tables import tables
+from indexes import guard
+from indexes.errors import InputError, Remedy
+from indexes.schema import Table
+
+BATCH_BYTES = 64 << 20
+"""Of rows as JSON, from which a batch is written; it is what building takes in memory, times about five."""
+
+_ROW_BYTES = 16 << 20
+
+
+class Store:
+    """The folder of one fleet, as the one who builds it sees it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._own = folder / "_fleet"
+        self._read = self._own / "read"
+        self._batches = self._own / "batches"
+        try:
+            for each in (self._read, self._batches):
+                each.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        self._waiting = 0
+        self._known: set[tuple[str, str]] = set()
+        self._logs: set[str] = set()
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Alone with the folder, and rid of what an earlier one left unfinished."""
+        try:
+            lock = (self._own / "lock").open("ab")
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.folder}: another process is building this fleet; wait for it") from None
+            except OSError:
+                pass  # no locks on this file system
+            self._recover()
+            yield
+
+    def new(self, items: Sequence[Item]) -> list[Item]:
+        """The items whose place, size and time of change are not known yet."""
+        return [each for each in items if (each.name, each.state) not in self._known]
+
+    def keep(self, read: Read) -> None:
+        """Keep the rows of a log until its batch is written."""
+        name = f"{read.log}-{sha256(read.path.encode()).hexdigest()[:8]}"
+        building = self._read / f"{name}.part"
+        building.write_bytes(read.rows)
+        os.replace(building, self._read / f"{name}.json")
+        self._waiting += len(read.rows)
+
+    def scratch(self) -> Path:
+        """A folder for what lies there for a moment; emptied at the next start."""
+        place = self._own / "scratch"
+        place.mkdir(exist_ok=True)
+        return place
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what was kept is enough for a batch."""
+        return self._waiting >= BATCH_BYTES
+
+    def write(self) -> None:
+        """Make a batch of what was kept."""
+        waiting = sorted(self._read.glob("*.json"))
+        if not waiting:
+            return
+        batch = sha256("".join(each.name for each in waiting).encode()).hexdigest()[:16]
+        # DuckDB takes room for two of the largest rows that are named, before it looks at any.
+        most = max(_ROW_BYTES, *(each.stat().st_size + 1 for each in waiting))
+        with guard.want_told(self.folder), guard.fresh() as connection:
+            connection.execute(f"SET temp_directory = {guard.quoted(str(self._own / 'spilled'))}")
+            connection.execute("SET TimeZone = 'UTC'")
+            columns = ", ".join(f"{table.name}: '{_struct(table)}[]'" for table in tables())
+            files = ", ".join(guard.quoted(str(each)) for each in waiting)
+            connection.execute(
+                f"CREATE TABLE whole AS FROM read_json([{files}], format = 'newline_delimited',"
+                f" maximum_object_size = {most}, columns = {{{columns}}})"
+            )
+            # Of several logs with one content, the first by name stands for all; the others are known from now on.
+            known = {"log": np.array(sorted(self._logs), dtype=object)}  # noqa: F841 (read by DuckDB)
+            connection.execute(
+                """
+                CREATE TABLE fresh AS SELECT *, row_number() OVER (PARTITION BY log ORDER BY path) = 1
+                    AND log NOT IN (SELECT log FROM known) AS is_first
+                FROM (SELECT *, logs[1].log AS log, logs[1].path AS path FROM whole)
+                """
+            )
+            for table in tables():
+                self._write_table(connection, table, batch)
+            self._remember(connection.execute("SELECT path, logs[1].state, log FROM fresh").fetchall())
+        done = self._batches / f"{batch}.part"
+        done.touch()
+        os.replace(done, self._batches / batch)
+        for each in waiting:
+            each.unlink()
+        self._waiting = 0
+
+    def _write_table(self, connection: duckdb.DuckDBPyConnection, table: Table, batch: str) -> None:
+        target = self.folder / table.name
+        target.mkdir(exist_ok=True)
+        columns = ", ".join(each.name for each in table.columns)
+        which = "" if table.name == "logs" else " WHERE is_first"
+        connection.execute(
+            f"COPY (SELECT {columns} FROM (SELECT unnest({table.name}, max_depth := 2) FROM fresh{which}) ORDER BY ALL)"
+            f" TO {guard.quoted(str(target))} (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (day),"
+            f" OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{batch}-{{i}}')"
+        )
+
+    def _recover(self) -> None:
+        """Remove files of batches that are not complete, and read again which logs are known."""
+        complete = {each.name for each in self._batches.iterdir() if not each.suffix}
+        for table in tables():
+            for each in (self.folder / table.name).glob("day=*/*"):
+                if each.name.partition("-")[0] not in complete:
+                    each.unlink()
+        for each in self._read.glob("*.part"):
+            each.unlink()
+        shutil.rmtree(self._own / "scratch", ignore_errors=True)
+        if any((self.folder / "logs").glob("day=*/*.parquet")):
+            with opened(self.folder) as connection:
+                self._remember(connection.execute("SELECT path, state, log FROM logs").fetchall())
+        for each in self._read.glob("*.json"):
+            try:
+                (row,) = msgspec.json.decode(each.read_bytes())["logs"]
+            except msgspec.DecodeError:  # the machine lost its power; that log is read again
+                each.unlink()
+                continue
+            if (row["path"], row["state"]) in self._known:  # killed after its batch was complete
+                each.unlink()
+            else:
+                self._known.add((row["path"], row["state"]))
+                self._waiting += each.stat().st_size
+
+    def _remember(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        for path, state, log in rows:
+            self._known.add((path, state))
+            self._logs.add(log)
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"{folder}: cannot be written ({error.strerror or error})", Remedy("choose another place"))
+
+
+def _struct(table: Table) -> str:
+    """A row of a table as a type of DuckDB."""
+    fields = ", ".join(f"{each.name} {each.type.removesuffix(' NOT NULL')}" for each in table.columns)
+    return f"STRUCT({fields})"

@@ -1,0 +1,317 @@
+"""Class files: a class's supertypes and methods, and whom their code calls.  Nothing else of them is read.
+
+    read(data).methods[3].calls      (line, Call(kind, owner, name, descriptor)) in the order of the code
+
+Of a class file this takes the constant pool, the method table, and of each method's code the invoke instructions and
+the lines (JVMS 4.4, 4.6, 4.7.3, 6.5).  A call of a lambda or of a method reference is a call of the method that its
+bootstrap names.  A damaged or hostile file raises ClassFileError, whatever is wrong with it, and costs no more memory
+than some times its own size: names that many places of it share are made once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from indexes.errors import BuildError
+
+Kind = Literal["virtual", "special", "static", "interface", "lambda", "dynamic"]
+
+MAGIC = 0xCAFEBABE
+ABSTRACT, BRIDGE = 0x0400, 0x0040
+"""Flags of methods."""
+
+MAX_BYTES = 32 << 20
+"""Of one class file; the JVM's own limits make a larger one improbable."""
+
+LONGEST_SHARED = 500
+"""Bytes of a text that is kept for the next class files, most of which name the same classes."""
+
+_INVOKES: dict[int, Kind] = {182: "virtual", 183: "special", 184: "static", 185: "interface", 186: "dynamic"}
+_LAMBDAS = frozenset(["java.lang.invoke.LambdaMetafactory"])
+
+
+class ClassFileError(BuildError):
+    """The bytes are no class file, or a damaged one; the text says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an invoke instruction names; `kind` is lambda where a bootstrap hands on a method of that name."""
+
+    kind: Kind
+    owner: str
+    """Binary name with '.': java.util.Map$Entry; of an array its type: [I."""
+    name: str
+    descriptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method; `first_line` is the smallest line of its code, 0 without lines."""
+
+    name: str
+    descriptor: str
+    flags: int
+    first_line: int
+    calls: tuple[tuple[int, Call], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFile:
+    """A class with what it extends and declares."""
+
+    name: str
+    super_name: str | None
+    interfaces: tuple[str, ...]
+    methods: tuple[Method, ...]
+    lambdas: frozenset[tuple[str, str, str]] = frozenset()
+    """Interface, name and descriptor of each method that a lambda or a method reference here stands for."""
+
+
+def read(data: bytes) -> ClassFile:
+    """Read a class file.  Raises ClassFileError for anything else."""
+    if len(data) > MAX_BYTES:
+        raise ClassFileError(f"a class file of more than {MAX_BYTES >> 20} MiB")
+    try:
+        return _Reader(data).read()
+    except (struct.error, IndexError) as error:
+        raise ClassFileError(f"not a class file, or damaged ({type(error).__name__})") from error
+
+
+# Instructions: 0 for those without operands, their bytes for others, -1 for what ends differently (JVMS 6.5).
+_OPERANDS = [0] * 256
+for _opcode in (16, 18, 21, 22, 23, 24, 25, 54, 55, 56, 57, 58, 169, 188):
+    _OPERANDS[_opcode] = 1
+for _opcode in (17, 19, 20, 132, *range(153, 169), *range(178, 185), 187, 189, 192, 193, 198, 199):
+    _OPERANDS[_opcode] = 2
+_OPERANDS[197] = 3
+for _opcode in (185, 186, 200, 201):
+    _OPERANDS[_opcode] = 4
+for _opcode in (170, 171, 196, *range(202, 256)):
+    _OPERANDS[_opcode] = -1
+_LENGTHS = bytes(each + 1 if each >= 0 else 0 for each in _OPERANDS)
+
+_CONSTANTS = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+"""Bytes of a constant after its tag, of all but texts."""
+
+
+class _Reader:
+    """One class file while it is read; `at` is the place of the next byte."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+        self.constants: list[tuple[int, int]] = []
+        """Of each constant its tag and the place of what follows; tag 0 for the second half of a long."""
+        self.bootstraps: list[tuple[int, tuple[int, ...]]] = []
+        # Each made once, by constant: a million calls may share a name of 65 KB.
+        self.texts: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        self.calls: dict[tuple[int, int], Call] = {}
+        self.lambdas: set[tuple[str, str, str]] = set()
+
+    def read(self) -> ClassFile:
+        if self.take(">I") != MAGIC:
+            raise ClassFileError("not a class file: it does not begin like one")
+        self.take(">I")  # version
+        self._read_constants()
+        self.u2()  # flags
+        name, super_index = self.class_name(self.u2()), self.u2()
+        super_name = self.class_name(super_index) if super_index else None
+        interfaces = tuple(self.class_name(self.u2()) for _ in range(self.u2()))
+        for _ in range(self.u2()):  # fields
+            self.at += 6
+            for _ in self.attributes():
+                pass
+        found = [self._method() for _ in range(self.u2())]
+        for attribute, start, end in self.attributes():
+            if attribute == "BootstrapMethods":
+                self._read_bootstraps(start, end)
+        methods = tuple(self._finished(*each) for each in found)
+        return ClassFile(name, super_name, interfaces, methods, frozenset(self.lambdas))
+
+    def _read_constants(self) -> None:
+        count = self.u2()
+        self.constants = [(0, 0)]
+        while len(self.constants) < count:
+            tag = self.data[self.at]
+            self.constants.append((tag, self.at + 1))
+            if tag == 1:
+                self.at += 3 + self.u2_at(self.at + 1)
+            else:
+                size = _CONSTANTS.get(tag)
+                if size is None:
+                    raise ClassFileError(f"a constant of the unknown kind {tag}")
+                self.at += 1 + size
+                if tag in (5, 6):
+                    self.constants.append((0, 0))
+
+    def _method(self) -> tuple[int, str, str, int, int]:
+        """Flags, name, descriptor, and where the code begins and ends, 0 without code."""
+        flags, name, descriptor = self.u2(), self.text(self.u2()), self.text(self.u2())
+        code = (0, 0)
+        for attribute, start, end in self.attributes():
+            if attribute == "Code":
+                code = (start, end)
+        return flags, name, descriptor, *code
+
+    def _finished(self, flags: int, name: str, descriptor: str, start: int, end: int) -> Method:
+        """A method with its calls, which the class's bootstraps are needed for."""
+        if not start:
+            return Method(name, descriptor, flags, 0, ())
+        size = struct.unpack_from(">I", self.data, start + 4)[0]
+        code = start + 8
+        if code + size > end:
+            raise ClassFileError(f"the code of {name} is longer than what holds it")
+        lines = self._lines(code + size, end)
+        calls = []
+        line = position = 0
+        for offset, opcode, constant in self._invokes(code, code + size):
+            while position < len(lines) and lines[position][0] <= offset:
+                line = lines[position][1]
+                position += 1
+            if (opcode, constant) not in self.calls:
+                self.calls[opcode, constant] = self._call(opcode, constant)
+            calls.append((line, self.calls[opcode, constant]))
+        return Method(name, descriptor, flags, min((each for _, each in lines), default=0), tuple(calls))
+
+    def _lines(self, at: int, end: int) -> list[tuple[int, int]]:
+        """(offset, line) of a method's code, by offset; `at` is where its exception table begins."""
+        self.at = at
+        self.at = at + 2 + 8 * self.u2()
+        lines: list[tuple[int, int]] = []
+        for attribute, start, stop in self.attributes():
+            if attribute == "LineNumberTable":
+                numbers = struct.unpack_from(f">{2 * self.u2_at(start)}H", self.data[start + 2 : stop])
+                lines += zip(numbers[::2], numbers[1::2], strict=True)
+        if self.at > end:
+            raise ClassFileError("attributes of a method's code reach beyond it")
+        return sorted(lines)
+
+    def _invokes(self, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Offset, opcode and constant of each invoke instruction."""
+        data, lengths, first = self.data, _LENGTHS, at
+        while at < end:
+            opcode = data[at]
+            length = lengths[opcode]
+            if length:
+                if 182 <= opcode <= 186:
+                    yield at - first, opcode, data[at + 1] << 8 | data[at + 2]
+                at += length
+            elif opcode == 196:  # wide
+                at += 6 if data[at + 1] == 132 else 4
+            elif opcode in (170, 171):  # switches, from the next multiple of four on
+                table = at + 4 - (at - first) % 4
+                if opcode == 170:
+                    low, high = struct.unpack_from(">ii", data, table + 4)
+                    count = 4 * (high - low + 1) + 12
+                else:
+                    count = 8 * struct.unpack_from(">i", data, table + 4)[0] + 8
+                if not 8 <= count <= end - table:
+                    raise ClassFileError("a switch that does not fit its method")
+                at = table + count
+            else:
+                raise ClassFileError(f"the unknown instruction {opcode}")
+
+    def _call(self, opcode: int, constant: int) -> Call:
+        if opcode != 186:
+            return Call(_INVOKES[opcode], *self.member(constant))
+        tag, place = self.constants[constant]
+        if tag != 18:
+            raise ClassFileError("an invokedynamic without a call site")
+        handle, arguments = self.bootstraps[self.u2_at(place)]
+        owner, name, descriptor = self.handle(handle)
+        if owner in _LAMBDAS and len(arguments) >= 2:
+            self._stands_for(self.u2_at(place + 2), arguments[0])
+            return Call("lambda", *self.handle(arguments[1]))
+        return Call("dynamic", owner, name, descriptor)
+
+    def _stands_for(self, site: int, erased: int) -> None:
+        """Note the interface's method that a call site makes a lambda for: what it returns, its name, and its type."""
+        (tag, named), (kind, descriptor) = self.constants[site], self.constants[erased]
+        if tag != 12 or kind != 16:
+            raise ClassFileError("a lambda without a type")
+        made = self.text(self.u2_at(named + 2)).rpartition(")")[2]
+        interface = made.removeprefix("L").removesuffix(";").replace("/", ".")
+        self.lambdas.add((interface, self.text(self.u2_at(named)), self.text(self.u2_at(descriptor))))
+
+    def _read_bootstraps(self, at: int, end: int) -> None:
+        self.at, self.bootstraps = at, []  # a class has one such table (JVMS 4.7.23)
+        for _ in range(self.u2()):
+            handle, count = self.u2(), self.u2()
+            if self.at + 2 * count > end:
+                raise ClassFileError("a table of bootstraps reaches beyond its end")
+            self.bootstraps.append((handle, struct.unpack_from(f">{count}H", self.data, self.at)))
+            self.at += 2 * count
+
+    # Constants and plain values
+
+    def handle(self, constant: int) -> tuple[str, str, str]:
+        """The member that a method handle is of."""
+        tag, place = self.constants[constant]
+        if tag != 15:
+            raise ClassFileError("a method handle that is none")
+        return self.member(self.u2_at(place + 1))
+
+    def member(self, constant: int) -> tuple[str, str, str]:
+        """Owner, name and descriptor of a method or field."""
+        tag, place = self.constants[constant]
+        if tag not in (9, 10, 11):
+            raise ClassFileError("a call of what is no method")
+        tag, named = self.constants[self.u2_at(place + 2)]
+        if tag != 12:
+            raise ClassFileError("a method without name and type")
+        return self.class_name(self.u2_at(place)), self.text(self.u2_at(named)), self.text(self.u2_at(named + 2))
+
+    def class_name(self, constant: int) -> str:
+        """The binary name of a class constant, with '.' between packages."""
+        tag, place = self.constants[constant]
+        if tag != 7:
+            raise ClassFileError("a class that is none")
+        named = self.u2_at(place)
+        if named not in self.names:
+            self.names[named] = self.text(named).replace("/", ".")
+        return self.names[named]
+
+    def text(self, constant: int) -> str:
+        """A text constant; of NUL and of characters beyond 16 bits, which the JVM spells in its own way, U+FFFD."""
+        if constant not in self.texts:
+            tag, place = self.constants[constant]
+            if tag != 1:
+                raise ClassFileError("a text that is none")
+            data = self.data[place + 2 : place + 2 + self.u2_at(place)]
+            self.texts[constant] = _shared(data) if len(data) <= LONGEST_SHARED else data.decode("utf-8", "replace")
+        return self.texts[constant]
+
+    def attributes(self) -> Iterator[tuple[str, int, int]]:
+        """Name, begin and end of each attribute that stands here; the next thing after the last of them is next."""
+        for _ in range(self.u2()):
+            name = self.text(self.u2())
+            size = self.take(">I")
+            start, end = self.at, self.at + size
+            if end > len(self.data):
+                raise ClassFileError(f"the attribute {name[:40]} reaches beyond the file")
+            yield name, start, end
+            self.at = end
+
+    def u2(self) -> int:
+        value = self.u2_at(self.at)
+        self.at += 2
+        return value
+
+    def u2_at(self, at: int) -> int:
+        return self.data[at] << 8 | self.data[at + 1]
+
+    def take(self, form: str) -> Any:
+        value = struct.unpack_from(form, self.data, self.at)[0]
+        self.at += struct.calcsize(form)
+        return value
+
+
+@lru_cache(maxsize=65536)
+def _shared(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,359 @@
+"""Whom calls mean, by their types: class files name owner, method and descriptor of each call.
+
+    graph = read_jars(jars)                       the class files of a package
+    found = typed_calls(graph, Sources(functions, classes))
+    settled, counts = settle(calls, found, functions)       what that says of the calls of the texts
+
+A call belongs to the innermost function around its line in the file that declares its class.  What it means is looked
+for as the JVM does, in its owner, what that extends and what it implements:
+
+    function    one function of the index and no other: nothing overrides it
+    functions   several: overriding ones in subclasses, overloads that the lines do not tell apart, or a lambda's
+                interface; those that are known are kept
+    outside     a method of a class outside the package, whose owner and name are known
+    made        a member that a compiler made: an accessor of a field, a default argument, a case class's copy
+    no source   a class of the package whose source is not in the index
+    nowhere     neither its owner nor what that extends has such a method
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import zipfile
+import zlib
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, ClassFileError, Method, read
+from indexes.errors import BuildError
+from indexes.names import demangle
+
+Status = Literal["function", "functions", "outside", "made", "no source", "nowhere"]
+
+MOST_TARGETS = 64
+"""Overriding functions that a call is said to mean at most; where there are more, only the declared one is named."""
+
+_NUMBERED = re.compile(r"\$\d")
+"""In the names of anonymous and local classes, which the source does not number."""
+
+_HOPS = 3
+"""Forwarders that are followed from one to the next: a bridge, a static forwarder, a trait's."""
+
+_OF_EVERY_OBJECT = frozenset(
+    ["<init>", "clone", "equals", "finalize", "getClass", "hashCode", "notify", "notifyAll", "toString", "wait"]
+)
+
+
+class Known(NamedTuple):
+    """What is needed of a function of the index; `class_name` is its binary name, `name` its simple one."""
+
+    kind: str
+    name: str
+    class_name: str
+    enclosing: int | None
+    file: str
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a call means; `targets` are functions by number, the declared one first where the index has it."""
+
+    status: Status
+    targets: tuple[int, ...]
+    owner: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The functions of an index by number, and the file that declares each class."""
+
+    functions: Sequence[Known]
+    classes: Mapping[str, str]
+    _files: dict[str, str | None] = field(default_factory=dict)
+
+    def file_of(self, class_name: str) -> str | None:
+        """The file of a class; anonymous ones are where the class around them is."""
+        if class_name not in self._files:
+            name = class_name
+            while name not in self.classes and "$" in name[1:]:
+                name = name[: name.rindex("$", 1)]
+            self._files[class_name] = self.classes.get(name)
+        return self._files[class_name]
+
+    def at(self, file: str, line: int, owner: str, method: str) -> int | None:
+        """The innermost function around a line that may be this method of this class."""
+        starts, numbers = self._by_file.get(file, ((), ()))
+        meant = demangle(method)
+        around = None
+        for position in range(bisect_right(starts, line) - 1, -1, -1):
+            number = numbers[position]
+            function = self.functions[number]
+            if function.last_line < line:
+                continue
+            around = number if around is None else around
+            if self._fits(function, owner, meant.name, meant.is_lambda):
+                return number
+            if function.enclosing is None and function.kind != "lambda":
+                break
+        return around if meant.is_lambda else None
+
+    @staticmethod
+    def _fits(function: Known, owner: str, name: str, is_lambda: bool) -> bool:
+        if is_lambda:
+            return function.kind == "lambda" or function.name == name
+        if name in ("<init>", "<clinit>", "$init$"):
+            # A class within another may have no body of its own; the one around it is not its.
+            own = _NUMBERED.search(owner) or owner.rstrip("$") == function.class_name.rstrip("$")
+            return function.kind in ("constructor", "initialiser") and bool(own)
+        return function.kind != "lambda" and function.name == name
+
+    def named(self, class_name: str, method: str) -> tuple[int, ...]:
+        """The functions of that name in a class; a companion object's are its class's."""
+        meant = demangle(method)
+        if meant.is_lambda:
+            return ()
+        found = self._by_name.get((class_name.rstrip("$"), meant.name), ())
+        if meant.name == "<init>":  # written constructors; where there is none, the class's body
+            written = tuple(each for each in found if self.functions[each].kind == "constructor")
+            return written or found[:1]
+        return found
+
+    @cached_property
+    def _by_file(self) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """First lines and numbers of each file's functions, by first line and from the outermost on."""
+        found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for number, each in enumerate(self.functions):
+            found[each.file].append((each.first_line, -each.last_line, number))
+        ordered = {file: sorted(each) for file, each in found.items()}
+        return {file: (tuple(a for a, _, _ in each), tuple(n for _, _, n in each)) for file, each in ordered.items()}
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for number, each in enumerate(self.functions):
+            if each.kind == "lambda":
+                continue
+            name = "<init>" if each.kind in ("constructor", "initialiser") else each.name
+            found[each.class_name.rstrip("$"), name].append(number)
+        return {key: tuple(each) for key, each in found.items()}
+
+
+@dataclass
+class Graph:
+    """The class files of a package by class name."""
+
+    classes: dict[str, ClassFile] = field(default_factory=dict)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    """Class files that cannot be read, and why."""
+
+    @cached_property
+    def subclasses(self) -> Mapping[str, Sequence[str]]:
+        """Classes that extend or implement a class directly."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for each in self.classes.values():
+            for above in (each.super_name, *each.interfaces):
+                if above is not None:
+                    found[above].append(each.name)
+        return found
+
+    @cached_property
+    def _declared(self) -> dict[str, dict[tuple[str, str], Method]]:
+        return {
+            name: {(each.name, each.descriptor): each for each in file.methods} for name, file in self.classes.items()
+        }
+
+    def method(self, class_name: str, name: str, descriptor: str) -> Method | None:
+        """A method that a class itself declares."""
+        return self._declared.get(class_name, {}).get((name, descriptor))
+
+    def declaring(self, call: Call) -> tuple[str, Method] | str | None:
+        """Where the JVM finds a method: the class and the method, or the class outside that must have it, or None."""
+        waiting, seen = [call.owner], set()
+        outside: str | None = None
+        while waiting:
+            name = waiting.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            file = self.classes.get(name)
+            if file is None:
+                if outside is None and (name != "java.lang.Object" or call.name in _OF_EVERY_OBJECT):
+                    outside = name
+                continue
+            if (found := self.method(name, call.name, call.descriptor)) is not None:
+                return name, found
+            # Superclasses before interfaces, as the JVM does.
+            waiting[:0] = [file.super_name] if file.super_name else []
+            waiting += file.interfaces
+        return outside
+
+    @cached_property
+    def of_lambdas(self) -> frozenset[tuple[str, str, str]]:
+        """Class, name and descriptor of the methods that lambdas and method references stand for somewhere."""
+        found = set()
+        for interface, name, descriptor in {each for file in self.classes.values() for each in file.lambdas}:
+            declared = self.declaring(Call("interface", interface, name, descriptor))
+            if isinstance(declared, tuple):
+                found.add((declared[0], name, descriptor))
+        return frozenset(found)
+
+    def overriding(self, class_name: str, name: str, descriptor: str) -> list[tuple[str, Method]]:
+        """What subclasses of a class have instead of a method; at most MOST_TARGETS and one."""
+        found: list[tuple[str, Method]] = []
+        waiting, seen = list(self.subclasses.get(class_name, ())), set()
+        while waiting and len(found) <= MOST_TARGETS:
+            below = waiting.pop()
+            if below in seen:
+                continue
+            seen.add(below)
+            method = self.method(below, name, descriptor)
+            if method is not None and not method.flags & ABSTRACT:
+                found.append((below, method))
+            waiting += self.subclasses.get(below, ())
+        return found
+
+
+def read_jars(jars: Iterable[Path]) -> Graph:
+    """The class files of these archives, the first of a name; damaged ones become problems.
+
+    A class for a newer Java (META-INF/versions) is left out.  Raises BuildError for what is no archive.
+    """
+    graph = Graph()
+    for jar in jars:
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                _read_jar(archive, graph)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise BuildError(f"{jar}: not a jar that can be read ({type(error).__name__})") from error
+    return graph
+
+
+def _read_jar(archive: zipfile.ZipFile, graph: Graph) -> None:
+    for entry in archive.infolist():
+        if not entry.filename.endswith(".class") or entry.filename.startswith("META-INF/"):
+            continue
+        try:
+            if entry.file_size > MAX_BYTES:
+                raise ClassFileError("too large")
+            with archive.open(entry) as stream:
+                file = read(stream.read(MAX_BYTES + 1))
+        except (ClassFileError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError) as error:
+            graph.problems.append((entry.filename, f"a class file that cannot be read ({error}); left out"))
+        else:
+            graph.classes.setdefault(file.name, file)
+
+
+def typed_calls(graph: Graph, sources: Sources) -> Iterator[tuple[int, Meaning]]:
+    """Each call in a written function: the function's number, and what the call means."""
+    meanings: dict[Call, Meaning] = {}
+    for file in graph.classes.values():
+        source = sources.file_of(file.name)
+        if source is None:
+            continue
+        for method in file.methods:
+            if method.flags & BRIDGE:
+                continue
+            for line, call in method.calls:
+                caller = sources.at(source, line, file.name, method.name)
+                if caller is None:
+                    continue
+                if call not in meanings:
+                    meanings[call] = meaning(graph, sources, call)
+                yield caller, meanings[call]
+
+
+def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
+    """What a call means (see the module's docstring)."""
+    name = demangle(call.name).name or call.name
+    if call.owner.startswith("["):
+        return Meaning("outside", (), "java.lang.Object", name)
+    found = graph.declaring(call)
+    if found is None:
+        return Meaning("nowhere", (), call.owner, name)
+    if isinstance(found, str):
+        return Meaning("outside", (), found, name)
+    owner, method = found
+    if sources.file_of(owner) is None:
+        return Meaning("no source", (), owner, name)
+    declared = _functions(graph, sources, owner, method)
+    instead: list[int] = []
+    unknown = False  # whether others may run than are named
+    if call.kind in ("virtual", "interface", "lambda"):
+        others = graph.overriding(call.owner, call.name, call.descriptor)
+        many = len(others) > MOST_TARGETS
+        for below, each in () if many else others:
+            instead += _functions(graph, sources, below, each)
+        unknown = many or (owner, method.name, method.descriptor) in graph.of_lambdas
+    # Of an abstract method and its one implementation, the implementation runs.
+    alone = not unknown and method.flags & ABSTRACT and len(set(instead)) == 1
+    runs = tuple(dict.fromkeys(instead if alone else (*declared, *instead)))
+    status: Status = "made" if not runs else "function" if len(runs) == 1 and not unknown else "functions"
+    return Meaning(status, runs, owner, name)
+
+
+def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tuple[int, ...]:
+    """The functions that a method of a class file was compiled from; several where overloads cannot be told apart."""
+    for _ in range(_HOPS):
+        file = sources.file_of(owner)
+        if file is None:
+            return ()
+        if method.first_line:
+            number = sources.at(file, method.first_line, owner, method.name)
+            if number is not None and not (method.flags & BRIDGE):
+                return (number,)
+        # Without lines of its own it is abstract or native, or forwards to what it is named after.
+        if method.flags & ABSTRACT or not method.calls:
+            return sources.named(owner, method.name)
+        forwarded = [each for _, each in method.calls if demangle(each.name).name == demangle(method.name).name]
+        onward = graph.declaring(forwarded[0]) if forwarded else None
+        if not isinstance(onward, tuple):
+            return ()
+        owner, method = onward
+    return ()
+
+
+def written_as(meaning: Meaning) -> tuple[str, ...]:
+    """The names by which a text may call a method: a constructor by its class's, `apply` by either."""
+    simple = meaning.owner.rpartition(".")[2].rstrip("$").rpartition("$")[2]
+    return {"<init>": (simple,), "apply": ("apply", simple)}.get(meaning.name, (meaning.name,))
+
+
+def settle(
+    calls: Sequence[tuple[int, str]], found: Iterable[tuple[int, Meaning]], functions: Sequence[Known]
+) -> tuple[dict[tuple[int, str], int | str | None], Counter[str]]:
+    """What types say of the calls of texts, each a caller and a simple name; and how many calls are of each status.
+
+    A function's number where it can be no other, CLASS.METHOD where it is outside, None where several are meant; what
+    types say nothing of is left out.  A lambda's calls count for what encloses it too, as they do in texts.
+    """
+    counts: Counter[str] = Counter()
+    meant: dict[tuple[int, str], set[Meaning]] = defaultdict(set)
+    for caller, meaning in found:
+        counts[meaning.status] += 1
+        at: int | None = caller
+        while at is not None:
+            for name in written_as(meaning):
+                meant[at, name].add(meaning)
+            at = functions[at].enclosing if functions[at].kind == "lambda" else None
+    settled: dict[tuple[int, str], int | str | None] = {}
+    for call in calls:
+        meanings = meant.get(call, set())
+        targets = {target for each in meanings for target in each.targets}
+        statuses = {each.status for each in meanings}
+        outside = {f"{each.owner}.{each.name}" for each in meanings if each.status == "outside"}
+        if len(targets) == 1 and statuses == {"function"}:
+            settled[call] = next(iter(targets))
+        elif statuses == {"outside"} and len(outside) == 1:
+            settled[call] = next(iter(outside))
+        elif targets or statuses == {"outside"}:
+            settled[call] = None
+    return settled, counts

@@ -1,0 +1,66 @@
+"""Calls that hand a thread to a device: device_apis.toml, which explains its fields, by the names of what is called."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Api:
+    """An entry of device_apis.toml; no methods are all of them."""
+
+    resource: str
+    why: str
+    classes: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    methods: frozenset[str] = frozenset()
+
+
+@cache
+def device_apis() -> tuple[Api, ...]:
+    """All entries, in the order of the file."""
+    rows = tomllib.loads(files("indexes").joinpath("device_apis.toml").read_text(encoding="utf-8"))["api"]
+    return tuple(
+        Api(
+            row["resource"],
+            row["why"],
+            tuple(row.get("classes", ())),
+            tuple(row.get("packages", ())),
+            frozenset(row.get("methods", ())),
+        )
+        for row in rows
+    )
+
+
+def device_api(class_name: str, method: str) -> Api | None:
+    """The device API that a method of a class is, by qualified or binary name; None for any other.
+
+    >>> device_api("java.net.Socket$SocketInputStream", "read").resource
+    'net'
+    """
+    name = place = class_name.replace("$", ".")
+    while place:
+        for api in _by_place().get(place, ()):
+            if (not api.methods or method in api.methods) and (place == name or _holds_classes(api, place)):
+                return api
+        place = place.rpartition(".")[0]
+    return None
+
+
+def _holds_classes(api: Api, place: str) -> bool:
+    """Whether classes below a place are meant too: Python's module `io` is not what io.netty.channel begins with."""
+    return place in api.packages or place.rpartition(".")[2][:1].isupper()
+
+
+@cache
+def _by_place() -> Mapping[str, tuple[Api, ...]]:
+    """Entries by the classes and packages they name."""
+    found: dict[str, tuple[Api, ...]] = {}
+    for api in device_apis():
+        for place in (*api.classes, *api.packages):
+            found[place] = (*found.get(place, ()), api)
+    return found

@@ -1,0 +1,169 @@
+"""Critical paths of steps against those of HTA: `python -m lab.checks.critical TRACE… [--step N]`.
+
+HTA (Holistic Trace Analysis, `pip install HolisticTraceAnalysis 'pandas<3'`) finds the heaviest path through the work
+that a step launched, however long after the step that work ran.  Ours is what the step's own time went to.  So the two
+are laid beside each other moment by moment: at each of the step, is the path on the host or on an accelerator?  HTA
+does not say where it is between two operators of a thread, which weigh nothing, and within what it calls a delay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import os
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import crystalperf as cp
+from lab.errors import LabError
+
+HOST, DEVICE, UNTOLD = "host", "device", ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a path, ms after the step's begin, and what runs there: HOST, DEVICE or UNTOLD."""
+
+    start_ms: float
+    end_ms: float
+    where: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """HTA's path: its parts in order, the sum of its weights, and how much of that is delays between kernels."""
+
+    parts: list[Part]
+    weight_ms: float
+    delays_ms: float
+
+
+def theirs(trace: Path, step: str) -> Found:
+    """What HTA says of the step of that number.  Raises LabError where it is not there or cannot."""
+    try:
+        analysis: Any = importlib.import_module("hta.trace_analysis")
+    except ImportError:
+        raise LabError("HTA is not here; pip install HolisticTraceAnalysis into this environment") from None
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        try:
+            found = analysis.TraceAnalysis(trace_files={0: str(trace.absolute())}, trace_dir="")
+            instance, begin_us = _instance(found.t, f"ProfilerStep#{step}")
+            graph, worked = found.critical_path_analysis(rank=0, annotation="ProfilerStep", instance_id=instance)
+        except Exception as error:  # it raises whatever pandas and networkx do
+            raise LabError(f"HTA cannot ({type(error).__name__}: {str(error)[:80]})") from error
+    if not worked:
+        raise LabError("HTA finds no path")
+    return _path(graph, begin_us)
+
+
+def _instance(trace: Any, name: str) -> tuple[int, float]:
+    """Which of the marks of steps, in the order that HTA has them in, is the host's of that name; and its begin, µs."""
+    frame, numbers = trace.get_trace(0), trace.symbol_table.get_sym_id_map()
+    marks = frame[frame.name.isin([number for mark, number in numbers.items() if "ProfilerStep" in mark])]
+    for place, (mark, stream, begin_us) in enumerate(zip(marks.name, marks.stream, marks.ts, strict=True)):
+        if mark == numbers[name] and stream == -1:
+            return place, float(begin_us)
+    raise LabError(f"HTA does not know {name}")
+
+
+def _path(graph: Any, begin_us: float) -> Found:
+    parts = []
+    weights: dict[str, float] = defaultdict(float)
+    nodes = [graph.node_list[each] for each in graph.critical_path_nodes]
+    for source, target in pairwise(nodes):
+        edge = graph.edges[source.idx, target.idx]["object"]
+        weights[edge.type.name] += float(edge.weight)
+        where = UNTOLD
+        if edge.type.name == "OPERATOR_KERNEL" and edge.weight > 0:
+            where = HOST if graph.trace_df.stream.loc[target.ev_idx] == -1 else DEVICE
+        parts.append(Part((source.ts - begin_us) / 1e3, (target.ts - begin_us) / 1e3, where))
+    return Found(parts, sum(weights.values()) / 1e3, weights["KERNEL_KERNEL_DELAY"] / 1e3)
+
+
+def ours(run: cp.Run, scope: str) -> list[Part]:
+    """The same of ours; its parts tile the step."""
+    statement = "SELECT DISTINCT group_id, accelerator FROM units JOIN training_devices USING (worker_id)"
+    on_device: dict[str, bool] = {str(group): bool(accelerator) for group, accelerator in run.sql(statement).rows}
+    path = run.debug(scope).critical_path
+    begin_ms = path[0].start_ms
+    return [
+        Part(
+            each.start_ms - begin_ms,
+            each.end_ms - begin_ms,
+            UNTOLD if each.id not in on_device else DEVICE if on_device[each.id] else HOST,
+        )
+        for each in path
+    ]
+
+
+def together(one: Iterable[Part], other: Iterable[Part]) -> Mapping[tuple[str, str], float]:
+    """How long both paths were where, ms; each of them in order of time."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    rest = [each for each in other if each.end_ms > each.start_ms]
+    for each in one:
+        while rest and rest[0].end_ms <= each.start_ms:
+            rest.pop(0)
+        for beside in rest:
+            if beside.start_ms >= each.end_ms:
+                break
+            shared = min(each.end_ms, beside.end_ms) - max(each.start_ms, beside.start_ms)
+            found[each.where, beside.where] += max(shared, 0.0)
+    return found
+
+
+def row(trace: Path, number: int, scratch: Path) -> str:
+    """A row of the table; why there is none where one of the two has no answer."""
+    kept = scratch / "run.duckdb"
+    kept.unlink(missing_ok=True)
+    run = cp.profile([trace], output=kept)
+    scopes = [each.id for each in run.debug().scopes]
+    if number >= len(scopes):
+        return f"| {trace.name} | has {len(scopes)} steps | | | | | | |"
+    mine = ours(run, scopes[number])
+    length_ms = mine[-1].end_ms
+    try:
+        its = theirs(trace, scopes[number].removeprefix("step:"))
+    except LabError as error:
+        return f"| {trace.name} | {length_ms:.2f} | {error} | | | | | |"
+    beside = together(mine, its.parts)
+    same = sum(ms for (one, other), ms in beside.items() if one == other != UNTOLD) / length_ms
+    apart = sum(ms for (one, other), ms in beside.items() if UNTOLD not in (one, other) and one != other) / length_ms
+    return (
+        f"| {trace.name} | {length_ms:.2f} | {its.parts[0].start_ms:.2f} to {its.parts[-1].end_ms:.2f} |"
+        f" {its.weight_ms:.2f} | {its.delays_ms:.2f} | {100 * same:.0f} | {100 * apart:.0f} |"
+        f" {100 * (1 - same - apart):.0f} |"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m lab.checks.critical", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="of PyTorch, one rank, with steps")
+    parser.add_argument("--step", default=0, type=int, metavar="N", help="which of its steps, from 0")
+    given = parser.parse_args(arguments)
+    try:
+        which = f"HTA {version('HolisticTraceAnalysis')}"
+    except ModuleNotFoundError:
+        which = "HTA"
+    print(
+        f"| trace | step [ms] | path of {which} [ms after the step's begin] | its sum [ms] | of that delays [ms] |"
+        " same % | other % | not told % |\n|---|---|---|---|---|---|---|---|"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("CRYSTALPERF_HOME", folder)
+        for trace in given.traces:
+            print(row(trace, given.step, Path(folder)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Public files, each by itself: `python -m lab.checks.inputs FOLDER… [--write PAGE --mark NAME]`.
+
+Every file below the folders becomes a profile or one sentence that says what it is; the table has what each became.
+The command ends with 1 where a file broke the product, or was refused in a sentence that does not name it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import crystalperf as cp
+from indexes.errors import CrystalPerfError
+from lab.checks.verdicts import first_sentence
+from lab.pages import cell, put
+from query.frameworks import plural
+from query.run import Run
+
+UNNAMED = re.compile(r": is (?:JSON, but|text, but|a binary file of a kind not known|blank|empty)")
+"""Sentences that do not say what a file is."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A file and what became of it.
+
+    `framework` and `sentence` are what it was read as and what holds it up; of a refused file `framework` is empty and
+    `sentence` says why.  `units` is a count with its noun, `step_ms` the mean step, or all of it where nothing marks
+    steps.  `broke` tells that `sentence` is an exception that no reader may raise; `cpu_s` is what all of that took.
+    """
+
+    name: str
+    sentence: str
+    framework: str = ""
+    units: str = ""
+    step_ms: float = 0.0
+    steps: int = 0
+    broke: bool = False
+    cpu_s: float = 0.0
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether the file was refused in a sentence that does not say what it is."""
+        return not self.framework and not self.broke and UNNAMED.search(self.sentence) is not None
+
+
+def checked(path: Path, name: str, scratch: Path) -> Row:
+    """What becomes of one file."""
+    begin = time.process_time()
+    kept = scratch / "run.duckdb"
+    kept.unlink(missing_ok=True)
+    try:
+        run = cp.profile([path], output=kept)
+        row = _read(run, name)
+    except CrystalPerfError as error:
+        row = Row(name, str(error).replace(str(path), path.name))
+    except Exception as error:
+        row = Row(name, f"{type(error).__name__}: {error}", broke=True)
+    return replace(row, cpu_s=time.process_time() - begin)
+
+
+def _read(run: Run, name: str) -> Row:
+    verdict = run.verdict()
+    header, words = verdict.header, verdict.header.vocabulary
+    ((count,),) = run.sql("SELECT count(*) FROM units").rows
+    ((step_ms, steps),) = run.sql("SELECT properties['step_ms'], properties['steps'] FROM runs").rows
+    return Row(
+        name,
+        first_sentence(verdict),
+        header.framework,
+        f"{count} {words.unit if count == 1 else plural(words.unit)}",
+        float(step_ms) if step_ms else verdict.debug.runtime_ms,
+        int(steps or 0),
+    )
+
+
+def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) -> list[Row]:
+    """A row for every file below the folders; `told` gets each as soon as it is there."""
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in folders:
+            files = sorted(each for each in folder.rglob("*") if each.is_file()) if folder.is_dir() else [folder]
+            for path in files:
+                name = str(path.relative_to(folder.parent)) if folder.is_dir() else path.name
+                found.append(checked(path, name, Path(scratch)))
+                told(found[-1])
+    return found
+
+
+def summary(found: Sequence[Row]) -> list[str]:
+    """How many files there are of each folder, how many were read, and what the others are."""
+    lines = ["| folder | files | read | refused: what they are |", "|---|---|---|---|"]
+    by_folder: dict[str, list[Row]] = {}
+    for each in found:
+        by_folder.setdefault(os.path.dirname(each.name) or ".", []).append(each)
+    for folder, mine in by_folder.items():
+        whats: dict[str, int] = {}
+        for each in mine:
+            if not each.framework:
+                what = _what(each.sentence)
+                whats[what] = whats.get(what, 0) + 1
+        told = "; ".join(f"{count} × {what}" if count > 1 else what for what, count in whats.items())
+        read = sum(bool(each.framework) for each in mine)
+        lines.append(f"| {cell(folder)} | {len(mine)} | {read} | {cell(told)} |")
+    read = sum(bool(each.framework) for each in found)
+    broke, unnamed = sum(each.broke for each in found), sum(each.is_unnamed for each in found)
+    refused = len(found) - read - broke
+    whole = f"{len(found)} files: {read} read, {refused} refused in a sentence, {unnamed} of them unnamed"
+    return [*lines, "", f"{whole}, {broke} broke the product." if broke else f"{whole}."]
+
+
+def _what(sentence: str) -> str:
+    """What a file is said to be, without its name and what to do."""
+    found = re.search(r"^[^:]+: (?:is )?(?P<what>.+?)(?:; |$)", sentence)
+    return found["what"] if found else sentence
+
+
+def table(found: Sequence[Row]) -> list[str]:
+    """The rows as a table."""
+    lines = [
+        "| file | read as | what is in it | step [ms] | first sentence, or why it is refused |",
+        "|---|---|---|---|---|",
+    ]
+    for each in found:
+        step = f"{each.step_ms:.1f}" + ("" if each.steps else " (all)") if each.framework else ""
+        cells = (each.name, each.framework or ("broke" if each.broke else "refused"), each.units, step, each.sentence)
+        lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 1 where a file broke the product or is not named."""
+    parser = argparse.ArgumentParser(prog="python -m lab.checks.inputs", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folders of files, or files")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the summary into this page")
+    parser.add_argument("--mark", default="public files", metavar="NAME", help="between its marks of this name")
+    given = parser.parse_args(arguments)
+
+    def tell(row: Row) -> None:
+        print(f"{row.name}: {row.framework or row.sentence} ({row.cpu_s:.1f} s of CPU)", file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory() as home:
+        os.environ.setdefault("CRYSTALPERF_HOME", home)
+        found = rows(given.folders, tell)
+    if given.write is not None:
+        put(given.write, given.mark, summary(found))
+    print("\n".join([*table(found), "", *summary(found)]))
+    return int(any(each.broke or each.is_unnamed for each in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""What ten times as much costs: `python -m lab.costs.growth` makes logs and measures whole processes.
+
+    axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB
+    stages      2000         50             2.65    150             2.19    133
+
+CPU seconds rather than seconds, for other programs on the machine change these least.  A row for each size, then how
+many times the cost of the first the second has.  `--small` begins at a tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.costs import made_log
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A made log: its tasks and executors, and the most tasks of a stage."""
+
+    tasks: int
+    executors: int = 50
+    largest_stage: int = 20_000
+
+
+AXES = {
+    "tasks": (Size(10_000), Size(100_000)),
+    "executors": (Size(50_000, executors=500), Size(50_000, executors=5_000)),
+    "stages": (Size(20_000, largest_stage=4), Size(200_000, largest_stage=4)),
+}
+"""By what grows; of the last, stages have four tasks."""
+
+
+def smaller(size: Size, axis: str) -> Size:
+    """A tenth, along the axis and in tasks."""
+    executors = max(size.executors // 10, 1) if axis == "executors" else size.executors
+    return Size(size.tasks // 10, executors, size.largest_stage)
+
+
+def measured(arguments: list[str], home: Path) -> tuple[float, float]:
+    """CPU seconds and peak MiB of a process of Python with these arguments.  Raises RuntimeError where it fails."""
+    environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *arguments]
+    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    child = os.posix_spawn(command[0], command, environment, file_actions=quiet)
+    _, status, usage = os.wait4(child, 0)
+    if status:
+        raise RuntimeError(f"{' '.join(arguments)} failed")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def costs(size: Size, scratch: Path) -> Iterator[tuple[float, float]]:
+    """Of a log of a size: CPU seconds and MiB of profiling it, and of one what-if."""
+    log, run = scratch / "made.log", scratch / "run.duckdb"
+    with log.open("w", encoding="utf-8", buffering=1 << 20) as stream:
+        for line in made_log.lines(size.tasks, executors=size.executors, largest_stage=size.largest_stage):
+            stream.write(line + "\n")
+    run.unlink(missing_ok=True)
+    for command in (["profile", str(log), "-o", str(run)], ["predict", str(run), "--set", "cores=2x"]):
+        yield measured(["-m", "cli.main", *command], scratch / "home")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"of {', '.join(AXES)}; all by default")
+    parser.add_argument("--small", action="store_true", help="begin at a tenth")
+    given = parser.parse_args()
+    if unknown := set(given.axes) - set(AXES):
+        parser.error(f"no axis is called {unknown.pop()}; there are {', '.join(AXES)}")
+    print("axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB")
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        (scratch / "home").mkdir()
+        for axis in given.axes or AXES:
+            found = []
+            for size in AXES[axis]:
+                this = smaller(size, axis) if given.small else size
+                (profile_s, profile_mib), (predict_s, predict_mib) = costs(this, scratch)
+                found.append((profile_s, predict_s))
+                print(
+                    f"{axis:9s} {this.tasks:6d} {this.executors:10d} {profile_s:16.2f} {profile_mib:6.0f}"
+                    f" {predict_s:16.2f} {predict_mib:6.0f}",
+                    flush=True,
+                )
+            (before, asked_before), (after, asked_after) = found
+            print(
+                f"{axis:9s} ten times as much: {after / before:.1f} and {asked_after / asked_before:.1f} times the cost"
+            )
+
+
+if __name__ == "__main__":
+    main()

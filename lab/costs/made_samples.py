@@ -1,0 +1,42 @@
+"""Samples for a run that has none, as many as one likes: stacks of methods that nobody wrote.
+
+There are 20 000 stacks of 20 to 59 frames, which share their first frames and go apart further up, so that the tree of
+them has half a million branches.  Every function that decides has the same label.  The same run gets the same samples.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+STACKS = 20_000
+TICK_MS = 20
+
+
+def add(run: Path, ticks: int = 70) -> int:
+    """Give each unit of a run file so many samples, one every TICK_MS; how many the run has then."""
+    with duckdb.connect(str(run)) as connection:
+        connection.execute(
+            f"""
+            INSERT INTO stacks
+                (stack_id, frames, truncated, deciding_depth, index_name, symbol, operator, cpu, disk, net)
+            SELECT number, [
+                'org.example.package' || (hash(number // (depth * depth + 1), depth) % 97) || '.SomeClass'
+                    || (hash(number // (depth * depth + 1), depth) % 499) || '.method' || depth || ':' || (number % 300)
+                FOR depth IN range(20 + number % 40)
+            ], false, 3, 'made-1', 'symbol' || number, ['scan', 'sort', NULL][1 + number % 3], 0.6, 0.1, 0.3
+            FROM range({STACKS}) AS numbers(number)
+            """
+        )
+        connection.execute(
+            f"""
+            INSERT INTO samples (time_ms, worker_id, thread, stack_id, kind, weight_ms, unit_id)
+            SELECT launch_ms + {TICK_MS} * tick, worker_id, 'thread', (hash(unit_id, tick) % {STACKS})::INTEGER,
+                'execution', {TICK_MS}, unit_id
+            FROM units, range({ticks}) AS ticks(tick)
+            """
+        )
+        row = connection.execute("SELECT count(*) FROM samples").fetchone()
+    assert row is not None
+    return int(row[0])

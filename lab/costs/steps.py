@@ -1,0 +1,49 @@
+"""Where the CPU seconds of a profile go: `python -m lab.costs.steps INPUT…` prints each step of it as it is done.
+
+    CPU [s]  peak [MiB]  step
+       0.02          61  looking at the inputs
+
+Seconds are of the whole process, DuckDB's threads among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from query.profiling import profile_inputs
+
+
+class Steps:
+    """Prints what a step took when the next one begins."""
+
+    def __init__(self) -> None:
+        self.said, self.begun_s, self.total_s = "", time.process_time(), 0.0
+
+    def __call__(self, said: str) -> None:
+        now = time.process_time()
+        if self.said:
+            peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(f"{now - self.begun_s:7.2f} {peak_mib:11.0f}  {self.said}", flush=True)
+            self.total_s += now - self.begun_s
+        self.said, self.begun_s = said, now
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("inputs", nargs="+", type=Path)
+    given = parser.parse_args()
+    steps = Steps()
+    print("CPU [s]  peak [MiB]  step")
+    with tempfile.TemporaryDirectory() as scratch:
+        profile_inputs(given.inputs, Path(scratch) / "run.duckdb", None, (), steps)
+        steps("")
+    print(f"{steps.total_s:7.2f}              in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""One case of `make fuzz`: a damaged input is made, read or asked about, and judged."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import crystalperf as cp
+from indexes.errors import CrystalPerfError
+from lab.damage import doors
+from lab.damage.judging import ContradictionError, one_sentence, typed
+from lab.damage.mutations import damaged_document, damaged_folder, damaged_log, damaged_recording, damaged_stacks
+from lab.damage.sources import Sources
+from query.code.decide import StackTable
+from query.discover import discover
+from query.frameworks.known import get
+from query.inputs.files import Application
+from query.model.records import Problems
+from query.model.trace import Trace
+from query.recordings import collapsed, jfr
+from query.samples.threadtime import thread_time
+
+DOORS = {
+    "server": doors.through_server,
+    "page": doors.through_page,
+    "fleet": doors.through_fleet,
+    "upload": doors.through_upload,
+}
+"""Kinds whose inputs come in by a server, end in a page or a fleet, or are uploaded to the service."""
+
+FRAMEWORKS = ("tensorflow", "pytorch", "stream")
+"""Kinds whose inputs are runs of several files, and go through the command line."""
+
+KINDS = ("log", "document", "jfr", "collapsed", "command", *FRAMEWORKS, *DOORS)
+_WHOLE_EVERY = 20
+_COMMAND_LINES = 150
+"""Of a log that is taken through the commands: its beginning and its end.  All of it is read where the kind is log."""
+_OF_DOCUMENTS = 0.25
+_OF_FOLDERS = 0.2
+_WITH_RECORDING = 0.05
+_WITH_STACKS = 0.15
+_RECORDING_BYTES = 150_000
+"""Of recordings that are taken through the commands; a larger one takes longer to read than all else."""
+_INDEX = "spark-3.5.9"
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`what` is read, refused or failed; `text` the sentence or the traceback."""
+
+    case: Case
+    source: str
+    damage: str
+    what: str
+    text: str
+    memory_bytes: int = 0
+
+
+def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
+    """Make one damaged input below `folder`, read it, and tell how that went.  Never raises."""
+    random = Random(f"{case.kind} {seed} {case.number}")
+    source = damage = ""
+    try:
+        if case.kind == "jfr":
+            source, other = (random.choice(list(sources.recordings)) for _ in range(2))
+            data, damage = damaged_recording(random, sources.recordings[source], sources.recordings[other])
+            what, said = _read_recording(data)
+        elif case.kind == "collapsed":
+            source = random.choice(list(sources.stacks))
+            data, damage = damaged_stacks(random, sources.stacks[source])
+            doors.write(folder, {"stacks.collapsed": data})
+            what, said = _read_stacks(folder / "stacks.collapsed")
+        else:
+            files, source, damage = _drawn(random, case.kind, sources)
+            home = folder.with_name(f"{folder.name}-home")
+            if case.kind in DOORS:
+                what, said = DOORS[case.kind](random, files, folder, home)
+            elif case.kind in ("log", "document"):
+                doors.write(folder, files)
+                what, said = _read_log(folder, case.number % _WHOLE_EVERY == 0)
+            else:
+                doors.write(folder, files)
+                damage += _add_samples(random, sources, folder)
+                what, said = _type_commands(folder, home, random)
+    except Exception:
+        what, said = "failed", traceback.format_exc()
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(folder.with_name(f"{folder.name}-home"), ignore_errors=True)
+        folder.mkdir()
+    return Outcome(case, source, damage, what, said)
+
+
+def _shortened(lines: list[bytes], kind: str) -> list[bytes]:
+    if kind != "log" and len(lines) > _COMMAND_LINES:
+        return [*lines[: _COMMAND_LINES - _COMMAND_LINES // 4], *lines[-(_COMMAND_LINES // 4) :]]
+    return lines
+
+
+def _drawn(random: Random, kind: str, sources: Sources) -> tuple[dict[str, bytes], str, str]:
+    """The files of a damaged run, where it is from, and what was done to it."""
+    drawn = random.random()
+    chosen = kind
+    if kind == "command" or kind in DOORS:
+        chosen = "document" if drawn < _OF_DOCUMENTS and sources.documents else "log"
+        if drawn > 1 - _OF_FOLDERS and sources.folders:
+            chosen = "folder"
+        if kind == "server":
+            chosen = "log"  # such a server knows Spark alone
+    if chosen in FRAMEWORKS or chosen == "folder":
+        source = random.choice(list(sources.folders) if chosen == "folder" else sources.of_framework(chosen))
+        files, damage = damaged_folder(random, sources.folders[source])
+    elif chosen == "document":
+        source = random.choice(list(sources.documents))
+        files, damage = damaged_document(random, sources.documents[source])
+    else:
+        source = random.choice(list(sources.logs))
+        files, damage = damaged_log(random, _shortened(sources.logs[source], kind))
+    return files, source, damage
+
+
+def _add_samples(random: Random, sources: Sources, folder: Path) -> str:
+    """Lay damaged samples beside some logs; what was done to them."""
+    drawn = random.random()
+    if drawn < _WITH_RECORDING:
+        small = [each for each in sources.recordings.values() if len(each) <= _RECORDING_BYTES]
+        if small:
+            data, damage = damaged_recording(random, random.choice(small), random.choice(small))
+            doors.write(folder, {"executor-0.jfr": data})
+            return f"; recording: {damage}"
+    elif drawn < _WITH_RECORDING + _WITH_STACKS and sources.stacks:
+        data, damage = damaged_stacks(random, sources.stacks[random.choice(list(sources.stacks))])
+        doors.write(folder, {"executor-0.collapsed": data})
+        return f"; stacks: {damage}"
+    return ""
+
+
+def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
+    """Read what lies in a folder as a user would; contradictions are raised."""
+    try:
+        inputs = discover([folder])
+        for each in inputs.applications:
+            check_trace(get(each.framework).read(each.log))
+        if whole and inputs.applications:
+            run = cp.profile([folder], output=folder / "run.duckdb", app=_name(inputs.applications[0]))
+            answer = run.debug()
+            parts = sum(answer.resource_ms.values())
+            if abs(parts - answer.runtime_ms) > 1e-3 * answer.runtime_ms + 1e-3:
+                raise ContradictionError(f"a critical path of {answer.runtime_ms} ms has parts of {parts} ms")
+            run.predict(cores="2x")
+    except CrystalPerfError as error:
+        return "refused", one_sentence(str(error))
+    return "read", ""
+
+
+def _name(application: Application) -> str:
+    """As --app takes it."""
+    return application.app_id if application.attempt is None else f"{application.app_id}/{application.attempt}"
+
+
+def _type_commands(folder: Path, home: Path, random: Random) -> tuple[str, str]:
+    """What a user types, as the command line takes it; an answer that breaks its contract is raised."""
+    run = folder.with_name("run.duckdb")
+    sampled = any(each.name.startswith("executor-0.") for each in folder.iterdir())
+    # Looking for the indexes that fit samples takes longer than all else.
+    index = ["--index", _INDEX] if sampled and random.random() < 0.8 else []
+    commands: Sequence[tuple[Any, ...]] = random.choice(
+        (
+            [("analyze", folder, *index)],
+            [("analyze", folder, *index, "--full")],
+            [("analyze", folder, *index, "--json")],
+            [("debug", folder)],
+            [("debug", folder, "--json", "--scope", "whole")],
+            [("predict", folder, "--set", "network=2x")],
+            [("predict", folder, "--set", "cores=2x,4x", "--json")],
+            [("predict", folder, "--set", "memory=0.5x", "--set", "disk=2x")],
+            [("predict", folder, "--set", "input=2x")],
+            [("profile", folder, "-o", run, *index), ("analyze", run)],
+            [("profile", folder, "-o", run, *index, "--json"), ("debug", run)],
+        )
+    )
+    try:
+        for command in commands:
+            if (message := typed(home, *command)) is not None:
+                return "refused", message
+    finally:
+        run.unlink(missing_ok=True)
+    return "read", ""
+
+
+def _read_recording(data: bytes) -> tuple[str, str]:
+    try:
+        recording = jfr.read(data)
+    except jfr.JfrError as error:
+        return "refused", one_sentence(str(error))
+    time_on_threads = thread_time(recording)
+    numbers = StackTable(get("spark")).add(recording)
+    if len(time_on_threads.stack):
+        numbers[time_on_threads.stack]
+    if (time_on_threads.weight_ms < 0).any():
+        raise ContradictionError("a sample stands for a negative time")
+    if len(recording.samples) and recording.samples.thread.max() >= len(recording.threads):
+        raise ContradictionError("a sample is of a thread that there is not")
+    return "read", ""
+
+
+def _read_stacks(path: Path) -> tuple[str, str]:
+    problems = Problems()
+    try:
+        found = collapsed.read(str(path), problems)
+    except CrystalPerfError as error:
+        return "refused", one_sentence(str(error))
+    numbers = StackTable(get("spark")).add(found.recording)
+    if len(found.weight) != len(numbers) or not (np.isfinite(found.weight) & (found.weight >= 0)).all():
+        raise ContradictionError("stacks and how often they were seen do not go together")
+    return "read", ""
+
+
+def check_trace(trace: Trace) -> None:
+    """What must hold of every log's tables, however damaged it was."""
+    duration, units = trace.run["duration_ms"], trace.units
+    launch, finish = np.asarray(units["launch_ms"]), np.asarray(units["finish_ms"])
+    if not 0 <= duration < np.inf:
+        raise ContradictionError(f"a run of {duration} ms")
+    if not ((launch >= 0) & (finish >= launch) & (finish <= duration + 1e-6)).all():
+        raise ContradictionError("a unit lies outside its run or ends before it starts")
+    if len(np.unique(units["unit_id"])) != len(launch):
+        raise ContradictionError("two units have one id")
+    for name, column in (*units.items(), *trace.raw.get("spark_tasks", {}).items()):
+        if not name.endswith(("_ms", "_bytes")):
+            continue
+        known = [each for each in np.ma.filled(np.ma.asarray(column), 0).tolist() if each is not None]
+        if min(known, default=0) < 0:
+            raise ContradictionError(f"a unit's {name} is negative")

@@ -1,0 +1,69 @@
+"""Typing a command of the command line, and judging how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from cli.main import run as type_command
+
+CODES = {"analyze": (0, 1, 4), "debug": (0, 1, 4)}
+"""What commands may end with; (0, 1) for those that are not here."""
+
+
+class ContradictionError(Exception):
+    """Tables that no run can have, or an answer that breaks its contract."""
+
+
+def typed(home: Path, *command: Any) -> str | None:
+    """Type a command with a cache in `home`; the sentence with which it refused, None where it answered.
+
+    Raises ContradictionError for an end that breaks its contract, and what the command let through.
+    """
+    arguments = [str(each) for each in command]
+    out, err = StringIO(), StringIO()
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.dict(os.environ, CRYSTALPERF_HOME=str(home)),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error", RuntimeWarning)  # of arithmetic: a user would see its lines of code
+        code = type_command(arguments)
+    return judged(arguments, code, out.getvalue(), err.getvalue())
+
+
+def judged(arguments: Sequence[str], code: int, answer: str, message: str) -> str | None:
+    """The sentence of a command that refused, None of one that answered; anything else is raised."""
+    whole = " ".join(arguments)
+    if code not in CODES.get(arguments[0], (0, 1)) or "bug of CrystalPerf" in message or "Traceback" in message:
+        raise ContradictionError(f"{whole} ended with {code}: {message}")
+    as_json = "--json" in arguments
+    if as_json:
+        schema = json.loads(answer)["schema"]
+        if schema == "crystalperf.error/1" and code != 1:
+            raise ContradictionError(f"{whole} ended with {code}, and answered with {schema}")
+    if code == 1:
+        if answer and not as_json:
+            raise ContradictionError(f"{whole} failed, and yet answered: {answer[:200]}")
+        told = message.strip().rpartition("\n")[2] if arguments[0] in ("debug", "predict") else message
+        return one_sentence(told)
+    if not answer.strip():
+        raise ContradictionError(f"{whole} ended with {code} and said nothing")
+    if any(ord(each) < 32 and each != "\n" for each in answer):
+        raise ContradictionError(f"{whole} printed a control character")
+    return None
+
+
+def one_sentence(text: str) -> str:
+    """The text of an error, which is one sentence; anything else is raised."""
+    if not text.strip() or "\n" in text.strip():
+        raise ContradictionError(f"an error is not one sentence: {text!r}")
+    return text

@@ -1,0 +1,1 @@
+"""Real Flink under shaped resources: `python -m lab.flink`."""

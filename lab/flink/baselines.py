@@ -1,0 +1,171 @@
+"""What people do without CrystalPerf, on the same runs: other ways from one recorded base to another configuration.
+
+Each takes what the base's recording shows and what is changed, and says a measure, or None where it has no answer:
+latency_ms and makespan_ms (ms), throughput_per_s (records per second that the sources get rid of).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from indexes.errors import CrystalPerfError
+from query.model.execution import Execution
+from query.model.flow import Flow, Station, legs
+from query.model.records import Floats
+from query.model.world import World, changed_world, combinations, parse_settings, recorded_resources, settings_of
+from query.whatif.predict import predict
+from query.whatif.transfers import PAPER
+
+
+@dataclass(frozen=True)
+class Changed:
+    """How many times as much of something a configuration has as its base; `lanes` are subtasks of all vertices."""
+
+    rate: float = 1.0
+    lanes: float = 1.0
+    cpu: float = 1.0
+    network: float = 1.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A base: its measures, and what its recording shows of it.
+
+    `busy_ms` is the wall-clock in which any subtask ran, of a job with an end.  `asked` and `recorded` are what
+    `crystalperf predict` is asked and told.
+    """
+
+    measures: Mapping[str, float]
+    flow: Flow | None = None
+    busy_ms: float = 0.0
+    execution: Execution | None = None
+    asked: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = field(default=())
+
+
+Baseline = Callable[[Seen, Changed, str], float | None]
+
+
+def no_change(seen: Seen, _changed: Changed, measure: str) -> float | None:
+    """What the base did."""
+    return seen.measures.get(measure)
+
+
+def linear(seen: Seen, changed: Changed, measure: str) -> float | None:
+    """Everything in proportion to subtasks, their CPU, the network and the rate."""
+    known = seen.measures.get(measure)
+    if known is None:
+        return None
+    more = changed.lanes * changed.cpu * changed.network
+    return known * more if measure == "throughput_per_s" else known * changed.rate / more
+
+
+def amdahl(seen: Seen, changed: Changed, measure: str) -> float | None:
+    """Time in which subtasks work scales with them and their CPU, what is left does not; nothing else matters.
+
+    Of a record that is its time at operators, which more subtasks do not change.
+    """
+    known = seen.measures.get(measure)
+    if known is None or measure == "throughput_per_s":
+        return None
+    if measure == "makespan_ms":
+        return known - seen.busy_ms + seen.busy_ms / (changed.lanes * changed.cpu)
+    working = _working_ms(seen.flow)
+    return None if working is None else known - working + working / changed.cpu
+
+
+def _working_ms(flow: Flow | None) -> float | None:
+    """Of a record's longest way, what it is worked on and waits for those of its buffer."""
+    if flow is None:
+        return None
+    count = len(flow.stations[0].shares) - 1
+    return sum(float(each.work_ms.sum()) + each.mates_ms for each in legs(flow, measured=True, names=("",) * count))
+
+
+def ds2(seen: Seen, changed: Changed, measure: str) -> float | None:
+    """DS2 (Kalavri et al., OSDI '18): a subtask's true rate is its records per second of useful time.
+
+    With as many subtasks as asked for, the sources may make what the slowest vertex takes, in its share of records.
+    """
+    return _highest(seen, changed, measure, lambda each: each.busy)
+
+
+def autoscaler(seen: Seen, changed: Changed, measure: str) -> float | None:
+    """The Kubernetes operator's autoscaler: the same with the busy time of each vertex's busiest subtask."""
+    return _highest(seen, changed, measure, lambda each: each.busiest)
+
+
+def _highest(seen: Seen, changed: Changed, measure: str, busy: Callable[[Station], float]) -> float | None:
+    flow = seen.flow
+    if measure != "throughput_per_s" or flow is None or flow.rate_per_s <= 0:
+        return None
+    rates = [
+        flow.rate_per_s * changed.lanes * changed.cpu / busy(each)
+        for each in flow.stations
+        if busy(each) > 0 and each.records_per_s > 0
+    ]
+    return min(rates, default=None)
+
+
+def plain(seen: Seen, changed: Changed, measure: str) -> float | None:
+    """The paper's model alone (§4): each vertex' time by its vector, on the latency DAG or in the replay.
+
+    It knows no queues, so another rate or other subtasks change no latency.
+    """
+    known = seen.measures.get(measure)
+    if known is None:
+        return None
+    if measure == "latency_ms" and seen.flow is not None:
+        names = ("cpu", "disk", "net")
+        speed = np.array([changed.cpu, 1.0, changed.network, 1.0])
+        before = legs(seen.flow, measured=True, names=names)
+        saved = sum(float((each.work_ms * (1 - 1 / _padded(speed, len(each.work_ms)))).sum()) for each in before)
+        return known - saved
+    if measure == "makespan_ms" and seen.execution is not None:
+        return _replayed(seen, seen.execution)
+    return None
+
+
+def _padded(speed: Any, count: int) -> Any:
+    return np.concatenate([speed[:3], np.ones(count - 3)])
+
+
+def _replayed(seen: Seen, execution: Execution) -> float | None:
+    try:
+        world = asked_world(execution, seen.asked, seen.recorded)
+        bare = replace(execution, slots=replace(execution.slots, cpu_cores=np.full(len(execution.slots), np.inf)))
+        return predict(bare, world, replans=False, physics=PAPER).predicted_ms
+    except CrystalPerfError:
+        return None
+
+
+def asked_world(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> World:
+    """The changed world of one question, as `crystalperf predict` is asked and told.  Raises CrystalPerfError."""
+    known, words = settings_of(execution.resources), execution.framework.vocabulary.settings
+    (changes,) = combinations(parse_settings(asked, known, words, lists=False))
+    told = parse_settings(recorded, known, words, lists=False)
+    return changed_world(changes, recorded_resources(execution.recorded, told))
+
+
+BASELINES: Mapping[str, Baseline] = {
+    "no change": no_change,
+    "linear": linear,
+    "Amdahl": amdahl,
+    "DS2": ds2,
+    "autoscaler": autoscaler,
+    "the paper's model": plain,
+}
+
+
+def covered_ms(launch_ms: Floats, finish_ms: Floats) -> float:
+    """Wall-clock during which anything ran."""
+    if not len(launch_ms):
+        return 0.0
+    order = np.argsort(launch_ms)
+    launch, finish = launch_ms[order], finish_ms[order]
+    reached = np.maximum.accumulate(np.concatenate([[-np.inf], finish[:-1]]))
+    return float(np.maximum(finish - np.maximum(launch, reached), 0.0).sum())

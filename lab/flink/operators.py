@@ -1,0 +1,169 @@
+"""Each operator of a stream, told and true: its share of the CPU, and the busy time of a record at another CPU quota.
+
+The experiment of the paper's §7.3, on any two runs of one job: the CPU's shares are held against the kernel's own sums
+by thread (lab.flink.truth), busy times of the second run against what the first one's predict.  With a job without
+chaining (`--no-chaining`) each operator has threads of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+import crystalperf as cp
+from lab.errors import LabError
+from lab.flink.baselines import asked_world
+from lab.flink.truth import WARM_UP_S
+from query.model.evidence import computes
+from query.model.execution import Execution
+from query.model.flow import Flow
+from query.model.kinds import WAKING
+from query.model.load import load
+from query.run import Run
+from query.whatif.flow import changed
+
+NETWORK = "network (Netty)"
+_NETTY = "Flink Netty"
+_COMM = 15
+"""Characters of a thread's name that the kernel keeps."""
+
+_EVENT_LOOP = "EventLoop.run"  # Netty's over NIO or, where it is there, over epoll
+
+_RAN = f"{computes()} AND kind <> '{WAKING}'"  # a thread that waits for the CPU is not on it
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the CPU time of a stream's operators and its network threads, the share of each: told by samples, and true.
+
+    `event_loop` is the share of these samples that are in an event loop of Netty's.
+    """
+
+    told: Mapping[str, float]
+    true: Mapping[str, float]
+    event_loop: float
+
+
+def report(base: Path, other: Path | None) -> str:
+    """The tables of one run's folder, or of two where the second had another CPU quota.  Raises LabError."""
+    lines = []
+    for folder in (base, other) if other else (base,):
+        row = _row(folder)
+        lines += [f"{folder.name}: {row['cluster']['cpu_cores']} of a core each TaskManager", ""]
+        lines += ["| operator | CPU, samples % | CPU, kernel % | points |", "|---|---|---|---|"]
+        found = shares(_run(folder), row)
+        lines += [
+            f"| {name} | {100 * told:.1f} | {100 * found.true[name]:.1f} | {100 * (told - found.true[name]):+.1f} |"
+            for name, told in found.told.items()
+        ]
+        lines += ["", f"Samples on the CPU in an event loop of Netty's: {100 * found.event_loop:.1f} %", ""]
+    if other:
+        lines += _busy_times(base, other)
+    return "\n".join(lines).rstrip()
+
+
+def shares(run: Run, row: Mapping[str, object]) -> Shares:
+    """Of the time after warm-up, as the truth is (lab.flink.truth)."""
+    with run.reading() as connection:
+        flow = _flow(connection, load(connection, "all"))
+        names = tuple(each.name for each in flow.stations)
+        start_ms = _marked_ms(connection)
+        told = dict(connection.execute(_TOLD.format(on_cpu=_RAN), [_NETTY, NETWORK, start_ms]).fetchall())
+        loop = connection.execute(_LOOP.format(on_cpu=_RAN), [_EVENT_LOOP, _NETTY, start_ms]).fetchone()
+    true = dict.fromkeys((*names, NETWORK), 0.0)
+    threads = row["threads_ms"]
+    assert isinstance(threads, Mapping)
+    for times in threads.values():
+        for thread, ms in times.items():
+            if (name := _owner(thread, names)) is not None:
+                true[name] += ms
+    return Shares(
+        _normed({name: told.get(name, 0.0) for name in true}), _normed(true), 0.0 if loop is None else loop[0] or 0.0
+    )
+
+
+_TOLD = """
+    -- CPU time on samples by operator, and of network threads: name, ms
+    SELECT CASE WHEN s.unit_id IS NULL THEN $2 ELSE g.name END AS name, sum(weight_ms)
+    FROM samples AS s
+    JOIN stacks USING (stack_id)
+    LEFT JOIN units AS u ON u.unit_id = s.unit_id
+    LEFT JOIN groups AS g ON g.group_id = u.group_id
+    WHERE {on_cpu} AND (s.unit_id IS NOT NULL OR starts_with(s.thread, $1)) AND s.time_ms >= $3
+    GROUP BY 1
+"""
+
+_LOOP = """
+    -- the share of CPU samples of operators and network threads under Netty's event loop
+    SELECT sum(weight_ms) FILTER (len(list_filter(frames, lambda f: contains(f, $1))) > 0) / sum(weight_ms)
+    FROM samples AS s JOIN stacks USING (stack_id)
+    WHERE {on_cpu} AND (s.unit_id IS NOT NULL OR starts_with(s.thread, $2)) AND s.time_ms >= $3
+"""
+
+
+def _marked_ms(connection: duckdb.DuckDBPyConnection) -> float:
+    """When the truth began to count: warm-up after the first subtask."""
+    first = connection.execute("SELECT min(launch_ms) FROM units").fetchone()
+    assert first is not None
+    return float(first[0]) + 1e3 * WARM_UP_S
+
+
+def _owner(thread: str, names: tuple[str, ...]) -> str | None:
+    """The operator whose thread has a name that the kernel cut."""
+    if thread.startswith(_NETTY):
+        return NETWORK
+    return next((name for name in names if thread.strip() == name[:_COMM].strip()), None)
+
+
+def _normed(sums: Mapping[str, float]) -> dict[str, float]:
+    whole = sum(sums.values()) or 1.0
+    return {name: each / whole for name, each in sums.items()}
+
+
+def _busy_times(base: Path, other: Path) -> Iterator[str]:
+    """Busy time of a record at each operator: the first run's, what that predicts of the second, and its own."""
+    cores = [_row(folder)["cluster"]["cpu_cores"] for folder in (base, other)]
+    before, predicted = _predicted(_run(base), cores[1] / cores[0])
+    with _run(other).reading() as connection:
+        after = _flow(connection, load(connection, "all"))
+    yield f"Busy time of a record, µs; predicted with cpu_speed={cores[1] / cores[0]:g}x"
+    yield ""
+    yield f"| operator | at {cores[0]} of a core | predicted at {cores[1]} | measured | off % |"
+    yield "|---|---|---|---|---|"
+    for was, told, true in zip(before.stations, predicted.stations, after.stations, strict=True):
+        off = 100 * (told.record_ms / true.record_ms - 1) if true.record_ms else float("nan")
+        yield (
+            f"| {was.name} | {1e3 * was.record_ms:.1f} | {1e3 * told.record_ms:.1f} | {1e3 * true.record_ms:.1f} |"
+            f" {off:+.0f} |"
+        )
+
+
+def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
+    """A run's flow, and what another speed of its CPU would make of it."""
+    with run.reading() as connection:
+        execution = load(connection, "all")
+        flow = _flow(connection, execution)
+    return flow, changed(flow, execution, asked_world(execution, [f"cpu_speed={ratio:g}x"]))[0]
+
+
+def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow:
+    flow = None if execution.framework.flow is None else execution.framework.flow(connection, execution)
+    if flow is None:
+        raise LabError("the run is no stream with a steady stretch; operators are told apart in streams")
+    return flow
+
+
+def _run(folder: Path) -> Run:
+    return cp.profile([folder / "collected", folder / "recordings"])
+
+
+def _row(folder: Path) -> dict[str, dict[str, float]]:
+    try:
+        row: dict[str, dict[str, float]] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LabError(f"{folder}: no run.json; `python -m lab.flink run` makes one") from error
+    return row

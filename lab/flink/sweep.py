@@ -1,0 +1,291 @@
+"""Running the suite: bases in between, what is there is left as it is; and predictions of every configuration."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import crystalperf as cp
+from indexes.errors import CrystalPerfError
+from lab.commits import Commits
+from lab.errors import LabError
+from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
+from lab.flink.runs import run_once
+from lab.flink.suite import Configuration, configurations
+from lab.flink.truth import Ages, ages
+from lab.machine.host import when_free
+from lab.scored import OURS, Scored
+from query.model.load import load
+from query.run import Run
+
+RECORDED = "network=100Mbps"
+MEASURES = ("latency_ms", "throughput_per_s", "makespan_ms")
+KEPT_UP = 0.97
+"""A run at a rate kept up with it if its sources made this share of it, warm-up left out."""
+
+_SEED = 20210714
+_PER_BASE = 3
+_A_RUN_S = 100.0
+MOST_FAILURES = 3
+
+
+def plan(repetitions: int, only: str | None, workloads: Iterable[str]) -> list[tuple[Configuration, int]]:
+    """Runs in one shuffled order, the same on every call, a base of the same workload before each three."""
+    every = [each for each in configurations() if each.workload in workloads]
+    bases = {each.workload: each for each in every if each.is_base}
+    chance, planned, made = random.Random(_SEED), list[tuple[Configuration, int]](), dict[str, int]()
+    for repetition in range(repetitions):
+        wanted = [each for each in every if not each.is_base and only in (None, each.role)]
+        chance.shuffle(wanted)
+        since: dict[str, int] = {}
+        for each in wanted:
+            if since.get(each.workload, _PER_BASE) >= _PER_BASE:
+                planned.append((bases[each.workload], made.get(each.workload, 0)))
+                made[each.workload] = made.get(each.workload, 0) + 1
+                since[each.workload] = 0
+            since[each.workload] += 1
+            planned.append((each, repetition))
+    return planned
+
+
+def folder_of(out: Path, one: Configuration, repetition: int) -> Path:
+    return out / f"{one.name}-{repetition}"
+
+
+def run_suite(
+    home: Path,
+    jobs: Path,
+    out: Path,
+    repetitions: int,
+    only: str | None,
+    workloads: Iterable[str],
+    minutes: float | None,
+    commits: Commits | None = None,
+) -> int:
+    """Make the runs that are not there yet; returns how many are still missing.
+
+    A run that fails is told and left for the next call; LabError after MOST_FAILURES in a row.
+    """
+    planned = plan(repetitions, only, tuple(workloads))
+    missing = [each for each in planned if not (folder_of(out, *each) / "run.json").exists()]
+    until = time.monotonic() + 60 * minutes if minutes is not None else None
+    print(f"{len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
+    done = failures = 0
+    try:
+        for one, repetition in missing:
+            if until is not None and time.monotonic() + _A_RUN_S > until:
+                break
+            folder = folder_of(out, one, repetition)
+            shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
+            begin = time.monotonic()
+            try:
+                row = when_free(partial(run_once, one.run, home, jobs, folder))
+            except (LabError, subprocess.TimeoutExpired) as error:
+                failures += 1
+                print(f"{one.name} {dict(one.changed)}: {error}", file=sys.stderr, flush=True)
+                if failures == MOST_FAILURES:
+                    raise LabError(f"{failures} runs failed in a row; {folder / 'logs'} may say why") from error
+                continue
+            done, failures = done + 1, 0
+            truth = measured(row, ages(folder / "ages"))
+            told = {key: round(value, 1) for key, value in truth.items() if value is not None}
+            left = len(missing) - done
+            seconds = time.monotonic() - begin
+            print(
+                f"{one.name} {dict(one.changed)}: {told}, {seconds:.0f} s; {left} missing, about"
+                f" {left * seconds / 3600:.1f} h",
+                file=sys.stderr,
+                flush=True,
+            )
+            write_rows(out)
+            if commits is not None:
+                commits.offer(out / "rows.jsonl", f"Runs of Flink's suite: {len(planned) - left} of {len(planned)}")
+    finally:
+        if commits is not None and done:
+            told_of = f"Runs of Flink's suite: {len(planned) - len(missing) + done} of {len(planned)}"
+            commits.offer(out / "rows.jsonl", told_of, now=True)
+    return len(missing) - done
+
+
+def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
+    """The truth of a run by measure: latency at a rate that it kept up with, of sources without one the records per
+    second that they made, makespan of a job with an end; `kept_up` is None of a run without a rate.
+
+    Sinks may see fewer records than sources make, and do so in the same proportion all the time.
+    """
+    workload = row["workload"]
+    rate, found = workload["rate"], dict[str, Any](zip(MEASURES, (None, None, None), strict=True), kept_up=None)
+    if workload["name"] == "join":
+        found["makespan_ms"] = row["job_ms"]
+    elif seen is not None and seen.records:
+        made = workload["records"] if rate is None else rate * workload["seconds"]
+        per_s = seen.per_s * made / seen.records
+        if rate is None:
+            found["throughput_per_s"] = per_s
+        else:
+            found["kept_up"] = per_s >= KEPT_UP * rate
+            found["latency_ms"] = seen.mean_ms if found["kept_up"] else None
+    return found
+
+
+def write_rows(out: Path) -> None:
+    """OUT/rows.jsonl: a line for each run that is there, without its threads."""
+    lines = []
+    for one, repetition in plan(9, None, {each.workload for each in configurations()}):
+        file = folder_of(out, one, repetition) / "run.json"
+        if file.exists():
+            row = json.loads(file.read_text(encoding="utf-8"))
+            truth = measured(row, ages(file.parent / "ages"))
+            facts = {"number": one.number, "workload": one.workload, "role": one.role, "repetition": repetition}
+            lines.append(json.dumps({**facts, "changed": dict(one.changed), **truth, "state": row["state"]}))
+    partial = out / "rows.partial"
+    partial.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
+    partial.rename(out / "rows.jsonl")
+
+
+def score(out: Path, only: str | None) -> str:
+    """Two tables: every configuration with its truth and what the first base's recording predicts; and how far off
+    that is, beside what people do without, by measure.
+
+    `out` is a sweep's folder, or a kept one: its rows, and what was collected of bases.  Raises LabError.
+    """
+    rows = out / "rows.jsonl"
+    if not rows.exists():
+        raise LabError(f"{rows}: no such file; `python -m lab.flink sweep HOME -o {out}` makes it")
+    by_number: dict[int, list[dict[str, Any]]] = {}
+    for line in rows.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        by_number.setdefault(row["number"], []).append(row)
+    lines = ["| configuration | measure | measured | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
+    found: dict[str, Scored] = {}
+    floors: dict[str, list[float]] = {}
+    bases: dict[str, tuple[Run, Seen]] = {}
+    sustained: list[Sustained] = []
+    for one in configurations():
+        mine, folder = by_number.get(one.number, []), _base_folder(out, one.workload)
+        if one.is_base or not mine or folder is None or only not in (None, one.role):
+            continue
+        if one.workload not in bases:
+            number = next(each.number for each in configurations() if each.workload == one.workload and each.is_base)
+            bases[one.workload] = _base(folder, by_number.get(number, []))
+        run, seen = bases[one.workload]
+        for measure in MEASURES:
+            truths = [row[measure] for row in mine if row.get(measure) is not None]
+            if len(truths) > 1:
+                floors.setdefault(measure, []).append(statistics.stdev(truths) / statistics.mean(truths))
+            if truths:
+                lines.append(_scored(one, measure, truths, run, seen, found.setdefault(measure, Scored())))
+        kept_up = [row["kept_up"] for row in mine if row.get("kept_up") is not None]
+        if kept_up:
+            sustained.append(_sustained(one, statistics.mean(kept_up) > 0.5, run))
+            if not sustained[-1].truth:
+                lines.append(
+                    f"| {one.workload} {dict(one.changed)} | latency_ms | does not keep up | {sustained[-1].said} | | |"
+                )
+    lines += ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for measure, scored in found.items():
+        lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
+        if measure in floors:
+            mean, worst = 100 * statistics.mean(floors[measure]), 100 * max(floors[measure])
+            lines.append(
+                f"| {measure} | runs of one configuration among themselves | {len(floors[measure])} | {mean:.1f} |"
+                f" {worst:.0f} | | |"
+            )
+    if sustained:
+        for truth, words in ((True, "that keep up"), (False, "that do not")):
+            of = [each for each in sustained if each.truth is truth]
+            right = sum(each.told is truth for each in of)
+            lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """Whether a configuration keeps up with its rate, in truth and as told; `said` is what was told of its latency.
+
+    No answer tells of no rate that it is kept up with.
+    """
+
+    truth: bool
+    told: bool
+    said: str
+
+
+def _sustained(one: Configuration, truth: bool, run: Run) -> Sustained:
+    try:
+        told = run.predict(list(one.asks), recorded=[RECORDED])
+    except CrystalPerfError as error:
+        return Sustained(truth, False, str(error))
+    said = "; ".join(told.refused[:1]) if told.predicted_ms is None else f"{told.predicted_ms:.0f} ms"
+    return Sustained(truth, told.predicted_ms is not None, said)
+
+
+def _scored(one: Configuration, measure: str, truths: list[float], run: Run, seen: Seen, into: Scored) -> str:
+    """The row of a configuration; its predictions go `into`."""
+    truth = statistics.mean(truths)
+    asked = replace(seen, asked=one.asks)
+    for name, baseline in BASELINES.items():
+        into.take(name, baseline(asked, changed_of(one), measure), truth)
+    head = f"| {one.workload} {dict(one.changed)} | {measure} | {truth:.0f}"
+    try:
+        told = run.predict(list(one.asks), recorded=[RECORDED])
+    except CrystalPerfError as error:
+        return f"{head} | {error} | | |"
+    predicted, interval = told.predicted_ms, told.interval_ms
+    if measure == "throughput_per_s":
+        predicted = None if told.flow is None else told.flow.most_per_s
+        interval = None if told.flow is None else told.flow.most_per_s_interval
+    if predicted is None:
+        return f"{head} | {'; '.join(told.refused[:1]) or 'not told'} | | |"
+    into.take(OURS, predicted, truth)
+    off = f"{100 * (predicted / truth - 1):+.0f} %"
+    if interval is None:
+        return f"{head} | {predicted:.0f} | {off} | |"
+    low, high = interval
+    holds = into.take_range(predicted, interval, truth)
+    return f"{head} | {predicted:.0f} | {off} | {low:.0f} to {high:.0f}, {'holds' if holds else 'misses'} |"
+
+
+def changed_of(one: Configuration) -> Changed:
+    """What is changed, over the base."""
+    base = next(each for each in configurations() if each.workload == one.workload and each.is_base)
+    before, after = base.run, one.run
+    rates = (after.workload.rate, before.workload.rate)
+    return Changed(
+        rate=rates[0] / rates[1] if rates[0] and rates[1] else 1.0,
+        lanes=after.workload.parallelism / before.workload.parallelism,
+        cpu=(after.cluster.cpu_cores or 1.0) / (before.cluster.cpu_cores or 1.0),
+        network=(after.cluster.network_bps or 1) / (before.cluster.network_bps or 1),
+    )
+
+
+def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
+    """A base's recorded run, and what baselines start from: the means of all its runs."""
+    run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
+    with run.reading() as connection:
+        execution = load(connection, "all")
+        flow = None if execution.framework.flow is None else execution.framework.flow(connection, execution)
+    measures = {}
+    for measure in MEASURES:
+        values = [row[measure] for row in rows if row.get(measure) is not None]
+        if values:
+            measures[measure] = statistics.mean(values)
+    busy_ms = covered_ms(execution.units.launch_ms, execution.units.finish_ms)
+    return run, Seen(measures, flow, busy_ms, execution, recorded=(RECORDED,))
+
+
+def _base_folder(out: Path, workload: str) -> Path | None:
+    base = next(each for each in configurations() if each.workload == workload and each.is_base)
+    folder = folder_of(out, base, 0)
+    return folder if (folder / "collected").exists() else None

@@ -1,0 +1,122 @@
+"""What really happened: ages of records at the sinks, and the CPU time of TaskManagers' threads from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WARM_UP_S = 15
+"""Seconds at the beginning of a stream that no figure is of: JVMs compile, and buffers hold what came meanwhile."""
+
+LAST_S = 2
+"""Seconds at its end, likewise: sources stop one after the other."""
+
+_PER_OCTAVE = 10
+
+
+@dataclass(frozen=True)
+class Ages:
+    """Ages of records at the sinks in a stretch of time, ms; `per_s` is how many records came a second.
+
+    `records` is how many came in all, before and after it too.
+    """
+
+    mean_ms: float
+    median_ms: float
+    p95_ms: float
+    per_s: float
+    seconds: int
+    records: int
+
+
+def ages(folder: Path) -> Ages | None:
+    """The ages that sinks wrote, warm-up and end left out; None where none are left."""
+    by_second: dict[int, list[tuple[int, float, dict[int, int]]]] = {}
+    for file in sorted(folder.glob("ages-*.csv")):
+        for line in file.read_text(encoding="ascii").split("\n"):
+            fields = line.split(",")
+            if len(fields) > 3:
+                each_bucket = {int(key): int(value) for key, _, value in (each.partition(":") for each in fields[3:])}
+                by_second.setdefault(int(fields[0]), []).append((int(fields[1]), float(fields[2]), each_bucket))
+    if not by_second:
+        return None
+    first, last = min(by_second) + WARM_UP_S, max(by_second) - LAST_S
+    chosen = [each for second, rows in by_second.items() if first <= second <= last for each in rows]
+    count = sum(each[0] for each in chosen)
+    if not count:
+        return None
+    buckets: dict[int, int] = {}
+    for _, _, mine in chosen:
+        for key, value in mine.items():
+            buckets[key] = buckets.get(key, 0) + value
+    return Ages(
+        mean_ms=sum(each[1] for each in chosen) / count / 1e3,
+        median_ms=_quantile(buckets, 0.5),
+        p95_ms=_quantile(buckets, 0.95),
+        per_s=count / (last - first + 1),
+        seconds=last - first + 1,
+        records=sum(each[0] for rows in by_second.values() for each in rows),
+    )
+
+
+def _quantile(buckets: Mapping[int, int], share: float) -> float:
+    """In ms, within a bucket's 7 %."""
+    wanted = share * sum(buckets.values())
+    for key in sorted(buckets):
+        wanted -= buckets[key]
+        if wanted <= 0:
+            return float(2 ** ((key + 0.5) / _PER_OCTAVE)) / 1e3
+    return 0.0
+
+
+@dataclass
+class ThreadTimes:
+    """CPU time of the threads of processes, looked at every half second while the block is entered.
+
+    `first_ms` and `last_ms` are by process' name and thread's (15 characters, as the kernel keeps them), summed over
+    threads of one name.
+    """
+
+    pids: Mapping[str, int]
+    seen_ms: dict[tuple[str, str, int], tuple[float, float]] = field(default_factory=dict)
+    """By process, thread's name and number: on the CPU when first seen after the mark, and when last."""
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> ThreadTimes:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def mark(self) -> None:
+        """Count from now on."""
+        self.seen_ms = {key: (last, last) for key, (_, last) in self.seen_ms.items()}
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.5):
+            for name, pid in self.pids.items():
+                for task in Path(f"/proc/{pid}/task").glob("*"):
+                    with contextlib.suppress(OSError, ValueError, IndexError):
+                        comm = (task / "comm").read_text().strip()
+                        on_cpu = int((task / "schedstat").read_text().split()[0]) / 1e6
+                        key = name, comm, int(task.name)
+                        self.seen_ms[key] = (self.seen_ms.get(key, (on_cpu, on_cpu))[0], on_cpu)
+
+    def by_name(self) -> dict[str, dict[str, float]]:
+        """ms on the CPU since the mark, by process and by thread's name without its numbers; none where it is 0."""
+        found: dict[str, dict[str, float]] = {}
+        for (process, comm, _), (first, last) in self.seen_ms.items():
+            if last > first:
+                name = re.sub(r"[#(]?\d+.*$", "", comm).strip() or comm
+                mine = found.setdefault(process, {})
+                mine[name] = round(mine.get(name, 0.0) + last - first, 1)
+        return found

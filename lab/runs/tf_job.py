@@ -1,0 +1,181 @@
+"""One process of a small TensorFlow training that leaves RunMetadata: what one process of the lab runs.
+
+Runs by itself, in an environment that has TensorFlow and nothing of this project.  Without a cluster it trains alone;
+with one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worker", "task": 0}, its variables live on the
+parameter servers and each worker trains by itself (asynchronously).
+
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+DEFAULTS = {
+    "batch": 16, "steps": 3, "timed": 12, "read_ms": 0.0, "intra": 1, "inter": 2, "seed": 1, "out": "traces",
+    "cluster": None, "job": "worker", "task": 0, "queue": False, "feeders": 1, "kind": "session",
+}  # fmt: skip
+
+
+def examples(asked: dict) -> tuple:
+    """Batches of made-up images; `read_ms` is what reading one takes, and `queue` has it done by queue runners."""
+
+    def image(number: int) -> np.ndarray:
+        if asked["read_ms"]:
+            time.sleep(asked["read_ms"] / 1e3)
+        return np.random.default_rng(int(number)).standard_normal((32, 32, 3), dtype=np.float32)
+
+    if asked["queue"]:
+        numbers = v1.train.range_input_producer(1 << 16, shuffle=False).dequeue()
+        one = v1.py_func(image, [numbers], tf.float32, stateful=False)
+        one.set_shape((32, 32, 3))
+        return v1.train.batch(
+            [one, numbers % 10], asked["batch"], num_threads=asked["feeders"], capacity=4 * asked["batch"]
+        )
+    rows = tf.data.Dataset.range(1 << 16).map(
+        lambda number: (tf.ensure_shape(tf.numpy_function(image, [number], tf.float32), (32, 32, 3)), number % 10)
+    )
+    rows = rows.batch(asked["batch"], drop_remainder=True).prefetch(1)
+    found: tuple = v1.data.make_one_shot_iterator(rows).get_next()
+    return found
+
+
+def network(images: tf.Tensor, labels: tf.Tensor) -> tuple:
+    """A CNN of about 4 MB, its loss and its training step."""
+
+    def weights(name: str, shape: list[int]) -> tf.Variable:
+        return v1.get_variable(name, shape, initializer=v1.glorot_uniform_initializer(seed=1))
+
+    for number, (before, after) in enumerate(((3, 32), (32, 64))):
+        images = tf.nn.relu(tf.nn.conv2d(images, weights(f"conv{number}", [3, 3, before, after]), 1, "SAME"))
+        images = tf.nn.max_pool2d(images, 2, 2, "SAME")
+    flat = tf.reshape(images, [-1, 8 * 8 * 64])
+    hidden = tf.nn.relu(tf.matmul(flat, weights("dense0", [8 * 8 * 64, 256])))
+    logits = tf.matmul(hidden, weights("dense1", [256, 10]))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    step = v1.train.get_or_create_global_step()
+    return loss, v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+
+
+def session_job(asked: dict) -> list[float]:
+    """Train in a session; the profiled steps leave run_metadata_N.pb."""
+    v1.disable_eager_execution()
+    v1.disable_resource_variables()
+    v1.set_random_seed(asked["seed"])
+    config = v1.ConfigProto(intra_op_parallelism_threads=asked["intra"], inter_op_parallelism_threads=asked["inter"])
+    target, device = "", None
+    if asked["cluster"] is not None:
+        cluster = tf.train.ClusterSpec(asked["cluster"])
+        server = tf.distribute.Server(cluster, job_name=asked["job"], task_index=asked["task"], config=config)
+        if asked["job"] == "ps":
+            sys.stdin.read()  # serves until its starter goes
+            return []
+        here = f"/job:worker/task:{asked['task']}"
+        target, device = server.target, v1.train.replica_device_setter(worker_device=here, cluster=cluster)
+        config.device_filters.extend(["/job:ps", here])
+    with v1.Graph().as_default(), v1.device(device):
+        _, train = network(*examples(asked))
+        with v1.Session(target, config=config) as session:
+            session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator) if asked["queue"] else []
+            seconds = _steps(session, train, asked)
+            coordinator.request_stop()
+            for _ in threads:
+                session.close()
+                break
+    return seconds
+
+
+def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> list[float]:
+    out = Path(asked["out"])
+    out.mkdir(parents=True, exist_ok=True)
+    for _ in range(3):
+        session.run(train)
+    options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True)
+    for number in range(asked["steps"] + 1):
+        found = v1.RunMetadata()
+        session.run(train, options=options, run_metadata=found)
+        if number:  # the first one pays for the tracing itself
+            name = f"{asked['job']}{asked['task']}-step{number}"
+            (out / f"{name}.run_metadata.pb").write_bytes(found.SerializeToString())
+            if asked["kind"] == "timeline":
+                from tensorflow.python.client import timeline
+
+                (out / f"{name}.timeline.json").write_text(
+                    timeline.Timeline(found.step_stats).generate_chrome_trace_format()
+                )
+            if asked["kind"] == "summaries":
+                writer = v1.summary.FileWriter(str(out))
+                writer.add_run_metadata(found, f"step{number}", number)
+                writer.close()
+    seconds = []
+    for number in range(3 + asked["timed"]):
+        begin = time.perf_counter()
+        session.run(train)
+        if number >= 3:
+            seconds.append(time.perf_counter() - begin)
+    return seconds
+
+
+def eager_job(asked: dict) -> list[float]:
+    """Train a Keras-free tf.function with the profiler of TensorFlow 2, which leaves an XPlane."""
+    tf.config.threading.set_intra_op_parallelism_threads(asked["intra"])
+    tf.config.threading.set_inter_op_parallelism_threads(asked["inter"])
+    tf.random.set_seed(asked["seed"])
+    kernels = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in ((3, 3, 3, 32), (3, 3, 32, 64))]
+    dense = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in ((4096, 256), (256, 10))]
+
+    @tf.function
+    def train(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            for each in kernels:
+                images = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(images, each, 1, "SAME")), 2, 2, "SAME")
+            hidden = tf.nn.relu(tf.matmul(tf.reshape(images, [-1, 4096]), dense[0]))
+            logits = tf.matmul(hidden, dense[1])
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        for variable, gradient in zip([*kernels, *dense], tape.gradient(loss, [*kernels, *dense]), strict=True):
+            variable.assign_sub(0.01 * gradient)
+        return loss
+
+    source = np.random.default_rng(asked["seed"])
+    rows = tf.data.Dataset.from_tensors(
+        (source.standard_normal((asked["batch"], 32, 32, 3), dtype=np.float32), np.arange(asked["batch"]) % 10)
+    ).repeat()
+    batches = iter(rows)
+    for _ in range(3):
+        train(*next(batches))
+    tf.profiler.experimental.start(asked["out"])
+    for number in range(asked["steps"]):
+        with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
+            train(*next(batches))
+    tf.profiler.experimental.stop()
+    seconds = []
+    for _ in range(asked["timed"]):
+        begin = time.perf_counter()
+        train(*next(batches)).numpy()
+        seconds.append(time.perf_counter() - begin)
+    return seconds
+
+
+def main() -> None:
+    asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
+    seconds = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
+    print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds}), flush=True)
+    os._exit(0)  # queue runners and servers have threads that never end
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""One rank of a small PyTorch training under torch.profiler: what one rank of the lab runs.
+
+Runs by itself, in an environment that has torch and nothing of this project:
+
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python torch_job.py '{"out": "/tmp/traces"}'
+
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without the profiler.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import ProfilerActivity, profile, schedule
+from torch.utils.data import DataLoader, Dataset
+
+DEFAULTS = {
+    "model": "cnn", "batch": 16, "steps": 3, "timed": 12, "loaders": 0, "read_ms": 0.0, "threads": 1, "stacks": False,
+    "seed": 1, "out": "traces",
+}  # fmt: skip
+
+
+class Examples(Dataset):
+    """Made-up examples; `read_ms` is what reading one takes, as from a slow disk."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, read_ms: float) -> None:
+        self.shape, self.classes, self.read_ms = shape, classes, read_ms
+
+    def __len__(self) -> int:
+        return 1 << 20
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, int]:
+        if self.read_ms:
+            time.sleep(self.read_ms / 1e3)
+        source = torch.Generator().manual_seed(number)
+        if len(self.shape) == 1:
+            return torch.randint(0, 1000, self.shape, generator=source), number % self.classes
+        return torch.randn(self.shape, generator=source), number % self.classes
+
+
+class Transformer(nn.Module):
+    """Two layers that read 32 words of 1000."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(1000, 128)
+        layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True, dropout=0.0)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.out = nn.Linear(128, 10)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.out(self.layers(self.words(words)).mean(1))
+        return found
+
+
+def model_of(name: str) -> tuple[nn.Module, tuple[int, ...]]:
+    """A model of a few MB and the shape of an example."""
+    if name == "transformer":
+        return Transformer(), (32,)
+    layers = nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64 * 8 * 8, 256), nn.ReLU(), nn.Linear(256, 10),
+    )  # fmt: skip
+    return layers, (3, 32, 32)
+
+
+def main() -> None:
+    asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
+    torch.manual_seed(asked["seed"])
+    torch.set_num_threads(asked["threads"])
+    rank, ranks = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks > 1:
+        dist.init_process_group("gloo")
+    bare, shape = model_of(asked["model"])
+    model = DistributedDataParallel(bare) if ranks > 1 else bare
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    loader = DataLoader(Examples(shape, 10, asked["read_ms"]), asked["batch"], num_workers=asked["loaders"])
+    out = Path(asked["out"])
+    out.mkdir(parents=True, exist_ok=True)
+
+    def keep(found: profile) -> None:
+        found.export_chrome_trace(str(out / f"rank{rank}.pt.trace.json.gz"))
+
+    loss_of = nn.CrossEntropyLoss()
+    profiled, timed = 3 + asked["steps"], asked["timed"]
+    seconds: list[float] = []
+    profiler = profile(
+        activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=2, active=asked["steps"], repeat=1),
+        on_trace_ready=keep, with_stack=asked["stacks"], record_shapes=True,
+    )  # fmt: skip
+    examples = iter(loader)
+    profiler.start()
+    for number in range(profiled + 3 + timed):
+        begin = time.perf_counter()
+        images, labels = next(examples)
+        optimizer.zero_grad()
+        loss = loss_of(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        if number < profiled:
+            profiler.step()
+        if number == profiled - 1:
+            profiler.stop()
+            if ranks > 1:
+                dist.barrier()
+        if number >= profiled + 3:
+            seconds.append(time.perf_counter() - begin)
+    print(json.dumps({"rank": rank, "step_s": seconds}), flush=True)
+    if ranks > 1:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+"""Real trainings of PyTorch and TensorFlow on this machine, traced, with the steps that they took untraced.
+
+    python -m lab.runs.training list
+    python -m lab.runs.training pytorch -o DIR [--python PYTHON] [--only NAME …]
+    python -m lab.runs.training tensorflow -o DIR --python PYTHON [--only NAME …] [--limit MINUTES] [--keep FOLDER]
+    python -m lab.runs.training sweep -o DIR [--repetitions N] [--limit MINUTES] [--keep FOLDER]
+
+`sweep` is PyTorch under CPU quotas, on shaped networks and with other numbers of ranks (root), each rank a node of its
+own; `python -m lab.score.training DIR` predicts each of its configurations from its model's base.
+
+Each configuration has a folder with its traces, what its processes said and `steps.json`; one that has that file is not
+run again, so that a series can be stopped and taken up.  PYTHON is of an environment that has the framework and nothing
+of this project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lab.commits import Commits
+from lab.errors import LabError
+from lab.machine.host import (
+    SUBNET,
+    Node,
+    borrowed_machine,
+    check_host,
+    command_on,
+    limit_rates,
+    make_cgroups,
+    shape_network,
+    when_free,
+)
+
+TIMEOUT_S = 900.0
+MOST_FAILURES = 3
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to train; `asked` goes to the job, `ranks` are processes of PyTorch or workers of TensorFlow.
+
+    With `servers` TensorFlow's variables live on that many parameter servers.  `cores` is each rank's CPU time per
+    second, `network_bps` the rate of its cable in each direction, bits per second; None leaves them unlimited.
+    """
+
+    name: str
+    framework: str
+    ranks: int = 1
+    servers: int = 0
+    asked: dict[str, Any] = field(default_factory=dict)
+    cores: float | None = None
+    network_bps: int | None = None
+
+
+CONFIGURATIONS = (
+    *(
+        Configuration(f"torch-{model}-r{ranks}-t{threads}", "pytorch", ranks, 0, {"model": model, "threads": threads})
+        for model in ("cnn", "transformer")
+        for ranks in (1, 2, 3)
+        for threads in (1, 2)
+    ),
+    *(
+        Configuration(f"torch-input-l{loaders}", "pytorch", 1, 0, {"loaders": loaders, "read_ms": 4.0})
+        for loaders in (0, 1, 2, 4)
+    ),
+    *(
+        Configuration(f"tf-session-i{intra}-o{inter}", "tensorflow", 1, 0, {"intra": intra, "inter": inter})
+        for intra in (1, 2)
+        for inter in (1, 2)
+    ),
+    *(
+        Configuration(f"tf-ps{servers}-w{ranks}", "tensorflow", ranks, servers)
+        for servers in (1, 2)
+        for ranks in (1, 2)
+    ),
+    *(
+        Configuration(f"tf-input-{'queue' if queue else 'data'}", "tensorflow", 1, 0, {"queue": queue, "read_ms": 2.0})
+        for queue in (False, True)
+    ),
+)
+
+MBIT = 1_000_000
+SWEPT = tuple(
+    Configuration(
+        f"{model}-r{ranks}-c{cores:g}-n{mbit}", "pytorch", ranks, 0, {"model": model, "timed": 24}, cores, mbit * MBIT
+    )
+    for model in ("cnn", "transformer")
+    for ranks in (2, 3)
+    for cores in (0.2, 0.4, 0.6)
+    for mbit in (50, 100, 200, 1000)
+)
+"""What `sweep` runs.  What is fitted may look at even places, odd ones are for scoring; bases are neither."""
+
+_SEED = 20210714
+_PER_BASE = 6
+
+
+def base_of(one: Configuration) -> Configuration:
+    """The configuration of the same model whose recorded run predictions start from."""
+    return next(each for each in SWEPT if each.name == f"{one.asked['model']}-r2-c0.6-n200")
+
+
+def planned(repetitions: int) -> list[Configuration]:
+    """The sweep's runs in one shuffled order, the same on every call, both bases before each six; a repetition's name
+    ends in its number."""
+    chance, found, made = random.Random(_SEED), list[Configuration](), 0
+    bases = [each for each in SWEPT if base_of(each) is each]
+    for repetition in range(repetitions):
+        wanted = [each for each in SWEPT if each not in bases]
+        chance.shuffle(wanted)
+        for place, each in enumerate(wanted):
+            if place % _PER_BASE == 0:
+                found += [replace(base, name=f"{base.name}.{made}") for base in bases]
+                made += 1
+            found.append(replace(each, name=f"{each.name}.{repetition}"))
+    return found
+
+
+def run(one: Configuration, python: str, out: Path) -> Path:
+    """Run a configuration unless its steps are there; returns their file.  Raises LabError."""
+    folder = out.absolute() / one.name
+    kept = folder / "steps.json"
+    if kept.exists():
+        return kept
+    shutil.rmtree(folder, ignore_errors=True)  # traces of a run that failed would be taken for this one's
+    folder.mkdir(parents=True)
+    nodes = _nodes(one)
+    with contextlib.ExitStack() as stack:
+        if nodes:
+            check_host(namespaces=True, limits=one.cores is not None)
+            stack.enter_context(borrowed_machine(nodes))
+            shape_network(nodes)
+        jobs = _pytorch(one, python, folder, nodes) if one.framework == "pytorch" else _tensorflow(one, python, folder)
+        for node in nodes:
+            limit_rates(node)
+        found = _finished(jobs, one.name)
+    facts = {key: value for key, value in asdict(one).items() if key not in ("name", "framework")}
+    building = kept.with_suffix(".tmp")
+    building.write_text(json.dumps({**facts, "found": found}))
+    building.replace(kept)
+    return kept
+
+
+def _nodes(one: Configuration) -> list[Node]:
+    """A node for each rank of a configuration that limits them; none where it does not."""
+    if one.network_bps is None:
+        return []
+    return [
+        Node(f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True)
+        for rank in range(one.ranks)
+    ]
+
+
+def run_all(
+    wanted: Sequence[Configuration], python: str, out: Path, minutes: float | None, commits: Commits | None = None
+) -> int:
+    """Make the runs that are not there yet; returns how many are still missing.  One that fails is told and left.
+
+    However it ends, the rows of what ran are committed.  Raises LabError after MOST_FAILURES in a row.
+    """
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    missing = [each for each in wanted if not (out / each.name / "steps.json").exists()]
+    print(f"{len(wanted)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
+    failures, left = 0, len(missing)
+
+    def commit(*, now: bool) -> None:
+        if commits is not None:
+            commits.offer(out / "rows.jsonl", f"Trainings: {len(wanted) - left} of {len(wanted)}", now=now)
+
+    try:
+        for each in missing:
+            if until is not None and time.monotonic() > until:
+                break
+            begin = time.monotonic()
+            try:
+                when_free(partial(run, each, python, out))
+            except LabError as error:
+                failures += 1
+                print(error, file=sys.stderr, flush=True)
+                if failures == MOST_FAILURES:
+                    raise
+                continue
+            failures, left = 0, left - 1
+            print(f"{each.name}: {time.monotonic() - begin:.0f} s; {left} missing", file=sys.stderr, flush=True)
+            write_rows(out)
+            commit(now=False)
+    finally:
+        if left < len(missing):
+            commit(now=True)
+    return left
+
+
+def write_rows(out: Path) -> None:
+    """OUT/rows.jsonl: of each run that is there what was asked, and the median untraced step of each process, ms."""
+    lines = []
+    for file in sorted(out.glob("*/steps.json")):
+        told = json.loads(file.read_text(encoding="utf-8"))
+        steps = [1e3 * statistics.median(one["step_s"]) for one in told["found"] if one["step_s"]]
+        facts = {key: value for key, value in told.items() if key != "found" and value is not None}
+        lines.append(json.dumps({"name": file.parent.name, **facts, "step_ms": [round(one, 3) for one in steps]}))
+    building = out / "rows.partial"
+    building.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    building.rename(out / "rows.jsonl")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One process of a training; `said` is the file of what it says, which no pipe has to hold."""
+
+    process: subprocess.Popen[str]
+    said: Path
+
+
+def _job(
+    python: str, script: str, asked: dict[str, Any], said: Path, more: Mapping[str, str], node: Node | None = None
+) -> Job:
+    command = [python, str(Path(__file__).parent / script), json.dumps(asked)]
+    if node is not None:
+        command = command_on(node, command, in_namespace=True, cgroups=make_cgroups(node))
+    pipe, environment = subprocess.PIPE, {**os.environ, **more}
+    with said.open("w", encoding="utf-8") as stderr:
+        try:
+            process = subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=stderr)
+        except OSError as error:
+            raise LabError(f"{command[0]}: cannot be started ({error.strerror}); --python names another") from error
+    return Job(process, said)
+
+
+def _pytorch(one: Configuration, python: str, folder: Path, nodes: Sequence[Node]) -> list[Job]:
+    port, asked = str(_ports(1)[0]), {**one.asked, "out": str(folder / "traces")}
+    group = {"WORLD_SIZE": str(one.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    if nodes:
+        group |= {"MASTER_ADDR": nodes[0].address, "GLOO_SOCKET_IFNAME": "eth0"}
+    return [
+        _job(python, "torch_job.py", asked, folder / f"rank{rank}.log", {**group, "RANK": str(rank)}, node)
+        for rank, node in enumerate(nodes or [None] * one.ranks)
+    ]
+
+
+def _tensorflow(one: Configuration, python: str, folder: Path) -> list[Job]:
+    """The workers first; parameter servers serve until their input ends."""
+    asked = {**one.asked, "out": str(folder / "traces")}
+    if not one.servers:
+        return [_job(python, "tf_job.py", asked, folder / "worker0.log", {})]
+    addresses = [f"127.0.0.1:{port}" for port in _ports(one.ranks + one.servers)]
+    asked["cluster"] = {"worker": addresses[: one.ranks], "ps": addresses[one.ranks :]}
+    roles = [("worker", task) for task in range(one.ranks)] + [("ps", task) for task in range(one.servers)]
+    return [
+        _job(python, "tf_job.py", {**asked, "job": job, "task": task}, folder / f"{job}{task}.log", {})
+        for job, task in roles
+    ]
+
+
+def _ports(count: int) -> list[int]:
+    """Ports that are free now."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for each in held:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in held]
+    finally:
+        for each in held:
+            each.close()
+
+
+def _finished(jobs: Sequence[Job], name: str) -> list[dict[str, Any]]:
+    """What the jobs printed, in their order.  Raises LabError where one failed."""
+    found: list[dict[str, Any]] = []
+    try:
+        for each in jobs:
+            printed, _ = each.process.communicate(timeout=TIMEOUT_S)
+            told = [line for line in printed.splitlines() if line.startswith("{")]
+            if each.process.returncode or not told:
+                complaint = each.said.read_text(encoding="utf-8", errors="replace").strip()[-300:]
+                raise LabError(f"{name}: a job ended with code {each.process.returncode}: {complaint} ({each.said})")
+            found += [json.loads(line) for line in told]
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{name}: a job did not end within {TIMEOUT_S:.0f} s") from error
+    finally:
+        for each in jobs:
+            if each.process.poll() is None:
+                each.process.kill()
+                each.process.wait()
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0, or 1 with one sentence on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m lab.runs.training", description="run real trainings")
+    parser.add_argument("what", choices=("list", "pytorch", "tensorflow", "sweep"))
+    parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/training"), metavar="DIR")
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each of the sweep")
+    parser.add_argument("--limit", type=float, metavar="MINUTES", help="start no run after that")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="copy the rows there and commit them")
+    parser.add_argument("--every", type=float, default=30.0, metavar="MINUTES", help="how often (default 30)")
+    given = parser.parse_args(arguments)
+    if given.what == "list":
+        print("\n".join(each.name for each in CONFIGURATIONS))
+        return 0
+    chosen = planned(given.repetitions) if given.what == "sweep" else CONFIGURATIONS
+    wanted = [each for each in chosen if each.framework == given.what or given.what == "sweep"]
+    wanted = [each for each in wanted if not given.only or each.name in given.only]
+    commits = None if given.keep is None else Commits(given.keep, given.every)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends it as Ctrl-C does takes no rows with it
+    try:
+        left = run_all(wanted, given.python, given.out, given.limit, commits)
+    except (LabError, KeyboardInterrupt) as error:
+        print(f"python -m lab.runs.training: {str(error) or 'interrupted'}", file=sys.stderr)
+        return 1
+    print(f"{left} runs are missing; the same command goes on with them", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

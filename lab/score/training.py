@@ -1,0 +1,179 @@
+"""Steps of PyTorch predicted and rerun: ``python -m lab.score.training DIR``, Markdown tables.
+
+DIR is what ``python -m lab.runs.training sweep`` made.  Each configuration is predicted from the traces of its model's
+first base; the truth is the steps that it really took, untraced: of each process the median, and of these the mean.
+A prediction is of the traced steps together, and taken as that many steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import crystalperf as cp
+from indexes.errors import CrystalPerfError
+from lab.errors import LabError
+from lab.runs.training import SWEPT, Configuration, base_of
+from lab.scored import OURS, Scored
+from query.run import Run
+
+ROLES = ("even", "odd")
+RATIO = "CrystalPerf's change, times the untraced base"
+"""The same predictions without what the profiler itself costs a step."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A recorded base: its run, the step that its traces show, and those that its repetitions took untraced, ms.
+
+    `bytes` are what a process brings to the collectives of a step.
+    """
+
+    configuration: Configuration
+    run: Run
+    traced_ms: float
+    steps_ms: tuple[float, ...]
+    bytes: float
+
+    @property
+    def step_ms(self) -> float:
+        return statistics.median(self.steps_ms)
+
+
+def asks(one: Configuration, base: Configuration) -> list[str]:
+    """What `crystalperf predict` is asked of the base to come to a configuration."""
+    found = []
+    if one.cores != base.cores:
+        found.append(f"cpu_speed={(one.cores or 1) / (base.cores or 1):.6g}x")
+    if one.network_bps != base.network_bps:
+        found.append(f"network={(one.network_bps or 0) / 1e6:g}Mbps")
+    if one.ranks != base.ranks:
+        found.append(f"ranks={one.ranks / base.ranks:g}x")
+    return found
+
+
+def _linear(one: Configuration, base: Base) -> float:
+    """As if everything were the CPU's, whatever the network."""
+    return base.step_ms * (base.configuration.cores or 1) / (one.cores or 1)
+
+
+def _no_change(_one: Configuration, base: Base) -> float:
+    return base.step_ms
+
+
+def _in_turn(one: Configuration, base: Base) -> float:
+    """Paleo's terms (Qi et al., ICLR '17): computing, then a ring's 2 (n - 1) / n of the bytes over the link.
+
+    Computing is what the link leaves of the base's step, rather than operations over the device's rate, which no trace
+    tells: kinder to it than its own paper.
+    """
+
+    def sending_ms(of: Configuration) -> float:
+        return 8e3 * base.bytes * 2 * (of.ranks - 1) / of.ranks / (of.network_bps or 1)
+
+    computing_ms = max(base.step_ms - sending_ms(base.configuration), 0.0)
+    return computing_ms * (base.configuration.cores or 1) / (one.cores or 1) + sending_ms(one)
+
+
+BASELINES: Mapping[str, Callable[[Configuration, Base], float]] = {
+    "no change": _no_change,
+    "linear": _linear,
+    "computing, then a ring": _in_turn,
+}
+
+
+def score(out: Path, roles: Sequence[str] = ROLES) -> str:
+    """Every configuration with its truth and its prediction, then how far off all are.  Raises LabError."""
+    truths = _truths(out)
+    bases = {each.name: _base(out, each, truths) for each in SWEPT if base_of(each) is each}
+    lines = ["| configuration | role | step [ms] | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
+    found = {role: Scored() for role in roles}
+    for number, one in enumerate(SWEPT):
+        role, measured = ROLES[number % 2], truths.get(one.name)
+        if role in roles and measured and one.name not in bases:
+            lines.append(_scored(one, role, statistics.median(measured), bases[base_of(one).name], found[role]))
+    lines += ["", "| predicted by | role | configurations | mean ± sd % | worst % | held % | half-width % |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for role, scored in found.items():
+        lines += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
+    for name, base in bases.items():
+        away = [abs(each / base.step_ms - 1) for each in base.steps_ms]
+        mean, worst, traced = (
+            100 * each for each in (statistics.mean(away), max(away), base.traced_ms / base.step_ms - 1)
+        )
+        lines.append(f"| {name}: its {len(away)} runs around their median | | | {mean:.1f} | {worst:.0f} | | |")
+        lines.append(f"| {name}: its traced steps against these | | | {traced:+.1f} | | | |")
+    return "\n".join(lines)
+
+
+def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Scored) -> str:
+    """The row of a configuration; its predictions go `into`."""
+    for name, baseline in BASELINES.items():
+        into.take(name, baseline(one, base), truth_ms)
+    head = f"| {one.name} | {role} | {truth_ms:.0f}"
+    recorded = [f"network={(base.configuration.network_bps or 0) / 1e6:g}Mbps"]
+    try:
+        told = base.run.predict(asks(one, base.configuration), recorded=recorded)
+    except CrystalPerfError as error:
+        return f"{head} | {error} | | |"
+    if told.predicted_ms is None:
+        return f"{head} | {'; '.join(told.refused[:1])} | | |"
+    per_step = base.traced_ms / told.runtime_ms
+    predicted = told.predicted_ms * per_step
+    off = predicted / truth_ms - 1
+    into.take(OURS, predicted, truth_ms)
+    into.take(RATIO, told.predicted_ms / told.runtime_ms * base.step_ms, truth_ms)
+    if told.interval_ms is None:
+        return f"{head} | {predicted:.0f} | {100 * off:+.0f} % | |"
+    low, high = (each * per_step for each in told.interval_ms)
+    missed = "" if into.take_range(predicted, (low, high), truth_ms) else ", misses"
+    return f"{head} | {predicted:.0f} | {100 * off:+.0f} % | {low:.0f} to {high:.0f}{missed} |"
+
+
+def _truths(out: Path) -> dict[str, list[float]]:
+    """Steps of each configuration's runs, ms, by its name without the repetition's number."""
+    file = out / "rows.jsonl"
+    if not file.exists():
+        raise LabError(f"{file}: no such file; `python -m lab.runs.training sweep -o {out}` makes it")
+    found: dict[str, list[float]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row: dict[str, Any] = json.loads(line)
+        found.setdefault(row["name"].rpartition(".")[0], []).append(statistics.mean(row["step_ms"]))
+    return found
+
+
+def _base(out: Path, one: Configuration, truths: Mapping[str, Sequence[float]]) -> Base:
+    traces = out / f"{one.name}.0" / "traces"
+    if one.name not in truths or not traces.exists():
+        raise LabError(f"{traces}: no traces of a base; the sweep makes them first")
+    run = cp.profile([traces])
+    with run.reading() as connection:
+        sent = connection.execute(
+            "SELECT coalesce(sum(bytes), 0) / count(DISTINCT (worker_id, step)) FROM training_collectives"
+        ).fetchone()
+    assert sent is not None
+    return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0, or 1 with one sentence on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m lab.score.training", description="predict the sweep of trainings")
+    parser.add_argument("out", type=Path, metavar="DIR")
+    parser.add_argument("--only", choices=ROLES, help="even ones to learn from, odd ones to score")
+    given = parser.parse_args(arguments)
+    try:
+        print(score(given.out, ROLES if given.only is None else (given.only,)))
+    except LabError as error:
+        print(f"python -m lab.score.training: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""How far off predictions of sweeps are, by who predicted."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+OURS = "CrystalPerf"
+
+
+@dataclass
+class Scored:
+    """Predictions held against the truth: relative deviations by who predicted; of ours whether each range held, and
+    half its width over the prediction."""
+
+    off: dict[str, list[float]] = field(default_factory=dict)
+    held: list[bool] = field(default_factory=list)
+    half_widths: list[float] = field(default_factory=list)
+
+    def take(self, who: str, predicted: float | None, truth: float) -> None:
+        """A prediction, where there is one."""
+        if predicted is not None and truth > 0:
+            self.off.setdefault(who, []).append(predicted / truth - 1)
+
+    def take_range(self, predicted: float, interval: tuple[float, float], truth: float) -> bool:
+        """The range around a prediction of ours; whether it holds."""
+        low, high = interval
+        self.held.append(low <= truth <= high)
+        self.half_widths.append((high - low) / 2 / predicted)
+        return self.held[-1]
+
+    def cells(self, who: str) -> str:
+        """Of a row of a table: how many predictions, mean ± standard deviation of how far off, and worst, in %; of ours
+        how many ranges hold, and the median of half their widths."""
+        away = [abs(each) for each in self.off[who]]
+        held, half = "", ""
+        if who == OURS and self.held:
+            held, half = f"{100 * statistics.mean(self.held):.0f}", f"{100 * statistics.median(self.half_widths):.0f}"
+        mean, deviation = spread(away)
+        return f"{len(away)} | {100 * mean:.1f} ± {100 * deviation:.1f} | {100 * max(away):.0f} | {held} | {half}"
+
+
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of deviations."""
+    mean = sum(values) / len(values)
+    return mean, math.sqrt(sum((each - mean) ** 2 for each in values) / len(values))

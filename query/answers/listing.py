@@ -1,0 +1,101 @@
+"""What an answer lists, as rows; and what a notebook shows of it: the sentence of all doors, then the list."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from html import escape
+from typing import Any
+
+from indexes.resources import known
+from query.answers.bottleneck import bottleneck_of
+from query.answers.figures import time_unit
+from query.answers.rows import Rows, of_mappings
+from query.answers.values import Debug, Prediction, Sweep, Verdict
+from query.answers.words import bottleneck_sentence
+
+
+def html_of(answer: Any) -> str:
+    """What a notebook shows of an answer; everything in it is escaped, for names are strangers'."""
+    listed: str = rows_of(answer)._repr_html_()
+    return f"<p><b>{escape(sentence_of(answer))}</b></p>{listed}"
+
+
+@singledispatch
+def rows_of(answer: Any) -> Rows:
+    """The rows of an answer.  Raises TypeError for one that lists nothing."""
+    raise TypeError(f"{type(answer).__name__} lists nothing")
+
+
+@rows_of.register
+def _(answer: Debug) -> Rows:
+    return of_mappings(
+        [
+            {"node_id": each.id, "name": each.name, "start_ms": each.start_ms, "end_ms": each.end_ms}
+            | {f"{name}_ms": part for name, part in each.resource_ms.items()}
+            for each in answer.critical_path
+        ]
+    )
+
+
+@rows_of.register
+def _(answer: Prediction) -> Rows:
+    return of_mappings(
+        [
+            {"id": each.id, "name": each.name, "recorded_ms": each.recorded_ms, "predicted_ms": each.predicted_ms}
+            for each in answer.groups
+        ]
+    )
+
+
+@rows_of.register
+def _(answer: Sweep) -> Rows:
+    return of_mappings([_point(each.setting, each) for each in answer.points])
+
+
+@rows_of.register
+def _(answer: Verdict) -> Rows:
+    return of_mappings([{"question": each.question, **_point(each.setting, each)} for each in answer.what_ifs])
+
+
+def _point(setting: str, answer: Any) -> dict[str, Any]:
+    low, high = answer.interval_ms or (None, None)
+    return {
+        "setting": setting,
+        "predicted_ms": answer.predicted_ms,
+        "low_ms": low,
+        "high_ms": high,
+        "refused": "; ".join(answer.refused) or None,
+    }
+
+
+@singledispatch
+def sentence_of(answer: Any) -> str:
+    """What the answer comes to, in a sentence."""
+    raise TypeError(f"{type(answer).__name__} has no sentence")
+
+
+@sentence_of.register
+def _(answer: Debug) -> str:
+    return bottleneck_sentence(bottleneck_of(answer), answer, known(), time_unit(answer.runtime_ms))
+
+
+@sentence_of.register
+def _(answer: Verdict) -> str:
+    figures = time_unit(answer.debug.runtime_ms)
+    return bottleneck_sentence(answer.bottleneck, answer.debug, answer.header.resources, figures)
+
+
+@sentence_of.register
+def _(answer: Prediction) -> str:
+    if answer.predicted_ms is None:
+        return f"{answer.setting}: {'; '.join(answer.refused)}"
+    figures = time_unit(answer.runtime_ms)
+    low, high = answer.interval_ms or (None, None)
+    sure = "" if low is None or high is None else f" (90 % range: {figures.number(low)} to {figures.text(high)})"
+    return f"{answer.setting}: {figures.text(answer.predicted_ms)} instead of {figures.text(answer.runtime_ms)}{sure}."
+
+
+@sentence_of.register
+def _(answer: Sweep) -> str:
+    whole_ms = answer.points[0].runtime_ms
+    return f"{len(answer.points)} predictions for a run that took {time_unit(whole_ms).text(whole_ms)}."

@@ -1,0 +1,122 @@
+"""Every sentence that the terminal says of a run, for a page to show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from indexes.resources import OTHER
+from query.answers.figures import TimeUnit, printable, time_unit
+from query.answers.picture.values import Figure, Said, SaidAction, SaidFinding, SaidTable, SaidWhatIf
+from query.answers.stations import stations_note, stations_table
+from query.answers.values import Cause
+from query.answers.whatifs import told
+from query.answers.words import (
+    bottleneck_sentence,
+    capitalised,
+    cause_words,
+    device_name,
+    disagreement_words,
+    flow_sentences,
+    gain_text,
+    header_facts,
+    not_known_sentences,
+    nothing_to_do,
+    other_words,
+    outcome_sentences,
+    range_sentence,
+    replay_sentence,
+    same_sentence,
+    samples_sentence,
+    unmodelled_sentence,
+    unsubmitted_sentence,
+)
+
+if TYPE_CHECKING:
+    from query.answers.picture.door import Door
+    from query.answers.values import Verdict, WhatIf
+
+RANGE = "90 % range"
+
+HOW = {
+    "recorded": "as recorded",
+    "exact": "predicted",
+    "between": "interpolated",
+    "refused": "not predicted",
+    "unknown": "not on this page",
+}
+"""See Said.how."""
+
+
+def said(verdict: Verdict, door: Door) -> Said:
+    """The sentences of a verdict."""
+    header, debug = verdict.header, verdict.debug
+    unit, words = time_unit(debug.runtime_ms), debug.vocabulary
+    asked = told(verdict.what_ifs, debug.runtime_ms)
+    intervals = any(each.interval_ms for each in asked.changing)
+    check = ""
+    if asked.changing and verdict.replayed_ms is not None:
+        check = replay_sentence(verdict.replayed_ms, debug.runtime_ms, unit)
+        check += f" {range_sentence(RANGE)}" if intervals else ""
+    heads, stations = stations_table(debug)
+    left_out = ""
+    if debug.unsubmitted is not None:
+        left_out = unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit)
+    return Said(
+        title=header.name,
+        facts=tuple(header_facts(header)),
+        outcome=(*outcome_sentences(debug, unit), *flow_sentences(debug, header.resources)),
+        left_out=left_out,
+        headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
+        unmodelled=unmodelled_sentence(debug),
+        rests_on=samples_sentence(header, debug),
+        actions=tuple(
+            SaidAction(f"{each.what}.", _sentence(gain_text(each, unit)), each.lines) for each in verdict.actions
+        ),
+        nothing_to_do=nothing_to_do(verdict),
+        other=other_words(debug, unit),
+        what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in asked.changing),
+        same=same_sentence(asked.same),
+        unknown=tuple(not_known_sentences(asked.unknown, debug.runtime_ms, unit, door.tell)),
+        check=check,
+        findings=tuple(
+            SaidFinding(unit.text(each.cost_ms), each.what, each.basis, each.advice) for each in debug.findings
+        ),
+        disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
+        assumptions=debug.assumptions,
+        missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
+        unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
+        told=debug.told,
+        stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
+        next=door.next(verdict.next),
+        figure=figure_of(unit),
+        words={
+            name: getattr(words, name)
+            for name in ("worker", "workers", "lane", "lanes", "group", "groups", "unit", "units")
+        }
+        | {"coordinator": words.coordinator, "scope": words.scope},
+        devices={each.name: device_name(each.name, header.resources) for each in header.resources}
+        | {OTHER: capitalised(OTHER)},
+        causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
+        how=HOW,
+    )
+
+
+def figure_of(unit: TimeUnit) -> Figure:
+    """The unit as a page has it."""
+    return Figure(unit.name, unit.ms, unit.decimals)
+
+
+def _sentence(text: str) -> str:
+    return f"{capitalised(text)}." if text else ""
+
+
+def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> SaidWhatIf:
+    assert answer.predicted_ms is not None  # it is one of those that change the runtime
+    likely = answer.interval_ms
+    return SaidWhatIf(
+        question=printable(answer.question),
+        setting=answer.setting,
+        runtime=unit.text(answer.predicted_ms),
+        change=unit.change(answer.predicted_ms, runtime_ms),
+        range="" if likely is None else f"{unit.number(likely[0])} to {unit.text(likely[1])}",
+    )

@@ -1,0 +1,165 @@
+"""Where the time of a record of a flow goes, and what it could be sped up by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+
+from indexes.resources import CPU, OTHER
+from query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, SampleCounts, StationFacts
+from query.explain.chances import Chance
+from query.explain.diagnose import seen_of
+from query.explain.facts import named
+from query.explain.outcome import outcome
+from query.explain.wording import terms_of
+from query.model.execution import Execution
+from query.model.flow import FULL, Flow, legs
+from query.model.kinds import ON_CPU, WAKING
+from query.whatif.flow import Limit, highest, is_far, main_resource
+
+FASTER_CPU = 1.25
+"""As in query.explain.chances."""
+
+FULL_CPU = 0.9
+"""A worker whose process used this share of its cores had none to spare."""
+
+SHORT_OF = 0.7
+"""A station that is busy for this share of its time wants for lanes."""
+
+
+def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
+    """The answer to `debug` for a run that is a flow: times are of one record, from its source to its end."""
+    flow, names = execution.flow, execution.names
+    assert flow is not None
+    path: list[PathItem] = []
+    other_ms: dict[Cause, float] = {}
+    now = 0.0
+    for each in legs(flow, measured=True, names=names):
+        parts = each.work_ms.copy()
+        parts[-1] += each.mates_ms + each.filling_ms + each.queue_ms + each.way_ms
+        path.append(PathItem(each.id, each.name, now, now + each.time_ms, named(parts, names)))
+        now += each.time_ms
+        causes: tuple[tuple[Cause, float], ...] = (
+            ("filling", each.filling_ms),
+            ("queueing", each.mates_ms + each.queue_ms),
+            ("unknown", float(each.work_ms[-1])),
+        )
+        for cause, ms in causes:
+            if ms > 0:
+                other_ms[cause] = other_ms.get(cause, 0.0) + ms
+    total = {name: sum(each.resource_ms[name] for each in path) for name in (*names, OTHER)}
+    samples, functions, unseen, scopes = seen_of(connection, execution)
+    return Debug(
+        scope=execution.scope.text,
+        measure=execution.measure,
+        runtime_ms=execution.runtime_ms,
+        bottleneck="unknown",
+        resource_ms=total,
+        critical_path=tuple(path),
+        samples=_working(connection, execution, samples),
+        scopes=scopes,
+        functions=functions,
+        unseen=(*unseen, *_unmeasured(flow, execution)),
+        other_ms=other_ms,
+        vocabulary=execution.framework.vocabulary,
+        outcome=outcome(connection, execution),
+        told=tuple(terms_of(execution).rules.told(connection, execution)),
+        flow=flow_facts(flow, execution),
+    )
+
+
+def _working(connection: duckdb.DuckDBPyConnection, execution: Execution, samples: SampleCounts) -> SampleCounts:
+    """Samples of threads that worked: those that wait for records, most of them, are no code to place."""
+    kinds = ", ".join(f"'{each}'" for each in ON_CPU if each != WAKING)
+    flow = execution.flow
+    assert flow is not None
+    total, on_units, resolved = connection.execute(
+        f"""
+        SELECT count(*), count(unit_id), count(*) FILTER (unit_id IS NOT NULL AND deciding_depth IS NOT NULL)
+        FROM samples JOIN stacks USING (stack_id)
+        WHERE kind IN ({kinds}, 'native') AND time_ms BETWEEN ? AND ?
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0]
+    return replace(samples, total=total, on_units=on_units, resolved=resolved)
+
+
+def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
+    """Rates, and what limits them."""
+    names, limit = execution.names, highest(flow)
+    if flow.at_limit:
+        full = [each for each in flow.places if each.cpu_cores >= FULL_CPU * each.most_cores]
+        busiest = max((each for each in flow.stations), key=lambda each: each.busiest)
+        limit = Limit(flow.rate_per_s, busiest.id, "station", "")
+        if full and busiest.busiest < FULL:
+            limit = Limit(flow.rate_per_s, full[0].id, "worker", CPU)
+    resource = limit.resource
+    if limit.kind == "station":
+        resource = main_resource(flow.station(limit.id), names)
+    return FlowFacts(
+        start_ms=flow.start_ms,
+        end_ms=flow.end_ms,
+        rate_per_s=flow.rate_per_s,
+        most_per_s=limit.rate_per_s if np.isfinite(limit.rate_per_s) else None,
+        limit=limit.id,
+        limit_kind=limit.kind,
+        limit_resource=resource,
+        at_limit=flow.at_limit,
+        at_least=is_far(limit.rate_per_s, flow.rate_per_s),
+        markers_ms=flow.markers_ms,
+        stations=tuple(
+            StationFacts(
+                each.id, each.name, each.lanes, each.records_per_s, each.busy, each.busiest, each.blocked,
+                each.record_ms, named(each.shares, names),
+            )
+            for each in flow.stations
+        ),
+    )  # fmt: skip
+
+
+def _unmeasured(flow: Flow, execution: Execution) -> list[Note]:
+    words = execution.framework.vocabulary
+    found = []
+    if not flow.places:
+        found.append(Note(f"the CPU time of {words.workers}: when it runs out is not known"))
+    if flow.markers_ms is None:
+        found.append(Note("the time of a record as such: it is worked out from rates, busy time and queues"))
+    return found
+
+
+def flow_chances(execution: Execution, debug: Debug) -> list[Chance]:
+    """What could be changed about a flow; query.answers.actions asks what each brings."""
+    flow = execution.flow
+    assert flow is not None
+    words = execution.framework.vocabulary
+    found = []
+    units = words.word_of("units")
+    for each in flow.stations:
+        if each.busiest >= SHORT_OF and not each.is_source:
+            found.append(
+                Chance(
+                    "setting",
+                    f"Twice the {words.units} of {each.id}, {each.lanes} → {2 * each.lanes}: it is busy for"
+                    f" {100 * each.busiest:.0f} % of the time",
+                    f"units.{each.id}",
+                    "measured",
+                    asks=f"{units}.{each.id}=2x",
+                )
+            )
+    tuned = None if execution.framework.rules is None else execution.framework.rules.filling
+    filling_ms = debug.other_ms.get("filling", 0.0)
+    if tuned is not None and filling_ms > 0:
+        found.append(tuned(flow, filling_ms))
+    if debug.resource_ms.get(CPU, 0.0) > 0:
+        found.append(
+            Chance(
+                "machine",
+                "Use a CPU with a faster clock or of a newer generation (a quarter faster)",
+                "cpu_speed",
+                "modelled",
+                asks=f"cpu_speed={FASTER_CPU:g}x",
+            )
+        )
+    return found

@@ -1,0 +1,259 @@
+"""A streaming job as a flow: rates, busy time and queues of the stretch in which it was steady.
+
+Sums of counters between two looks give rates; lengths of queues are means over looks.  A subtask's samples say what its
+busy time is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+import numpy as np
+
+from query.model.execution import Execution
+from query.model.flow import Flow, Hop, Place, Station
+from query.model.records import Floats
+
+WARM_UP_MS = 15_000.0
+"""Left out at the start: JVMs compile, and sources catch up."""
+
+END_MS = 2_000.0
+"""Left out at the end: sources stop one after the other."""
+
+LEAST_LOOKS = 8
+
+_COUNTERS = (
+    "records_in", "records_out", "bytes_in_local", "bytes_in_remote", "buffers_in_local", "buffers_in_remote",
+    "busy_ms", "backpressured_ms",
+)  # fmt: skip
+_QUEUES = ("input_buffers", "output_buffers", "busy_per_s", "backpressured_per_s")
+
+Subtasks = dict[str, list[dict[str, float]]]
+"""By group, of each subtask: counters per second, and means of queues."""
+
+
+def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
+    """The flow of a run; None where nothing was collected of it, or no stretch was steady."""
+    if execution.measure != "latency":
+        return None
+    stretch = _stretch(connection, execution.scope.start_ms, execution.scope.end_ms)
+    if stretch is None:
+        return None
+    found = _subtasks(connection, *stretch)
+    groups = [each.group_id for each in execution.dag.groups]
+    edges = _edges(connection)
+    if not found or any(group not in found for group in groups):
+        return None
+    reads = {target for _, target, _ in edges}
+    keyed = {target for _, target, why in edges if "HASH" in why.upper()}
+    order = _ordered(
+        [each.group_id for each in execution.dag.groups], [(source, target) for source, target, _ in edges]
+    )
+    names = {each.group_id: each.name for each in execution.dag.groups}
+    shares = _shares(execution)
+    stations = tuple(
+        _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
+        for group in order
+    )
+    hops = _hops([(source, target, why) for source, target, why in edges], found)
+    return Flow(
+        stations=stations,
+        hops=hops,
+        places=_places(connection, stretch, sum(each.busy * each.lanes for each in stations)),
+        start_ms=stretch[0],
+        end_ms=stretch[1],
+        markers_ms=_markers(connection, *stretch),
+    )
+
+
+def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
+    """The longest stretch without a restart, warm-up and end left out; None where too few looks are in it."""
+    looks = connection.execute(
+        """
+        WITH sums AS (
+            SELECT time_ms, sum(records_in) + sum(records_out) AS records FROM flink_series
+            WHERE time_ms BETWEEN ? AND ? GROUP BY time_ms
+        )
+        SELECT time_ms, coalesce(records < lag(records) OVER (ORDER BY time_ms), FALSE) AS restarted
+        FROM sums WHERE records > 0 ORDER BY time_ms
+        """,
+        [start_ms, end_ms],
+    ).fetchall()
+    stretches: list[list[float]] = [[]]
+    for time_ms, restarted in looks:
+        if restarted:
+            stretches.append([])
+        stretches[-1].append(time_ms)
+    longest = max(stretches, key=len)
+    if not longest:
+        return None
+    first = min(longest[0] + WARM_UP_MS, (longest[0] + longest[-1]) / 2)
+    steady = [each for each in longest if first <= each <= longest[-1] - END_MS]
+    return (steady[0], steady[-1]) if len(steady) >= LEAST_LOOKS else None
+
+
+def _subtasks(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
+    """What subtasks did per second between the first and the last look at which their counters moved."""
+    columns = ", ".join((*_COUNTERS, *_QUEUES))
+    rows = connection.execute(
+        f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
+        [start_ms, end_ms],
+    ).fetchnumpy()
+    found: Subtasks = {}
+    keys = list(zip(rows["group_id"].tolist(), rows["subtask"].tolist(), strict=True))
+    time = np.asarray(rows["time_ms"], dtype=np.float64)
+    values = {
+        name: np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), np.nan) for name in (*_COUNTERS, *_QUEUES)
+    }
+    moved = values["records_in"] + values["records_out"]
+    for key in dict.fromkeys(keys):
+        mine = np.array([each == key for each in keys])
+        found.setdefault(key[0], []).append(_rates(time[mine], moved[mine], {n: v[mine] for n, v in values.items()}))
+    return found
+
+
+def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict[str, float]:
+    """Counters per second, over looks at which they were new: Flink answers with the same ones for a while."""
+    new = np.concatenate([[True], np.diff(moved) != 0])
+    first, last = np.flatnonzero(new)[[0, -1]] if new.sum() > 1 else (0, len(time_ms) - 1)
+    seconds = max(float(time_ms[last] - time_ms[first]) / 1e3, 1e-9)
+    rates = {name: float(values[name][last] - values[name][first]) / seconds for name in _COUNTERS}
+    means = {name: float(np.nanmean(values[name])) if np.isfinite(values[name]).any() else np.nan for name in _QUEUES}
+    return {**rates, **means}
+
+
+def _busy(each: Mapping[str, float], summed: str, mean: str) -> float:
+    """A share of time: from sums, or from Flink's own means where it does not sum up."""
+    ms_per_s = each[summed] if np.isfinite(each[summed]) else each[mean]
+    return float(np.clip(ms_per_s / 1e3, 0.0, 1.0)) if np.isfinite(ms_per_s) else 0.0
+
+
+def _station(
+    group: str,
+    name: str,
+    subtasks: list[dict[str, float]],
+    shares: Floats | None,
+    is_source: bool,
+    keyed: bool,
+    execution: Execution,
+) -> Station:
+    busy = [_busy(each, "busy_ms", "busy_per_s") for each in subtasks]
+    unknown = np.zeros(len(execution.names) + 1)
+    unknown[-1] = 1.0
+    return Station(
+        id=group,
+        name=name,
+        lanes=len(subtasks),
+        records_per_s=float(np.nansum([each["records_out" if is_source else "records_in"] for each in subtasks])),
+        busy=float(np.mean(busy)),
+        busiest=max(busy),
+        blocked=float(np.mean([_busy(each, "backpressured_ms", "backpressured_per_s") for each in subtasks])),
+        shares=unknown if shares is None else shares,
+        is_source=is_source,
+        keyed=keyed,
+    )
+
+
+def _shares(execution: Execution) -> dict[str, Floats]:
+    """By group, what its units' own time was on; without samples it is not known."""
+    found = {}
+    units = execution.units
+    for number, group in enumerate(execution.dag.groups):
+        mine = units.group == number
+        parts = units.parts_ms[mine].sum(axis=0)
+        parts[-1] = max(parts[-1] - units.upstream_ms[mine].sum() - execution.volumes.overhead_ms[mine].sum(), 0.0)
+        if parts.sum() > 0:
+            found[group.group_id] = parts / parts.sum()
+    return found
+
+
+def _edges(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
+    return connection.execute("SELECT source, target, why FROM dependencies ORDER BY rowid").fetchall()
+
+
+def _ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
+    """Each behind those that it reads."""
+    order: list[str] = []
+    left = list(groups)
+    while left:
+        ready = [
+            each for each in left if all(source in order or source not in left for source, to in edges if to == each)
+        ]
+        order += ready or left[:1]
+        left = [each for each in left if each not in order]
+    return order
+
+
+def _hops(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ...]:
+    """What goes between vertices; what a vertex takes in is shared among those that it reads by what these give."""
+    hops = []
+    for source, target, why in edges:
+        gives, takes = found[source], found[target]
+        into = [one for one, other, _ in edges if other == target]
+        given = {one: sum(each["records_out"] for each in found[one]) for one in into}
+        part = given[source] / sum(given.values()) if sum(given.values()) > 0 else 1 / len(into)
+        channels = len(takes) if why.upper() in ("FORWARD", "RESCALE") else len(gives) * len(takes)
+
+        def summed(*names: str, rows: list[dict[str, float]] = takes) -> float:
+            return float(np.nansum([each[name] for each in rows for name in names]))
+
+        bytes_per_s = summed("bytes_in_local", "bytes_in_remote")
+        remote = summed("bytes_in_remote") / bytes_per_s if bytes_per_s > 0 else 0.0
+        made = summed("output_buffers", rows=gives)  # those of channels on one machine are seen from both ends
+        queued = max(made - channels, 0.0) + max(part * summed("input_buffers") - (1 - remote) * made, 0.0)
+        hops.append(
+            Hop(
+                source=source,
+                target=target,
+                channels=max(channels, 1),
+                records_per_s=part * summed("records_in"),
+                bytes_per_s=part * bytes_per_s,
+                buffers_per_s=part * summed("buffers_in_local", "buffers_in_remote"),
+                remote=remote,
+                queued=queued,
+            )
+        )
+    return tuple(hops)
+
+
+def _places(
+    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], busy_lanes: float
+) -> tuple[Place, ...]:
+    """TaskManagers, by the CPU time of their processes.
+
+    What is beyond their share of `busy_lanes`, subtasks that have work in the mean, does not grow with the records.
+    """
+    rows = connection.execute(
+        """
+        SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
+            any_value(cores), any_value(stated_cores), any_value(slots)
+        FROM flink_loads LEFT JOIN flink_task_managers USING (worker_id)
+        WHERE time_ms BETWEEN ? AND ? AND cpu_ns IS NOT NULL GROUP BY worker_id ORDER BY worker_id
+        """,
+        list(stretch),
+    ).fetchall()
+    found = []
+    for worker, cpu_ns, lasting_ms, cores, stated, slots in rows:
+        most = float("inf") if cores is None else cores
+        if stated is not None and stated != slots:  # a standalone TaskManager states as many as it has slots
+            most = min(most, stated)
+        if lasting_ms > 0:
+            used = cpu_ns / 1e6 / lasting_ms
+            found.append(Place(worker, used, most, max(used - busy_lanes / len(rows), 0.0)))
+    return tuple(found)
+
+
+def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:
+    """What latency markers say of the operator that they reach last, ms: the mean over its subtasks and the looks."""
+    row = connection.execute(
+        """
+        WITH operators AS (
+            SELECT operator_id, avg(mean_ms) AS mean_ms FROM flink_latencies
+            WHERE time_ms BETWEEN ? AND ? AND mean_ms IS NOT NULL GROUP BY operator_id
+        )
+        SELECT max(mean_ms) FROM operators
+        """,
+        [start_ms, end_ms],
+    ).fetchone()
+    return None if row is None or row[0] is None else float(row[0])

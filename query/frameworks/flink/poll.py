@@ -1,0 +1,160 @@
+"""Looking at a running job's metrics, for what its cluster does not keep."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from indexes.errors import InputError
+from query.frameworks.flink import series
+
+if TYPE_CHECKING:
+    from query.frameworks.flink.collect import Rest
+
+LONGEST_LIST = 3000
+"""Characters of metrics' names in one request: Flink takes no request line of more than 4096."""
+
+LATENCY_EVERY = 10
+"""Looks between two at latencies: their histograms hold the last 128 markers, and their names are long."""
+
+FLUSH_EVERY = 10
+"""Looks that are written at a time."""
+
+_LATENCY = re.compile(
+    r"(?:\d+\.)?latency\.source_id\.(?P<source>[0-9a-f]+)(?:\.source_subtask_index\.\d+)?"
+    r"\.operator_id\.(?P<operator>[0-9a-f]+)\.operator_subtask_index\.(?P<index>\d+)\.(?P<what>latency_\w+)"
+)
+
+
+class Poll:
+    """Looks at one job, kept in a file that they are added to."""
+
+    def __init__(self, rest: Rest, job: str, page: dict[str, Any], path: Path) -> None:
+        """`page` is the job's own; `path` the file.  Raises InputError where the cluster does not answer."""
+        self._rest, self._job, self._path = rest, job, path
+        self._vertices = [
+            (str(each["id"]), int(each.get("parallelism") or 1))
+            for each in page.get("vertices", [])
+            if isinstance(each, dict) and "id" in each
+        ]
+        self._workers = _workers(rest)
+        self._lines: list[bytes] = []
+        self._looks = 0
+        self.any_values = False
+        """Whether the cluster told anything: one of before Flink 1.14, or that just began, tells nothing."""
+        version = None
+        with suppress(InputError):
+            version = rest.page("/overview").get("flink-version")
+        self._begin = series.beginning(job, version, [each for each, _ in self._vertices], self._workers)
+
+    def look(self, now_ms: int) -> None:
+        """One look.  Raises InputError where the cluster does not answer."""
+        vertices = [self._subtasks(vertex, parallelism) for vertex, parallelism in self._vertices]
+        workers = {each: self._worker(each) for each in self._workers}
+        latencies = self._latencies() if self._looks % LATENCY_EVERY == 0 else {}
+        self._looks += 1
+        if any(value is not None for mine in vertices for values in mine for value in values):
+            self.any_values = True
+            self._lines.append(series.sample_line(now_ms, vertices, workers, latencies))
+        if len(self._lines) >= FLUSH_EVERY:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was seen.  Raises InputError where that is not possible."""
+        if not self._lines:
+            return
+        some = [self._begin, *self._lines] if self._begin else self._lines
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            series.append(self._path, some)
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be written ({error.strerror})") from error
+        self._begin, self._lines = b"", []
+
+    def _subtasks(self, vertex: str, parallelism: int) -> list[list[float | None]]:
+        names = [f"{index}.{name}" for index in range(parallelism) for name in series.COLUMNS.values()]
+        found = self._values(f"/jobs/{self._job}/vertices/{vertex}/metrics", names)
+        return [[found.get(f"{index}.{name}") for name in series.COLUMNS.values()] for index in range(parallelism)]
+
+    def _worker(self, worker: str) -> list[float | None]:
+        with suppress(InputError):  # it may be gone, and the others are not
+            found = self._values(f"/taskmanagers/{quote(worker, safe='')}/metrics", list(series.WORKER.values()))
+            return [found.get(name) for name in series.WORKER.values()]
+        return []
+
+    def _latencies(self) -> dict[str, list[float | None]]:
+        found: dict[str, dict[str, float | None]] = {}
+        pages = [f"/jobs/{self._job}/vertices/{vertex}/metrics" for vertex, _ in self._vertices]
+        for page in [f"/jobs/{self._job}/metrics", *pages]:
+            known = [str(each.get("id")) for each in _listed(self._rest.text(page))]
+            wanted = [
+                each for each in known if (match := _LATENCY.fullmatch(each)) and match["what"] in series.LATENCIES
+            ]
+            for name, value in self._values(page, wanted).items():
+                match = _LATENCY.fullmatch(name)
+                assert match is not None
+                found.setdefault(f"{match['source']}.{match['operator']}.{match['index']}", {})[match["what"]] = value
+        return {key: [values.get(what) for what in series.LATENCIES] for key, values in found.items()}
+
+    def _values(self, page: str, names: Sequence[str]) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for some in _lists(names):
+            for each in _listed(self._rest.text(f"{page}?get={some}")):
+                found[str(each.get("id"))] = _number(each.get("value"))
+        return found
+
+
+def _lists(names: Sequence[str]) -> Iterator[str]:
+    """The names with commas between them, in pieces that fit into a request."""
+    some: list[str] = []
+    length = 0
+    for name in names:
+        word = quote(name, safe=".")
+        if some and length + len(word) > LONGEST_LIST:
+            yield ",".join(some)
+            some, length = [], 0
+        some.append(word)
+        length += len(word) + 1
+    if some:
+        yield ",".join(some)
+
+
+def _listed(text: str) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _number(value: object) -> float | None:
+    """Flink writes numbers as text; what it has not measured yet as NaN."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    if not math.isfinite(number):
+        return None
+    return int(number) if number == int(number) else round(number, 3)
+
+
+def _workers(rest: Rest) -> dict[str, dict[str, Any]]:
+    """The TaskManagers and what they are."""
+    with suppress(InputError):
+        return {
+            str(each["id"]): {
+                "slots": each.get("slotsNumber"),
+                "cores": (each.get("hardware") or {}).get("cpuCores"),
+                "stated_cores": (each.get("totalResource") or {}).get("cpuCores"),
+                "managed_bytes": (each.get("hardware") or {}).get("managedMemory"),
+            }
+            for each in rest.page("/taskmanagers").get("taskmanagers", [])
+            if isinstance(each, dict) and "id" in each
+        }
+    return {}

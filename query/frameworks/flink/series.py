@@ -1,0 +1,153 @@
+"""What `crystalperf collect` keeps of a job's metrics, once a second: the file JOB.series.gz beside the archive JOB.
+
+Lines of JSON, gzip members one after the other, so that a file can be gone on with.  A line that begins a stretch says
+what the columns are, the others are samples:
+
+    {"flink":"series","job":"…","version":"1.20.3","columns":["records_in",…],"vertices":["…",…],"workers":{"tm1":…}}
+    {"t":1700000000000,"v":[[[12,34,…],…],…],"w":{"tm1":[…]},"l":{"SOURCE.OPERATOR.0":[95.1,93,120],…}}
+
+`v` has for each vertex its subtasks, each with the values of `columns`; `w` the columns WORKER of each TaskManager; `l`
+latencies by source, operator and subtask, ms: mean, median, 95th percentile.  What a cluster does not tell is null.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from query.inputs.containers import LogFile, lines
+from query.model.records import Problems
+
+SUFFIX = ".series.gz"
+
+COLUMNS: dict[str, str] = {
+    "records_in": "numRecordsIn",
+    "records_out": "numRecordsOut",
+    "bytes_in_local": "numBytesInLocal",
+    "bytes_in_remote": "numBytesInRemote",
+    "buffers_in_local": "numBuffersInLocal",
+    "buffers_in_remote": "numBuffersInRemote",
+    "bytes_out": "numBytesOut",
+    "busy_ms": "accumulateBusyTimeMs",
+    "backpressured_ms": "accumulateBackPressuredTimeMs",
+    "idle_ms": "accumulateIdleTimeMs",
+    "busy_per_s": "busyTimeMsPerSecond",
+    "backpressured_per_s": "backPressuredTimeMsPerSecond",
+    "input_buffers": "buffers.inputQueueLength",
+    "input_bytes": "buffers.inputQueueSize",
+    "output_buffers": "buffers.outputQueueLength",
+    "output_bytes": "buffers.outputQueueSize",
+}
+"""Names of columns, and Flink's of a subtask's metric.  Sums grow from the subtask's start; `per_s` are Flink's means
+over the last minute, for versions that do not sum up; the last four are lengths of queues at the moment."""
+
+WORKER: dict[str, str] = {
+    "cpu_ns": "Status.JVM.CPU.Time",
+    "gc_ms": "Status.JVM.GarbageCollector.All.Time",
+    "heap_bytes": "Status.JVM.Memory.Heap.Used",
+    "managed_bytes": "Status.Flink.Memory.Managed.Used",
+    "free_segments": "Status.Shuffle.Netty.AvailableMemorySegments",
+}
+"""The same of a TaskManager."""
+
+LATENCIES = ("latency_mean", "latency_median", "latency_p95")
+
+_MOST_LINES = 2_000_000
+
+
+class _Line(msgspec.Struct):
+    flink: str = ""
+    job: str = ""
+    version: str | None = None
+    columns: list[str] = []
+    vertices: list[str] = []
+    workers: dict[str, dict[str, Any]] = {}
+    t: float = 0.0
+    v: list[list[list[float | None]]] = []
+    w: dict[str, list[float | None]] = {}
+    l: dict[str, list[float | None]] = {}  # noqa: E741 - as short as the others, for there is one a second
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look at a job: by vertex and column the values of its subtasks; of TaskManagers by id and column."""
+
+    time_ms: float
+    vertices: dict[str, dict[str, list[float | None]]]
+    workers: dict[str, dict[str, float | None]]
+    latencies: dict[str, list[float | None]]
+
+
+@dataclass
+class Series:
+    """All looks at a job, in order of time."""
+
+    version: str | None = None
+    workers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What TaskManagers are: `slots`, `cores` of their machine, `stated_cores` that Flink was told of, `host`."""
+    samples: list[Sample] = field(default_factory=list)
+
+
+def beginning(job: str, version: str | None, vertices: Sequence[str], workers: dict[str, dict[str, Any]]) -> bytes:
+    """The line that begins a stretch."""
+    columns = list(COLUMNS)
+    line = {"flink": "series", "job": job, "version": version, "columns": columns, "vertices": list(vertices)}
+    return msgspec.json.encode({**line, "workers": workers})
+
+
+def sample_line(
+    time_ms: int,
+    vertices: Sequence[Sequence[Sequence[float | None]]],
+    workers: dict[str, list[float | None]],
+    latencies: dict[str, list[float | None]],
+) -> bytes:
+    """The line of one look."""
+    found: dict[str, Any] = {"t": time_ms, "v": vertices, "w": workers}
+    return msgspec.json.encode({**found, "l": latencies} if latencies else found)
+
+
+def append(path: Path, some: Iterable[bytes]) -> None:
+    """Add lines as a gzip member of their own, in one write: a reader never sees half of them as anything else."""
+    with path.open("ab") as file:
+        file.write(gzip.compress(b"\n".join(some) + b"\n", mtime=0))
+
+
+def read(log: LogFile, problems: Problems) -> Series:
+    """The looks of a file; lines that make no sense are told, and cost themselves only."""
+    found, columns, vertices = Series(), list[str](), list[str]()
+    decoder = msgspec.json.Decoder(_Line)
+    for number, text in enumerate(lines(log, problems)):
+        if number >= _MOST_LINES:
+            break
+        if not text.strip():
+            continue
+        try:
+            line = decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            problems.add("damaged sample", "data loss", log.origin, str(number), f"looks that cannot be read ({error})")
+            continue
+        if line.flink:
+            columns, vertices = line.columns, line.vertices
+            found.version = line.version or found.version
+            found.workers |= line.workers
+        elif line.t > 0:
+            found.samples.append(_sample(line, columns, vertices))
+    found.samples.sort(key=lambda each: each.time_ms)
+    return found
+
+
+def _sample(line: _Line, columns: Sequence[str], vertices: Sequence[str]) -> Sample:
+    by_vertex = {
+        vertex: {
+            name: [values[place] if place < len(values) else None for values in mine]
+            for place, name in enumerate(columns)
+        }
+        for vertex, mine in zip(vertices, line.v, strict=False)
+    }
+    by_worker = {worker: dict(zip(WORKER, values, strict=False)) for worker, values in line.w.items()}
+    return Sample(line.t, by_vertex, by_worker, line.l)

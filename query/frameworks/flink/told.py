@@ -1,0 +1,51 @@
+"""What a TaskManager's other threads did, and what a stream's answer lacks, a sentence each."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from query.frameworks.flink.frames import HELPERS
+from query.model.execution import Execution
+from query.model.kinds import RUNNING
+
+LEAST_MS = 100.0
+"""Helpers that were seen running for less are not worth a word."""
+
+
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+    """Helper threads by what they do; and why a stream's latency is not told."""
+    found = _helpers(connection, execution)
+    streams = connection.execute(
+        "SELECT count(*) FILTER (kind = 'pipelined') = count(*) AND count(*) > 0 FROM dependencies"
+    ).fetchone()
+    if streams is not None and streams[0] and execution.flow is None:
+        found.append(
+            "This job is a stream, but nothing tells its sources' rate over time, so no latency can be predicted:"
+            " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
+        )
+    return found
+
+
+def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+    kinds = ", ".join(f"'{each}'" for each in (RUNNING, "execution", "native"))
+    rows = connection.execute(
+        f"""
+        SELECT thread, sum(weight_ms) FROM samples
+        WHERE unit_id IS NULL AND thread IS NOT NULL AND kind IN ({kinds}) AND time_ms BETWEEN ? AND ?
+        GROUP BY thread
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()
+    sums: dict[str, float] = {}
+    for thread, ms in rows:
+        name = thread.rpartition("#")[0]
+        what = next((word for word, pattern in HELPERS.items() if re.fullmatch(pattern, name)), None)
+        if what is not None:
+            sums[what] = sums.get(what, 0.0) + ms
+    worth = sorted(((ms, what) for what, ms in sums.items() if ms >= LEAST_MS), reverse=True)
+    if not worth:
+        return []
+    listed = ", ".join(f"{what} {ms / 1e3:.1f} s" for ms, what in worth)
+    return [f"Beside subtasks, threads of TaskManagers were seen running: {listed}"]

@@ -1,0 +1,22 @@
+"""Everything CrystalPerf knows of PyTorch.
+
+files.py   which files are traces, and which of them make one run
+kineto.py  a trace to threads and streams
+trace.py   those of all ranks to the trace that every framework hands over
+setup.py   what a program needs so that it leaves traces
+"""
+
+from __future__ import annotations
+
+from query.frameworks.pytorch import files, setup, trace
+from query.frameworks.training.framework import of_training
+
+PYTORCH = of_training(
+    name="pytorch",
+    title="PyTorch",
+    log_hint="give what export_chrome_trace wrote, of all ranks",
+    recognise=files.recognise,
+    gather=files.gather,
+    read=trace.read,
+    setup=setup.SETUP,
+)

@@ -1,0 +1,261 @@
+"""Logs from a History Server, and what can be said of the page of an application that runs.
+
+    http://HOST:18080                              one application, or the choice among several
+    http://HOST:18080/history/APP[/ATTEMPT]        as the browser shows it
+    http://HOST:18080/api/v1/applications/APP…     as scripts ask for it
+
+The server hands out a zip of the log as it stands, also of an application that still runs.  It is kept in the cache
+with the moment of its last change, so that asking again fetches nothing.  The page of a running application
+(http://DRIVER:4040) hands out no log; it tells where the log is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO, Any
+
+from indexes.errors import InputError, Remedy
+from indexes.exports import writable
+from indexes.temporary import building_folder
+from query.discover import choose
+from query.inputs.containers import ZIP_MAGIC, LogFile
+from query.inputs.files import Application, Inputs
+from query.model.records import shortened
+
+TIMEOUT_S = 30.0
+"""Of a connection, and between two pieces of an answer."""
+
+MOST_PAGE_BYTES = 64 << 20
+MOST_LOG_BYTES = 16 << 30
+"""Of a list of applications, and of a zip of logs: hundreds of thousands of applications, the largest logs known."""
+
+_SLOW_AFTER_S, _SLOWEST_BPS = 60.0, 1024
+"""From then on an answer slower than that is given up: a server may send a byte a minute for ever."""
+
+_MOST_REDIRECTS = 4
+_MOST_MS = 1 << 43
+"""A moment that every file system can keep: a server may claim another."""
+
+_ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:[?#]\S*)?")
+_HISTORY = re.compile(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
+_REST = re.compile(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?)?)?/?")
+_PAGES = re.compile(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+
+
+@dataclass(frozen=True)
+class Address:
+    """What an address names: the server, and the application and attempt where it names them."""
+
+    server: str
+    app: str | None = None
+    attempt: str | None = None
+
+
+def address_of(text: str) -> Address | None:
+    """What an address names; None where it can be none of Spark's pages."""
+    whole = _ADDRESS.fullmatch(text)
+    if whole is None:
+        return None
+    for pattern in (_HISTORY, _REST):
+        if found := pattern.fullmatch(whole["path"]):
+            app = None if found["app"] is None else urllib.parse.unquote(found["app"])
+            return Address(whole["host"] + found["base"], app, found["attempt"])
+    found = _PAGES.fullmatch(whole["path"])
+    known = found is not None and (whole["path"].rstrip("/") == "" or found["base"] != whole["path"].rstrip("/"))
+    return Address(whole["host"] + (found["base"] if found else "")) if known else None
+
+
+def served(text: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
+    """The log behind an address of Spark's, as a file below `folder`; None where nothing of Spark's answers there.
+
+    `app` chooses among several applications, as APP or APP/ATTEMPT.  Raises InputError, one sentence.
+    """
+    named = address_of(text)
+    if named is None:
+        return None
+    server = _Server(named.server)
+    version = server.page("/api/v1/version", missing={})
+    if not isinstance(version, dict) or "spark" not in version:
+        return None
+    progress("asking which applications there are")
+    asked = app or (named.app and (f"{named.app}/{named.attempt}" if named.attempt else named.app))
+    listed = server.page(f"/api/v1/applications{f'/{_quoted(named.app)}' if named.app else ''}", missing=[])
+    found = list(_applications(listed if isinstance(listed, list) else [listed], server.address))
+    if not found:
+        what = "has no such application" if named.app else "has no application yet"
+        raise InputError(f"{text}: the server {what}; it lists logs some seconds after they are written")
+    chosen = choose(Inputs(tuple(_newest_first(found)), (), ()), asked)
+    return _fetched(server, chosen, folder, progress)
+
+
+def _applications(listed: list[Any], origin: str) -> Iterator[Application]:
+    """The attempts that a server tells of; what has an id that no file could be named after is left out."""
+    for each in listed:
+        app_id = each.get("id") if isinstance(each, dict) else None
+        attempts = each.get("attempts") if isinstance(each, dict) else None
+        if not isinstance(app_id, str) or _ID.fullmatch(app_id) is None or not isinstance(attempts, list):
+            continue
+        for one in attempts:
+            if isinstance(one, dict):
+                number = one.get("attemptId")
+                yield Application(
+                    framework="spark",
+                    app_id=app_id,
+                    attempt=number if isinstance(number, str) and number.isdigit() else None,
+                    name=str(each.get("name") or "") or None,
+                    started_at_ms=_number(one.get("startTimeEpoch")),
+                    log=LogFile(origin, ()),
+                    size=int(_number(one.get("lastUpdatedEpoch")) or 0),
+                )
+
+
+def _newest_first(found: list[Application]) -> list[Application]:
+    return sorted(found, key=lambda each: (each.started_at_ms or 0.0, int(each.attempt or 0)), reverse=True)
+
+
+def _number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _MOST_MS:
+        return None
+    return float(value)
+
+
+def _fetched(server: _Server, chosen: Application, folder: Path, progress: Callable[[str], None]) -> Path:
+    """The zip of a log, fetched unless the one in the cache is of the same moment."""
+    attempt = "" if chosen.attempt is None else f"/{chosen.attempt}"
+    where = folder / sha256(server.address.encode()).hexdigest()[:12]
+    place = writable(where / f"{chosen.app_id}{attempt.replace('/', '_')}.zip")
+    changed_ns = max(chosen.size, 0) * 1_000_000
+    with suppress(OSError):
+        if changed_ns and place.stat().st_mtime_ns == changed_ns:
+            return place
+    progress(f"fetching the log of {chosen.app_id}")
+    page = f"/api/v1/applications/{_quoted(chosen.app_id)}{attempt}/logs"
+    with _kept(place), building_folder(place) as building:
+        temporary = building / "log.zip"
+        with temporary.open("wb") as sink, server.opened(page) as answer:
+            temporary.chmod(0o600)  # names of tables and hosts, texts of queries
+            for piece in _pieces(answer, f"{server.address}{page}", MOST_LOG_BYTES):
+                with _kept(place):  # or a full disk would be told as an answer that did not come
+                    sink.write(piece)
+        with temporary.open("rb") as stored:
+            if stored.read(len(ZIP_MAGIC)) != ZIP_MAGIC:  # the page of a running application answers, with nothing
+                raise server.without_log(page)
+        if changed_ns:
+            os.utime(temporary, ns=(changed_ns, changed_ns))
+        os.replace(temporary, place)
+    return place
+
+
+@contextmanager
+def _kept(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{place}: the log cannot be kept there ({error.strerror or error})") from error
+
+
+class _SameServer(urllib.request.HTTPRedirectHandler):
+    """Redirects are followed within the server that the user named, a few times."""
+
+    max_redirections = _MOST_REDIRECTS
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        before, after = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            shown = shortened(f"{after.scheme}://{after.netloc}")
+            raise InputError(f"{req.full_url}: sends on to {shown}, another server; give that address if it is right")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _Server:
+    """A server of Spark's pages, and its REST interface."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._opener = urllib.request.build_opener(_SameServer)
+
+    @contextmanager
+    def opened(self, page: str) -> Iterator[IO[bytes]]:
+        """An answer's bytes.  Raises InputError where there is none."""
+        where = f"{self.address}{page}"
+        try:
+            with self._opener.open(where, timeout=TIMEOUT_S) as answer:
+                yield answer
+        except urllib.error.HTTPError as error:
+            raise self._refused(page, error) from error
+        except (OSError, ValueError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise InputError(
+                f"{self.address}: no answer ({shortened(str(reason))}); is it the right address?"
+            ) from error
+
+    def page(self, page: str, missing: Any) -> Any:
+        """A page as values, or `missing` where there is none or it is something else.  Raises InputError."""
+        try:
+            with self.opened(page) as answer:
+                text = b"".join(_pieces(answer, f"{self.address}{page}", MOST_PAGE_BYTES))
+        except _MissingError:
+            return missing
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            if text.startswith(b"Spark is starting up"):  # what a driver's page says at first, with status 200
+                raise InputError(f"{self.address}: Spark is starting up; ask again in a moment") from None
+            return missing
+
+    def _refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
+        where = f"{self.address}{page}"
+        if error.code == 404:
+            return _MissingError(f"{where}: there is no such page")
+        if error.code in (401, 403):
+            return InputError(f"{where}: asks for a login; fetch the log's zip with a browser, and give that file")
+        if page.endswith("/logs") and error.code in (500, 503):
+            return self.without_log(page)
+        return InputError(f"{where}: answers {error.code}")
+
+    def without_log(self, page: str) -> InputError:
+        """What is said of a server that hands out no zip: as a running application's page it tells where the log is."""
+        told = self.page(page.removesuffix("/logs") + "/environment", missing={})
+        pairs = told.get("sparkProperties", []) if isinstance(told, dict) else []
+        known = {each[0]: each[1] for each in pairs if isinstance(each, list) and len(each) == 2}
+        if not known:
+            return InputError(f"{self.address}{page}: is no zip of a log")
+        start = f"{self.address}: is the page of an application that runs, which hands out no log"
+        if known.get("spark.eventLog.enabled") != "true":
+            return InputError(f"{start}, and it writes none", Remedy("set up the job", {"framework": "spark"}))
+        folder = shortened(str(known.get("spark.eventLog.dir", "/tmp/spark-events")))
+        return InputError(f"{start}; it writes one to {folder}, where it can be read while it grows")
+
+
+class _MissingError(InputError):
+    """A page that is not there."""
+
+
+def _pieces(answer: IO[bytes], where: str, most_bytes: int) -> Iterator[bytes]:
+    """The pieces of an answer.  Raises InputError for one that is too large or too slow."""
+    begin, size = time.monotonic(), 0
+    while piece := answer.read1(1 << 20) if hasattr(answer, "read1") else answer.read(1 << 16):
+        size += len(piece)
+        if size > most_bytes:
+            raise InputError(f"{where}: more than {most_bytes >> 20} MiB, which is more than is read")
+        passed_s = time.monotonic() - begin
+        if passed_s > _SLOW_AFTER_S and size < _SLOWEST_BPS * passed_s:
+            raise InputError(f"{where}: sends less than {_SLOWEST_BPS} bytes a second; given up after {passed_s:.0f} s")
+        yield piece
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")

@@ -1,0 +1,24 @@
+"""Where Spark's plans name tables, and where they have values of a user's statement."""
+
+from __future__ import annotations
+
+import re
+
+_ATTRIBUTE = r"[\w.`]+#\d+L?"
+_FILTERS = (
+    "EqualTo|EqualNullSafe|GreaterThan|GreaterThanOrEqual|LessThan|LessThanOrEqual|In|StringStartsWith|StringEndsWith"
+    "|StringContains|StartsWith|EndsWith|Contains|Like|RLike"
+)
+
+PATTERNS = (
+    re.compile(r"^Scan JDBCRelation\((?P<table>.+)\) \["),  # Scan JDBCRelation((SELECT …) t) [numPartitions=1]
+    re.compile(r"^Scan (?!JDBCRelation)\S+ (?P<table>.+)$"),  # Scan parquet spark_catalog.shop.orders
+    re.compile(r"\b(?:FileScan \w+|BatchScan) (?P<table>[\w.`$-]+)\s?\["),  # FileScan parquet shop.orders[id#1,day#2]
+    re.compile(r"\bHiveTableRelation \[(?P<table>[^,\]]+),"),
+    re.compile(r"(?P<table>`[^`]+`(?:\.`[^`]+`)+)"),
+    re.compile(rf"\b(?:{_FILTERS})\([^,()]*,\s*(?P<literal>[^)\]]+)\)"),  # StringContains(p_name,green)
+    re.compile(  # (p_name#1 = green)
+        rf"{_ATTRIBUTE}\)?\s(?:<=>|<=|>=|!=|=|<|>|IN|LIKE|RLIKE)\s\(?(?P<literal>(?!{_ATTRIBUTE})[^()#]+?)"
+        r"(?=\)|,? AND |,? OR |$)"
+    ),
+)

@@ -1,0 +1,28 @@
+-- What each stage's tasks took of each resource, and how evenly they went: group_resources in Spark's words.
+--
+-- one row per attempt of a stage that ran:
+--   stage_id       Spark's id
+--   attempt        attempt of the stage, from 0
+--   job_id         first job that needs it
+--   sql_id         SQL query of that job
+--   name           what Spark's own UI shows
+--   tasks          tasks that ran, attempts counted each
+--   length_ms      from the launch of its first task to the end of its last
+--   task_ms        time of its tasks, summed
+--   <resource>_ms  of that, on <resource>
+--   other_ms       of that, on none of the resources, or unknown
+--   most           the resource with the most of it, or other
+--   median_ms      length of the task in the middle
+--   longest_ms     length of the longest
+--   skew           the longest in medians; NULL for one task
+--   shuffle_read_bytes   read of other stages' output, from this executor and others
+--   shuffle_write_bytes  written for other stages
+--   input_bytes    read from storage
+--   spill_disk_bytes  size on disk of what was spilled
+--   gc_ms          garbage collection while tasks ran, summed over tasks
+SELECT
+    s.stage_id, s.attempt, s.job_id, s.sql_id, g.name, g.units AS tasks, g.length_ms, g.unit_ms AS task_ms, {all_ms},
+    g.most, g.median_ms, g.longest_ms, g.skew,
+    coalesce(g.remote_bytes, 0) + coalesce(g.local_bytes, 0) AS shuffle_read_bytes,
+    g.handed_bytes AS shuffle_write_bytes, g.input_bytes, g.spill_disk_bytes, g.gc_ms
+FROM group_resources AS g JOIN spark_stages AS s USING (group_id)

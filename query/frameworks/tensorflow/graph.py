@@ -1,0 +1,375 @@
+"""Steps of a TensorFlow graph: RunMetadata of one process or of several to what the program did.
+
+Each kernel is a stretch of its own, for the graph says what it waited for: its inputs, in its own partition or by a
+transfer from another.  A trace holds single steps, with untraced ones between; so each worker's steps stand one behind
+the other, and what it did between them is left out.
+
+TensorFlow tells no threads.  A device has as many lanes as kernels that it ran at a time, and a kernel that was ready
+while all of them were taken waited for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from query.frameworks.tensorflow.messages import (
+    DeviceStats,
+    NodeDef,
+    NodeStats,
+    RunMetadata,
+    Transfer,
+    kernel_label,
+    transfer_label,
+)
+from query.frameworks.tensorflow.operators import is_input, likely_of
+from query.frameworks.training.devices import PCIE, bound_by
+from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch
+from query.model.records import Problems
+
+_TASK = re.compile(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
+_ACCELERATOR = re.compile(r"(?:device:)?(?P<kind>gpu|tpu):(?P<number>\d+)", re.IGNORECASE)
+_STREAM = re.compile(r"/stream:(?P<stream>\w+)|/memcpy", re.IGNORECASE)
+_COPY = re.compile(r"MEMCPY(?P<way>[HD]to[HDA])", re.IGNORECASE)
+_CLIENT_OPS = frozenset(["_SOURCE", "_SINK"])
+
+CLOCKS_APART_MS = 0.2
+"""Below that two machines' clocks are taken for one."""
+
+
+@dataclass
+class _Kernel:
+    """One kernel or transfer of a step; ms on the clock of its task until clocks are aligned."""
+
+    device: str
+    task: str
+    node: str
+    operator: str
+    start_ms: float
+    end_ms: float
+    ready_ms: float | None
+    inputs: list[str]
+    label: str
+    stream: bool = False
+    transfer: Transfer | None = None
+    bytes: int | None = None
+    sources: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _TracedStep:
+    owner: str
+    number: str
+    kernels: list[_Kernel]
+
+    @property
+    def start_ms(self) -> float:
+        return min(each.start_ms if each.ready_ms is None else each.ready_ms for each in self.kernels)
+
+    @property
+    def end_ms(self) -> float:
+        return max(each.end_ms for each in self.kernels)
+
+
+def task_of(device: str) -> str:
+    """`worker:0` of /job:worker/replica:0/task:0/device:CPU:0; the process itself where no job is named."""
+    found = _TASK.search(device)
+    if found is None or found["job"] == "localhost":
+        return "process"
+    return f"{found['job']}:{found['task']}"
+
+
+def device_of(device: str) -> str:
+    """The task, and the accelerator of it: `worker:0`, `worker:0 GPU:1`."""
+    accelerator = _ACCELERATOR.search(device)
+    task = task_of(device)
+    return task if accelerator is None else f"{task} {accelerator['kind'].upper()}:{accelerator['number']}"
+
+
+def program(
+    steps: Sequence[tuple[str, RunMetadata]], app_id: str, origin: str, name: str | None, problems: Problems
+) -> Program:
+    """What the steps did; each is (its name, its RunMetadata), in order of time."""
+    traced = []
+    for number, (label, found) in enumerate(steps, 1):
+        kernels = list(_kernels(found))
+        if kernels:
+            _tie(kernels, found.partitions)
+            _align(kernels, origin, problems)
+            traced.append(_TracedStep(_owner(kernels), label or str(number), kernels))
+    if not any(found.partitions for _, found in steps) and traced:
+        problems.add(
+            "no graph",
+            "info",
+            origin,
+            None,
+            "steps came without their graph (RunOptions.output_partition_graphs), so what a kernel waited for is read"
+            " from its label",
+        )
+    return _stacked(traced, app_id, origin, name, problems)
+
+
+def _kernels(found: RunMetadata) -> Iterator[_Kernel]:
+    has_all = {device_of(each.device) for each in found.devices if each.device.endswith("stream:all")}
+    for each in found.devices:
+        stream = _STREAM.search(each.device)
+        if stream is not None and device_of(each.device) in has_all and stream["stream"] not in ("all", None):
+            continue  # shown once more, stream by stream
+        for node in each.nodes:
+            if node.name not in _CLIENT_OPS and node.start > 0:
+                yield _kernel(each, node, stream is not None)
+
+
+def _kernel(device: DeviceStats, node: NodeStats, stream: bool) -> _Kernel:
+    transfer = transfer_label(node.label) if node.name == "RecvTensor" else None
+    label = None if transfer is not None else kernel_label(node.label)
+    operator = node.name if label is None else label[0]
+    if stream:
+        operator = node.label.rpartition("@@")[2] or node.label or node.name
+        copy = _COPY.search(node.name) or _COPY.search(node.label)
+        operator = copy[0] if copy is not None else node.name.partition(":")[2] or operator
+    ready = node.scheduled / 1e3 if 0 < node.scheduled <= node.start else None
+    return _Kernel(
+        device=device_of(device.device),
+        task=task_of(device.device),
+        node=node.name.partition(":")[0] if stream else node.name,
+        operator=operator,
+        start_ms=node.start / 1e3,
+        end_ms=node.end / 1e3,
+        ready_ms=ready,
+        inputs=[] if label is None else label[1],
+        label=node.label,
+        stream=stream,
+        transfer=transfer,
+        bytes=None if transfer is None else transfer.bytes or node.bytes,
+    )
+
+
+# What waits for what ----------------------------------------------------------------------------------------------
+
+
+def plain(name: str) -> str:
+    """A node's name of an input: without the mark of a control edge and the output's number."""
+    return name.removeprefix("^").partition(":")[0]
+
+
+def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> None:
+    """Say of each kernel which others it waited for."""
+    by_node: dict[tuple[str, str], int] = {}
+    by_edge: dict[str, int] = {}
+    for number, each in enumerate(kernels):
+        if each.transfer is not None:
+            by_edge[each.transfer.edge] = number
+        elif not each.stream:
+            by_node.setdefault((each.device, each.node), number)
+    graph = {(device_of(node.device), node.name): node for nodes in partitions for node in nodes}
+    sends = {node.tensor: node for nodes in partitions for node in nodes if node.op in ("_Send", "_HostSend")}
+    search = _Search(by_node, by_edge, graph, sends)
+    for number, each in enumerate(kernels):
+        if each.stream:
+            launcher = by_node.get((each.device, each.node))
+            if launcher is not None:
+                each.sources.append(launcher)
+            continue
+        if each.transfer is not None:
+            found = search.senders(each.transfer)
+        elif (each.device, each.node) in graph:
+            found = search.inputs(each.device, graph[each.device, each.node].inputs)
+        else:
+            found = search.inputs(each.device, each.inputs)
+        each.sources = sorted(source for source in found if source != number)
+
+
+@dataclass
+class _Search:
+    """Kernels by what the graph calls them."""
+
+    by_node: Mapping[tuple[str, str], int]
+    by_edge: Mapping[str, int]
+    graph: Mapping[tuple[str, str], NodeDef]
+    sends: Mapping[str, NodeDef]
+
+    def inputs(self, device: str, names: Iterable[str]) -> set[int]:
+        """The kernels behind inputs; a node that did not run stands for its own inputs."""
+        found: set[int] = set()
+        seen: set[tuple[str, str]] = set()
+        pending = [(device, plain(each)) for each in names]
+        while pending:
+            where, name = pending.pop()
+            if (where, name) in seen:
+                continue
+            seen.add((where, name))
+            ran = self.by_node.get((where, name))
+            node = self.graph.get((where, name))
+            if ran is not None:
+                found.add(ran)
+            elif node is None:
+                found |= self._by_label(where, name)
+            elif node.op in ("_Recv", "_HostRecv"):
+                found |= self.received(node.tensor)
+            else:
+                pending += [(where, plain(each)) for each in node.inputs]
+        return found
+
+    def received(self, tensor: str) -> set[int]:
+        """The transfer of a tensor, or where none was traced, what made it."""
+        if tensor in self.by_edge:
+            return {self.by_edge[tensor]}
+        send = self.sends.get(tensor)
+        return set() if send is None else self.inputs(device_of(send.device), send.inputs)
+
+    def senders(self, transfer: Transfer) -> set[int]:
+        """What made a tensor before it was sent."""
+        send = self.sends.get(transfer.edge)
+        if send is not None:
+            return self.inputs(device_of(send.device), send.inputs)
+        made = self.by_node.get((device_of(transfer.source), re.sub(r"^edge_\d+_", "", transfer.edge)))
+        return set() if made is None else {made}
+
+    def _by_label(self, device: str, name: str) -> set[int]:
+        """An input that only a label names: `w/read_S7` is the transfer of edge_15_w/read."""
+        bare = re.sub(r"(/_\d+|_S\d+)$", "", name)
+        if (device, bare) in self.by_node:
+            return {self.by_node[device, bare]}
+        return {number for edge, number in self.by_edge.items() if re.sub(r"^edge_\d+_", "", edge) == bare}
+
+
+# Clocks -----------------------------------------------------------------------------------------------------------
+
+
+def _owner(kernels: Sequence[_Kernel]) -> str:
+    """The task whose step it is: the one that computed most, a parameter server only where there is no other."""
+    busy: dict[str, float] = {}
+    for each in kernels:
+        if each.transfer is None:
+            busy[each.task] = busy.get(each.task, 0.0) + each.end_ms - each.start_ms
+    return max(busy, key=lambda task: (not task.startswith("ps:"), busy[task]), default="process")
+
+
+def _align(kernels: list[_Kernel], origin: str, problems: Problems) -> None:
+    """Bring all tasks to the clock of the owner: nothing arrives before it was made, in either direction."""
+    owner = _owner(kernels)
+    for task in sorted({each.task for each in kernels} - {owner}):
+        least, most = float("-inf"), float("inf")
+        for each in kernels:
+            for source in (kernels[number] for number in each.sources):
+                if (source.task, each.task) == (owner, task):
+                    least = max(least, source.end_ms - each.end_ms)
+                elif (source.task, each.task) == (task, owner):
+                    most = min(most, each.end_ms - source.end_ms)
+        shift = 0.0 if least <= 0 <= most else min(max(0.0, least), most) if least <= most else (least + most) / 2
+        if abs(shift) <= CLOCKS_APART_MS:
+            continue
+        meaning = f"clocks of machines were off, that of {task} by about {abs(shift):.1f} ms: put right"
+        problems.add("clocks apart", "info", origin, task, meaning)
+        for position, each in enumerate(kernels):
+            if each.task == task:
+                ready = None if each.ready_ms is None else each.ready_ms + shift
+                moved = replace(each, start_ms=each.start_ms + shift, end_ms=each.end_ms + shift, ready_ms=ready)
+                kernels[position] = moved
+
+
+# Steps behind one another -----------------------------------------------------------------------------------------
+
+
+def _stacked(traced: Sequence[_TracedStep], app_id: str, origin: str, name: str | None, problems: Problems) -> Program:
+    begin = min((each.start_ms for each in traced), default=0.0)
+    until: dict[str, float] = {}
+    last: dict[str, list[int]] = {}
+    stretches: list[Stretch] = []
+    steps: list[Step] = []
+    owners = {each.owner for each in traced}
+    for each in traced:
+        at = until.get(each.owner, begin)
+        shift = at - each.start_ms
+        process = each.owner if len(owners) > 1 else ""
+        step = Step(each.number, process, at, each.end_ms + shift, f"step {each.number} of {each.owner}")
+        steps.append(step)
+        last[each.owner] = _add(stretches, each.kernels, shift, step, last.get(each.owner, []))
+        until[each.owner] = step.end_ms
+    return Program(
+        framework="tensorflow",
+        app_id=app_id,
+        origin=origin,
+        stretches=stretches,
+        devices=_devices(stretches),
+        steps=steps,
+        problems=problems,
+        name=name,
+        start_ms=begin,
+        end_ms=max(until.values(), default=begin),
+        started_at_ms=begin,
+        properties={
+            "processes": str(len(owners)),
+            "synchronous": "no" if any(each.startswith("ps") for each in _tasks(traced)) else "yes",
+        },
+    )
+
+
+def _tasks(traced: Sequence[_TracedStep]) -> set[str]:
+    return {kernel.task for each in traced for kernel in each.kernels}
+
+
+def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: Step, before: list[int]) -> list[int]:
+    """Add a step's kernels; returns the stretches that nothing of the step waits for, which its next one does."""
+    order = sorted(range(len(kernels)), key=lambda number: (kernels[number].start_ms, kernels[number].end_ms))
+    numbers = {old: len(stretches) + new for new, old in enumerate(order)}
+    streams: dict[str, int] = {}
+    awaited: set[int] = set()
+    for old in order:
+        each = kernels[old]
+        sources = [Source(numbers[one], "input") for one in each.sources if numbers[one] < numbers[old]]
+        if each.stream:
+            if each.device in streams:
+                sources.append(Source(streams[each.device], "same stream", "order"))
+            streams[each.device] = numbers[old]
+        awaited |= {one.stretch for one in sources}
+        start = each.start_ms + shift
+        known = [stretches[one.stretch].end_ms for one in sources]
+        ready = None if each.ready_ms is None else min(max([each.ready_ms + shift, step.start_ms, *known]), start)
+        if not sources:
+            sources = [Source(one, "the step before") for one in before]
+        stretches.append(
+            Stretch(_name(each), [_operation(each, shift)], sources, step.scope_id, None if each.stream else ready)
+        )
+    return [number for number in numbers.values() if number not in awaited]
+
+
+def _name(each: _Kernel) -> str:
+    if each.transfer is not None:
+        return f"{re.sub(r'^edge_[0-9]+_', '', each.transfer.edge)} from {task_of(each.transfer.source)}"
+    return each.node if each.operator in each.node or each.operator == each.node else f"{each.node} ({each.operator})"
+
+
+def _operation(each: _Kernel, shift: float) -> Operation:
+    device, kind, resource, likely = each.device, "op", "", ""
+    if each.node == "RecvTensor":
+        device, kind, resource = f"network into {each.task}", "transfer", "net"
+    elif _COPY.match(each.operator):
+        kind, resource = "copy", PCIE.name
+    elif each.stream:
+        kind, resource = "kernel", bound_by(each.operator)
+    elif is_input(each.operator):
+        kind = "input"
+    else:
+        likely = likely_of(each.operator)
+    return Operation(
+        device, each.start_ms + shift, each.end_ms + shift, each.operator, each.node, resource, likely, kind, each.bytes
+    )
+
+
+def _devices(stretches: Sequence[Stretch]) -> list[Device]:
+    by_device: dict[str, list[tuple[float, int]]] = {}
+    for stretch in stretches:
+        for each in stretch.operations:
+            by_device.setdefault(each.device, []).extend([(each.start_ms, 1), (each.end_ms, -1)])
+    found = []
+    for name, moments in sorted(by_device.items()):
+        most = now = 0
+        for _, change in sorted(moments):
+            now += change
+            most = max(most, now)
+        host = re.sub(r"^network into | (GPU|TPU):\d+$", "", name)
+        found.append(Device(name, max(most, 1), host, accelerator=bool(re.search(r" (GPU|TPU):\d+$", name))))
+    return found

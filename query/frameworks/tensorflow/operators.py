@@ -1,0 +1,28 @@
+"""What TensorFlow's operators do, as far as their names tell it."""
+
+from __future__ import annotations
+
+import re
+
+_INPUT = re.compile(
+    r"(Iterator(V\d)?GetNext|IteratorGetNext|OneShotIterator|QueueDequeue|BatchDataset|StagingArea|Unstage|MapUnstage|RecordInput)"
+)
+_DISK = re.compile(
+    r"(ReadFile|WriteFile|ReaderRead|WholeFileReader|TFRecordReader|FixedLengthRecordReader|TextLineReader|Restore|Save"
+    r"|MergeV2Checkpoints|MatchingFiles|LookupTableImport|WriteSummary|FlushSummary|CreateSummaryFileWriter)"
+)
+_NET = re.compile(
+    r"(Collective|NcclAllReduce|NcclReduce|NcclBroadcast|Horovod|RemoteCall|RecvTensor|BytePS|BigQuery|Rpc)"
+)
+
+
+def is_input(operator: str) -> bool:
+    """Whether it hands over the next batch: its time is a wait for what fills the queue or the pipeline."""
+    return _INPUT.match(operator) is not None
+
+
+def likely_of(operator: str) -> str:
+    """The resource that holds an operator of the CPU up, by its name."""
+    if _DISK.match(operator):
+        return "disk"
+    return "net" if _NET.match(operator) else "cpu"

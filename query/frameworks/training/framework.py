@@ -1,0 +1,39 @@
+"""What frameworks of training have in common as a Framework: devices, steps, operators that run in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from query.frameworks import Framework, Vocabulary
+from query.frameworks.training import devices, operators, rules, worlds
+
+
+def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framework:
+    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup."""
+    return Framework(
+        name=name,
+        title=title,
+        raw=operators.raw_tables,
+        vocabulary=Vocabulary(
+            worker="device",
+            lane="lane",
+            group="stretch",
+            unit="operator",
+            coordinator="runtime",
+            scope="step",
+            scopes=("step",),
+            settings={"devices": "workers", "processes": "workers", "ranks": "workers", "lanes": "cores"},
+            exchanged="gradients",
+            upstream="the next batch of input",
+            log=f"a trace of {title}",
+            log_hint=log_hint,
+        ),
+        operators=operators.OPERATORS,
+        replan=worlds.replan,
+        expand=devices.expanded,
+        rules=rules.RULES,
+        attended=lambda _name, _properties: False,
+        in_order=True,
+        resolution_ms=0.002,
+        **own,
+    )

@@ -1,0 +1,110 @@
+"""What a step of training waited for, in sentences: its length, input, communication exposed or hidden, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from query.answers.values import Finding
+from query.explain.facts import Detail
+from query.frameworks import Rules
+from query.model.execution import Execution
+
+_WORTH = 0.02
+"""Share of the time from which a sentence is worth its line."""
+
+
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+    """What was measured of the scope's steps."""
+    properties = execution.properties
+    said = []
+    if "step_ms" in properties:
+        steps, processes = properties.get("steps", "1"), properties.get("processes", "1")
+        said.append(
+            f"A step took {float(properties['step_ms']):.1f} ms on average ({steps} steps, {processes} processes)."
+        )
+    start, end = execution.scope.start_ms, execution.scope.end_ms
+    whole = end - start
+    times = dict(
+        connection.execute(
+            """
+            SELECT kind, sum(least(finish_ms, $2) - greatest(launch_ms, $1))
+            FROM units JOIN training_operations USING (unit_id)
+            WHERE finish_ms > $1 AND launch_ms < $2 GROUP BY kind
+            """,
+            [start, end],
+        ).fetchall()
+    )
+    said += _input(times.get("input", 0.0), whole)
+    said += _communication(connection, start, end)
+    return said
+
+
+def _input(input_ms: float, whole_ms: float) -> list[str]:
+    if input_ms < _WORTH * whole_ms:
+        return []
+    return [
+        f"Input: threads waited {input_ms:.0f} ms for their next batch. What the loaders did meanwhile is in none of"
+        " these traces; a profiler of their processes tells."
+    ]
+
+
+def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """Steps that wait for their next batch.
+
+    Evidence: operators that hand over a batch were under way on the critical path, or the loop asked its loader for
+    one; what was computed meanwhile was another's.  Contradicted where the batch was there, for then they take no time.
+    """
+    waited = dict(
+        connection.execute(
+            "SELECT group_id, sum(upstream_ms) FROM units WHERE upstream_ms > 0 GROUP BY group_id"
+        ).fetchall()
+    )
+    cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)
+    if cost_ms <= 0:
+        return []
+    what = f"steps waited {cost_ms:.0f} ms for their next batch"
+    advice = (
+        "read ahead: more loader processes (`num_workers`) or queue threads, a longer prefetch, or less work for each"
+        " example"
+    )
+    return [Finding("input", cost_ms, what, "measured", advice)]
+
+
+def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[str]:
+    """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
+    moved, waited, last = connection.execute(
+        """
+        SELECT sum(ended_ms - began_ms), sum(began_ms - arrived_ms),
+            (SELECT worker_id FROM training_collectives WHERE began_ms BETWEEN $1 AND $2
+             GROUP BY worker_id ORDER BY sum(began_ms - arrived_ms), worker_id LIMIT 1)
+        FROM training_collectives WHERE began_ms BETWEEN $1 AND $2
+        """,
+        [start, end],
+    ).fetchall()[0]
+    if not moved and not waited:
+        return []
+    hidden = connection.execute(
+        """
+        WITH busy AS (
+            SELECT worker_id, launch_ms, finish_ms FROM units JOIN training_operations USING (unit_id)
+            WHERE kind IN ('op', 'kernel', 'python')
+        )
+        SELECT coalesce(sum(least(finish_ms, ended_ms) - greatest(launch_ms, began_ms)), 0)
+        FROM training_collectives AS one JOIN busy USING (worker_id)
+        WHERE launch_ms < ended_ms AND finish_ms > began_ms AND began_ms BETWEEN $1 AND $2
+        """,
+        [start, end],
+    ).fetchall()[0][0]
+    exposed = max((moved or 0.0) - hidden, 0.0)
+    said = [
+        f"Communication: collectives moved bytes for {moved or 0.0:.0f} ms, summed over processes; nothing else ran"
+        f" beside {exposed:.0f} ms of that."
+    ]
+    if waited and waited > 0:
+        said.append(f"Before that, processes waited {waited:.0f} ms for the slowest, which was mostly {last}.")
+    return said
+
+
+RULES = Rules(told=told, more=input_waits)

@@ -1,0 +1,104 @@
+"""Protocol Buffers without their library: fields of a message by number, as the wire has them.
+
+Only what these traces use is here: numbers, doubles, text and messages.  A field that is damaged ends its message; what
+came before it holds.  https://protobuf.dev/programming-guides/encoding
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+
+class DamagedMessageError(Exception):
+    """A message ends within a field, or holds what no message can."""
+
+
+def fields(message: bytes | memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
+    """(number, wire type, value) of each field in order.  Raises DamagedMessageError."""
+    view = memoryview(message)
+    place, end = 0, len(view)
+    while place < end:
+        key, place = _varint(view, place)
+        wire, number = key & 7, key >> 3
+        if number == 0:
+            raise DamagedMessageError("a field has the number 0")
+        if wire == VARINT:
+            value, place = _varint(view, place)
+            yield number, wire, value
+        elif wire == BYTES:
+            length, place = _varint(view, place)
+            if place + length > end:
+                raise DamagedMessageError("a field is longer than its message")
+            yield number, wire, view[place : place + length]
+            place += length
+        elif wire in (FIXED64, FIXED32):
+            width = 8 if wire == FIXED64 else 4
+            if place + width > end:
+                raise DamagedMessageError("a number is longer than its message")
+            yield number, wire, int.from_bytes(view[place : place + width], "little")
+            place += width
+        else:
+            raise DamagedMessageError(f"a field is of wire type {wire}")
+
+
+def _varint(view: memoryview, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if place >= len(view) or shift > 63:
+            raise DamagedMessageError("a number does not end")
+        byte = view[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+        shift += 7
+
+
+def signed(value: int | memoryview) -> int:
+    """A number as int32 and int64 fields mean it."""
+    assert isinstance(value, int)
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def double(value: int | memoryview) -> float:
+    """A double by its bits."""
+    assert isinstance(value, int)
+    found: float = struct.unpack("<d", value.to_bytes(8, "little"))[0]
+    return found
+
+
+def text(value: int | memoryview) -> str:
+    """Text; bytes that are none are replaced."""
+    return "" if isinstance(value, int) else bytes(value).decode("utf-8", "replace")
+
+
+def all_of(message: bytes | memoryview) -> dict[int, list[int | memoryview]]:
+    """The values of a message's fields by number.  Raises DamagedMessageError."""
+    found: dict[int, list[int | memoryview]] = {}
+    for number, _, value in fields(message):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def last_number(found: dict[int, list[int | memoryview]], number: int) -> int:
+    """The last value of a field of numbers, which is the one that counts; 0 without one."""
+    values = found.get(number)
+    return 0 if not values or not isinstance(values[-1], int) else signed(values[-1])
+
+
+def last_text(found: dict[int, list[int | memoryview]], number: int) -> str:
+    """The last value of a field of text; '' without one."""
+    values = found.get(number)
+    return text(values[-1]) if values else ""
+
+
+def messages(message: bytes | memoryview, number: int) -> Iterator[memoryview]:
+    """The messages in one repeated field.  Raises DamagedMessageError."""
+    for found, wire, value in fields(message):
+        if found == number and wire == BYTES:
+            assert isinstance(value, memoryview)
+            yield value

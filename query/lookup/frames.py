@@ -1,0 +1,83 @@
+"""Frames of stacks to the functions of indexes: `at java.util.HashMap.get(HashMap.java:564)`, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from indexes import guard
+from query.code.names import Frame, parse_frame
+from query.code.resolve import load_indexes, resolve
+
+_WHY = {
+    "class": "the class is indexed, but no function of it is there",
+    "hidden": "a class the JVM makes for lambdas and proxies, not in any source",
+    "generated": "generated while running, not in any source",
+    "unknown": "in none of the indexes",
+    "unreadable": "not a frame; write package.Class.method:line, 'at a.B.m(F.scala:12)' or 'path.py:12 (f)'",
+}
+
+_FACTS = ("index_name", "function_id", "qualified_name", "file", "first_line", "last_line")
+
+Found = dict[str, Any]
+
+
+def resolve_frames(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
+    """Of each frame the function it falls in and how that was told, or why none; `names` are indexes, asked in order.
+
+    Raises IndexFileError where one of them is not there.
+    """
+    frames = [parse_frame(text) for text in texts]
+    connection = guard.fresh()
+    try:
+        columns = _columns(frames)
+        connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
+        classes = set(columns["class_name"].tolist())
+        del columns
+        aliases = load_indexes(connection, names, classes)
+        table = resolve(connection, "frames", aliases)
+        functions = (
+            " UNION ALL ".join(
+                f"SELECT {guard.quoted(name)} AS index_name, function_id, qualified_name, file, first_line, last_line"
+                f" FROM {alias}.functions"
+                for alias, name in aliases
+            )
+            or f"SELECT {', '.join(f'NULL AS {each}' for each in _FACTS)} LIMIT 0"
+        )
+        rows = connection.execute(
+            f"SELECT frame_id, how, index_name, symbol, qualified_name, file, first_line, last_line"
+            f" FROM {table} LEFT JOIN ({functions}) USING (index_name, function_id)"
+        ).fetchall()
+    finally:
+        connection.close()
+    answers = [_answer(text, "unreadable") for text in texts]
+    for frame_id, how, *facts in rows:
+        answers[frame_id] = _answer(texts[frame_id], how, facts)
+    return answers
+
+
+def _columns(frames: Iterable[Frame | None]) -> dict[str, np.ndarray[Any, Any]]:
+    known = [(number, frame) for number, frame in enumerate(frames) if frame is not None]
+    return {
+        "frame_id": np.array([number for number, _ in known], dtype=np.int32),
+        "class_name": np.array([frame.class_name for _, frame in known], dtype=object),
+        "method": np.array([frame.method for _, frame in known], dtype=object),
+        "line": np.array([frame.line or 0 for _, frame in known], dtype=np.int32),
+    }
+
+
+def _answer(text: str, how: str, facts: Sequence[Any] = (None,) * 6) -> Found:
+    index_name, symbol, qualified_name, file, first_line, last_line = facts
+    return {
+        "frame": text,
+        "function": qualified_name,
+        "index_name": index_name,
+        "symbol": symbol,
+        "file": file,
+        "first_line": first_line,
+        "last_line": last_line,
+        "how": how,
+        "why_none": None if qualified_name else _WHY.get(how, how),
+    }

@@ -1,0 +1,254 @@
+"""Functions of indexes: those of a name, of a class, of a resource; who calls them, and what their vectors rest on.
+
+A function is a mapping with the columns of `functions` (indexes/schema.sql) but its numbers, and `index_name`; shares
+have four decimals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from indexes import open_read_only, resources
+from indexes.apis import device_api
+from indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
+from indexes.exports import Available, available, facts_of, locate, may_have
+
+MOST_SHOWN = 20
+"""Functions of one name that are told with callers and callees."""
+
+_IN_ORDER = "qualified_name, file, first_line, symbol"
+"""Functions written on one line are told apart by their symbol, so that no page repeats what another has."""
+
+Function = dict[str, Any]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which functions of an index: all conditions that are not empty must hold.
+
+    name        the qualified name is this, or ends in it after a dot; or it is the symbol
+    class_name  the enclosing type is this, or ends in it after a dot
+    text        is somewhere in the qualified name, whatever the case
+    resource    the function takes more of its time on this than on any other resource
+    """
+
+    name: str = ""
+    class_name: str = ""
+    text: str = ""
+    resource: str = ""
+
+
+def known_names() -> list[str]:
+    """Names of the indexes at hand."""
+    return [each.name for each in available()]
+
+
+def indexes_at_hand() -> tuple[list[dict[str, Any]], list[CrystalPerfError]]:
+    """A row per index, by name, without unpacking a prebuilt one; and why others cannot be read."""
+    rows, broken = [], []
+    for each in available():
+        try:
+            rows.append(_listed(each))
+        except CrystalPerfError as error:
+            broken.append(error)
+    return rows, broken
+
+
+def _listed(index: Available) -> dict[str, Any]:
+    facts = facts_of(index)
+    return {
+        "name": index.name,
+        "origin": index.origin,
+        "functions": int(facts.get("functions", 0)),
+        "built_at": facts.get("built_at", ""),
+        "content_hash": facts.get("content_hash"),
+        "path": str(index.path),
+    }
+
+
+def find(index_name: str, wanted: Wanted, *, limit: int, offset: int = 0) -> tuple[list[Function], int]:
+    """The functions of one index that are wanted, by name, file and line, and how many there are in all.
+
+    Raises IndexFileError where there is no such index, SettingError where there is no such resource.
+    """
+    if wanted.resource and wanted.resource not in resources():
+        raise SettingError(f"no resource '{wanted.resource}'; there are {', '.join(resources())}")
+    conditions, values = _conditions(wanted)
+    with opened(index_name) as connection:
+        count = connection.execute(f"SELECT count(*) FROM functions WHERE {conditions}", values).fetchall()[0][0]
+        found = connection.execute(
+            f"SELECT * FROM functions WHERE {conditions} ORDER BY {_IN_ORDER} LIMIT ? OFFSET ?",
+            [*values, limit, offset],
+        )
+        names = [each[0] for each in found.description or ()]
+        rows = [_plain(index_name, dict(zip(names, row, strict=True)))[1] for row in found.fetchall()]
+    return rows, int(count)
+
+
+def _conditions(wanted: Wanted) -> tuple[str, list[object]]:
+    asked = [
+        ("(qualified_name = ? OR ends_with(qualified_name, '.' || ?) OR symbol = ?)", 3, wanted.name),
+        (
+            "(class_name = ? OR ends_with(class_name, '.' || ?) OR package || '.' || class_name = ?)",
+            3,
+            wanted.class_name,
+        ),
+        ("contains(lower(qualified_name), lower(?))", 1, wanted.text),
+        (f"{_largest()} = ?", 1, wanted.resource),
+    ]
+    held = [(condition, [text] * count) for condition, count, text in asked if text]
+    return " AND ".join(each for each, _ in held) or "true", [value for _, values in held for value in values]
+
+
+def _largest() -> str:
+    """The resource with the largest share, as SQL; the first of several."""
+    most = f"greatest({', '.join(resources())})"
+    return "CASE " + " ".join(f"WHEN {each} = {most} THEN '{each}'" for each in resources()) + " END"
+
+
+def of_name(
+    function: str,
+    names: Sequence[str] = (),
+    *,
+    why: Callable[[duckdb.DuckDBPyConnection, str, list[Function]], None] = lambda *_: None,
+    progress: Progress = lambda _: None,
+    passed_over: Callable[[CrystalPerfError], None] = lambda _: None,
+) -> tuple[list[Function], int]:
+    """Functions whose qualified name is, or ends in, this one, with `callers` and `callees`; and how many more are so
+    named.
+
+    `names` are the indexes to look in, none for all at hand, of which one that cannot be read is `passed_over`.  `why`
+    may add to the functions found in an index what its open file tells.  Raises InputError where nothing is so named.
+    """
+    if not function.strip():
+        raise SettingError("FUNCTION: give a function's name, or the end of it")
+    chosen = list(names) or known_names()
+    if not chosen:
+        raise IndexFileError("no index yet", Remedy("build the index", {"index": "jdk-17"}))
+    simple_name = function.removesuffix("().").rpartition(".")[2]
+    at_hand = {each.name: each for each in available()}
+    found: list[Function] = []
+    more = 0
+    for name in chosen:
+        try:
+            if not names and not may_have(at_hand[name], simple_name):
+                continue
+            progress(f"opening index {name}")
+            path = locate(name)
+            connection = open_read_only(path, "index")
+        except IndexFileError as error:
+            if names:
+                raise
+            passed_over(error)
+            continue
+        try:
+            rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
+            why(connection, name, rows)
+        finally:
+            connection.close()
+        found += rows
+        more += left
+    if not found:
+        raise InputError(f"{function}: no function of that name in {', '.join(chosen)}")
+    return found, more
+
+
+def _matching(
+    connection: duckdb.DuckDBPyConnection, index_name: str, function: str, most: int
+) -> tuple[list[Function], int]:
+    conditions, values = _conditions(Wanted(name=function))
+    rows = connection.execute(f"SELECT * FROM functions WHERE {conditions} ORDER BY {_IN_ORDER}", values).fetchall()
+    names = [each[0] for each in connection.description or ()]
+    found = []
+    for row in rows[: max(most, 0)]:
+        number, facts = _plain(index_name, dict(zip(names, row, strict=True)))
+        callers = connection.execute(
+            "SELECT DISTINCT qualified_name FROM calls JOIN functions ON function_id = caller_id WHERE callee_id = ?"
+            " ORDER BY qualified_name",
+            [number],
+        ).fetchall()
+        callees = connection.execute(
+            "SELECT DISTINCT coalesce(qualified_name, callee_name) AS name FROM calls"
+            " LEFT JOIN functions ON function_id = callee_id WHERE caller_id = ? ORDER BY name",
+            [number],
+        ).fetchall()
+        found.append({**facts, "callers": [each[0] for each in callers], "callees": [each[0] for each in callees]})
+    return found, len(rows) - len(found)
+
+
+def _plain(index_name: str, row: dict[str, Any]) -> tuple[int, Function]:
+    """The number of a function in its index, and what others are told of it."""
+    number = row.pop("function_id")
+    row.pop("enclosing_id")
+    rounded = {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
+    return number, {"index_name": index_name, **rounded}
+
+
+def explain(connection: duckdb.DuckDBPyConnection, found: Sequence[Function]) -> dict[str, str]:
+    """Add to each function of one open index the `evidence` and `provenance` of its vector; returns the metadata.
+
+    Evidence are its callees, each with its largest share; device APIs among them are said to be that, those outside
+    the index too where class files told whose they are.
+    """
+    metadata = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
+    most = f"greatest({', '.join(resources())})"
+    for facts in found:
+        rows = connection.execute(
+            f"SELECT DISTINCT qualified_name, concat({_largest()}, ' ', round(100 * {most}), ' %')"
+            " FROM calls JOIN functions ON function_id = callee_id"
+            " WHERE caller_id = (SELECT function_id FROM functions WHERE symbol = ?) ORDER BY ALL",
+            [facts["symbol"]],
+        ).fetchall()
+        outside = connection.execute(
+            "SELECT DISTINCT callee_name, '' FROM calls WHERE callee_id IS NULL AND callee_name LIKE '%_._%'"
+            " AND caller_id = (SELECT function_id FROM functions WHERE symbol = ?) ORDER BY ALL",
+            [facts["symbol"]],
+        ).fetchall()
+        told = {name: _with_api(name, share) for name, share in [*rows, *outside]}
+        facts["evidence"] = {"callees": {name: share for name, share in told.items() if share}}
+        facts["provenance"] = provenance(metadata)
+    return metadata
+
+
+def _with_api(name: str, share: str) -> str:
+    """A callee's share, and that it is a device API where it is one; '' for one that is neither known nor that."""
+    class_name, _, method = name.rpartition(".")
+    api = device_api(class_name, method)
+    if api is None:
+        return share
+    return f"{share}{', ' if share else ''}{api.resource} API: {api.why}"
+
+
+def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Where an index's functions and vectors come from."""
+    known = {
+        "source": _first_few(json.loads(metadata.get("source", "[]"))),
+        "revision": metadata.get("source_revision", ""),
+        "source_hash": metadata.get("source_hash", ""),
+        "model": " ".join(filter(None, [metadata.get("model_name"), metadata.get("model_hash")])),
+        "built": " ".join(filter(None, [metadata.get("built_at"), "by", metadata.get("tool_version")])),
+        "content_hash": metadata.get("content_hash", ""),
+    }
+    return {key: value for key, value in known.items() if value}
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+@contextmanager
+def opened(index_name: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An index, to read.  Raises IndexFileError where there is none of that name."""
+    connection = open_read_only(locate(index_name), "index")
+    try:
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,86 @@
+"""Which functions a run's critical path ran through, and for how long: by their names in sampled stacks."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from indexes.errors import NoAnswerError
+
+if TYPE_CHECKING:
+    from query.run import Run
+
+_STACKS = """
+    WITH times AS (
+        SELECT stack_id, group_id, sum(weight_ms) AS time_ms
+        FROM samples JOIN units USING (unit_id)
+        WHERE weight_ms > 0 AND list_contains(?, group_id)
+        GROUP BY ALL
+    )
+    SELECT frames, list(group_id ORDER BY group_id), list(time_ms ORDER BY group_id)
+    FROM times JOIN stacks USING (stack_id)
+    GROUP BY stack_id, frames
+    ORDER BY stack_id
+"""
+
+_LINE = re.compile(r":\d+$")
+_MADE = re.compile(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$")
+"""What compilers put into names: of closures, of classes without one."""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Unit time of samples that had a function in their stack, in ms; its share of all that was sampled on the path;
+    and the groups, the most time first."""
+
+    time_ms: float
+    share: float
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HotPath:
+    """Functions by plain_name(), of the groups on a run's critical path."""
+
+    functions: dict[str, Heat]
+    sampled_ms: float
+
+    def heat(self, qualified_name: str) -> Heat | None:
+        """How hot a function was; None for one that no sample on the path had."""
+        return self.functions.get(plain_name(qualified_name))
+
+
+def hot_path(run: Run) -> HotPath:
+    """The functions on a run's critical path.  Raises NoAnswerError for a run without samples."""
+    on_path = sorted({each.id for each in run.debug().critical_path})
+    with run.reading() as connection:  # the stacks of a long run are more than sql() gives
+        found = connection.execute(_STACKS, [on_path]).fetchall()
+    if not found:
+        raise NoAnswerError(
+            f"{run.path.stem}: has no samples of units on its critical path, so nothing tells which functions were hot"
+        )
+    times: dict[str, float] = defaultdict(float)
+    groups: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    whole_ms = 0.0
+    for frames, of_groups, times_ms in found:
+        whole_ms += sum(times_ms)
+        for name in {plain_name(_LINE.sub("", frame)) for frame in frames}:
+            times[name] += sum(times_ms)
+            for group, time_ms in zip(of_groups, times_ms, strict=True):
+                groups[name][group] += time_ms
+    functions = {
+        name: Heat(ms, ms / whole_ms, tuple(sorted(groups[name], key=lambda each: -groups[name][each])))
+        for name, ms in times.items()
+    }
+    return HotPath(functions, whole_ms)
+
+
+def plain_name(name: str) -> str:
+    """A function's name as source and stack both have it: nested types by dots, without what a compiler put in.
+
+    A closure counts for the function that it is written in, an object for the class of its name.
+    """
+    plain = _MADE.sub(".", name.replace(".<lambda>", "")).replace("$", ".")
+    return ".".join(each for each in plain.split(".") if each and each not in ("<anonymous>", "<lambda>"))

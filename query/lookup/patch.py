@@ -1,0 +1,64 @@
+"""A change of code as `git diff` writes it: which lines of which files are new, and which are gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from indexes.errors import InputError
+
+MOST_BYTES = 64 << 20
+"""Of a change; more is no change that somebody reads."""
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file after a change: `path` as the change names it, new lines by number from 1, and those that are gone."""
+
+    path: str
+    added: Mapping[int, str]
+    removed: tuple[str, ...]
+
+
+def changed_files(text: str) -> tuple[ChangedFile, ...]:
+    """The files that are there after a change.  Raises InputError for a text that is no unified diff."""
+    found: list[ChangedFile] = []
+    path, added, removed = "", dict[int, str](), list[str]()
+    old_left = new_left = number = 0
+    hunks = 0
+
+    def finish() -> None:
+        if path and path != "/dev/null" and added:
+            found.append(ChangedFile(path, dict(added), tuple(removed)))
+
+    for line in text.split("\n"):
+        if old_left > 0 or new_left > 0:  # inside of a hunk nothing is a header, whatever it looks like
+            if line.startswith("+"):
+                added[number] = line[1:]
+                number, new_left = number + 1, new_left - 1
+            elif line.startswith("-"):
+                removed.append(line[1:])
+                old_left -= 1
+            elif not line.startswith("\\"):
+                number, old_left, new_left = number + 1, old_left - 1, new_left - 1
+        elif line.startswith("+++ "):
+            finish()
+            path = _path(line[4:])
+            added, removed = {}, []
+        elif match := _HUNK.match(line):
+            hunks += 1
+            old_left, new_left = int(match[2] or 1), int(match[4] or 1)
+            number = int(match[3])
+    finish()
+    if not hunks:
+        raise InputError("the change is no unified diff; make one with `git diff` or `git show`")
+    return tuple(found)
+
+
+def _path(text: str) -> str:
+    """The file's name behind `+++ `, without git's b/ and without a time."""
+    name = text.split("\t")[0].rstrip("\r").strip('"')
+    return name.removeprefix("b/")

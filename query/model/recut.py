@@ -1,0 +1,68 @@
+"""The units of a group cut anew: as many pieces of its work as another plan of the framework would have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from query.model.dag import AT_HOME, Units
+from query.model.execution import Execution, Volumes
+from query.model.records import Floats, Ints
+
+
+def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
+    """The execution with other numbers of units in some groups, `counts` by the group's number.
+
+    The work of a group is a line in its recorded order, cut anew: what a piece covers of a recorded unit it does.
+    Starting, unpacking and reporting a unit take each as long as they took the recorded ones on average.
+    """
+    units, volumes = execution.units, execution.volumes
+    duration = units.duration_ms
+    around = np.divide(
+        np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
+    )
+    columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
+    pieces: list[Units] = []
+    amounts: dict[str, list[Floats]] = {name: [] for name in columns}
+    for number in range(len(execution.dag.groups)):
+        mine = np.flatnonzero(units.group == number)
+        if number not in counts:
+            pieces.append(units.select(mine))
+            for name, values in columns.items():
+                amounts[name].append(values[mine].astype(np.float64))
+            continue
+        edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
+        own = units.parts_ms[mine] * (1 - around[mine, None])
+        fixed = (units.parts_ms[mine] * around[mine, None]).mean(axis=0)
+        parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
+        launch = units.launch_ms[mine[edges[:-1].astype(np.int64)]]
+        origin = mine[edges[:-1].astype(np.int64)]
+        placement = units.placement[origin]
+        worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (units.worker, units.host))
+        unknown, group = np.full(len(parts), -1), np.full(len(parts), number)
+        finish, upstream = launch + parts.sum(axis=1), _between(edges, units.upstream_ms[mine])
+        pieces.append(Units(unknown, group, worker, host, launch, finish, parts, placement, upstream))
+        for name, values in columns.items():
+            amounts[name].append(_between(edges, values[mine]))
+    names = Units.__dataclass_fields__
+    joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+    order = np.argsort(joined.launch_ms, kind="stable")
+    whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
+    for name, values in whole.items():
+        if getattr(volumes, name).dtype.kind == "i":
+            whole[name] = np.rint(values).astype(np.int64)
+    return replace(
+        execution,
+        units=joined.select(order),
+        volumes=Volumes(**whole),
+    )
+
+
+def _between(edges: Floats, values: Floats | Ints) -> Floats:
+    """What lies between edges of a line along which each value is spread evenly over a length of 1."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    found: Floats = np.diff(np.interp(edges, np.arange(len(sums)), sums))
+    return found

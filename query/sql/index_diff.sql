@@ -1,0 +1,67 @@
+-- What differs between the functions of two indexes, attached as a and b.
+--
+-- parameters  {vector}, the shares as a list of doubles; {code}, {doc}, those of one classifier alone, NULL where it was
+--             not run
+--             {noticeable}, the least change of a share that is told
+--
+-- one row per function that is in one of them only, or whose shares moved noticeably, what matters most first:
+--   what            label (its largest share is of another resource), share, moved (the same text under another name),
+--                   new or gone
+--   qualified_name  as the language writes it, in b where it is there
+--   old_name        of one that moved, its name in a
+--   before, after   the shares, in the order of the resources; NULL where it is not there
+--   change          largest change of a share; NULL where it is in one of them only
+--   same_text       whether code and documentation are the same characters
+--   doc_before, doc_after          characters of documentation
+--   code_before, code_after        shares by the code's classifier
+--   told_before, told_after        shares by the documentation's classifier
+--   a_id, b_id      function_id in a and in b
+WITH
+a AS (
+    SELECT
+        function_id, regexp_replace(symbol, '^\S+ \S+ ', '') AS own, qualified_name, text_hash, code_chars, doc_chars,
+        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc
+    FROM a.functions
+),
+b AS (
+    SELECT
+        function_id, regexp_replace(symbol, '^\S+ \S+ ', '') AS own, qualified_name, text_hash, code_chars, doc_chars,
+        split_part(qualified_name, '.', -1) AS simple, {vector} AS shares, {code} AS code, {doc} AS doc
+    FROM b.functions
+),
+gone AS (SELECT *, count(*) OVER same AS n FROM a ANTI JOIN b USING (own) WINDOW same AS (PARTITION BY text_hash, code_chars, doc_chars, simple)),
+fresh AS (SELECT *, count(*) OVER same AS n FROM b ANTI JOIN a USING (own) WINDOW same AS (PARTITION BY text_hash, code_chars, doc_chars, simple)),
+moved AS (  -- one text under one name each: the hash alone is short
+    SELECT gone.own AS a_own, fresh.own AS b_own
+    FROM gone JOIN fresh USING (text_hash, code_chars, doc_chars, simple)
+    WHERE gone.n = 1 AND fresh.n = 1 AND code_chars > 60
+),
+pairs AS (
+    SELECT own AS a_own, own AS b_own FROM a SEMI JOIN b USING (own)
+    UNION ALL SELECT a_own, b_own FROM moved
+    UNION ALL SELECT own, NULL FROM gone WHERE own NOT IN (SELECT a_own FROM moved)
+    UNION ALL SELECT NULL, own FROM fresh WHERE own NOT IN (SELECT b_own FROM moved)
+),
+told AS (
+    SELECT
+        a.own AS a_own, b.own AS b_own, coalesce(b.qualified_name, a.qualified_name) AS qualified_name,
+        a.qualified_name AS name_before, a.shares AS before, b.shares AS after,
+        list_max([abs(pair[1] - pair[2]) FOR pair IN list_zip(a.shares, b.shares)]) AS change,
+        a.text_hash = b.text_hash AND a.code_chars = b.code_chars AND a.doc_chars = b.doc_chars AS same_text,
+        a.doc_chars AS doc_before, b.doc_chars AS doc_after, a.code AS code_before, b.code AS code_after,
+        a.doc AS told_before, b.doc AS told_after, a.function_id AS a_id, b.function_id AS b_id
+    FROM pairs LEFT JOIN a ON a.own = a_own LEFT JOIN b ON b.own = b_own
+)
+SELECT
+    CASE
+        WHEN before IS NULL THEN 'new'
+        WHEN after IS NULL THEN 'gone'
+        WHEN list_position(before, list_max(before)) <> list_position(after, list_max(after)) THEN 'label'
+        WHEN a_own <> b_own THEN 'moved'
+        ELSE 'share'
+    END AS what,
+    qualified_name, CASE WHEN a_own <> b_own THEN name_before END AS old_name, before, after, change, same_text,
+    doc_before, doc_after, code_before, code_after, told_before, told_after, a_id, b_id
+FROM told
+WHERE change IS NULL OR change >= {noticeable} OR a_own <> b_own
+ORDER BY list_position(['label', 'share', 'moved', 'new', 'gone'], what), change DESC, qualified_name, a_own, b_own

@@ -1,0 +1,16 @@
+-- How evenly the units of each group went.
+--
+-- parameters  quantiles, twice; start and end of the scope in ms since application start
+--
+-- one row per group with a unit in the scope:
+--   durations   of its units at those quantiles, ms
+--   read_bytes  that its units read, from storage and other units, at those quantiles
+SELECT
+    group_id,
+    quantile_cont(finish_ms - launch_ms, ?::DOUBLE[]) AS durations,
+    quantile_cont((coalesce(input_bytes, 0) + coalesce(remote_bytes, 0) + coalesce(local_bytes, 0))::DOUBLE, ?::DOUBLE[])
+        AS read_bytes
+FROM units
+WHERE finish_ms > ? AND launch_ms < ?
+GROUP BY group_id
+ORDER BY group_id

@@ -1,0 +1,27 @@
+-- The functions that decided most of the time sampled in units; each sample has one that decides what its time went to.
+--
+-- one row per deciding function and group:
+--   function       qualified name, as stacks have it
+--   index_name     the index it is in
+--   symbol         the function there
+--   group_id       the group whose units it ran for
+--   samples        samples it decided
+--   time_ms        unit time they stand for
+--   share          of all the unit time that was sampled, 0 to 1
+--   label          the resource with the most of it
+--   <resource>     share of the function's time on <resource>, 0 to 1
+WITH decided AS (
+    SELECT
+        arg_min(name, (length(name), name)) AS function, index_name, symbol, group_id,
+        count(*) AS samples, sum(weight_ms) AS time_ms, {weighted}
+    FROM samples
+    JOIN (SELECT *, regexp_replace(frames[deciding_depth + 1], ':\d+$', '') AS name FROM stacks) USING (stack_id)
+    JOIN units USING (unit_id)
+    WHERE deciding_depth IS NOT NULL AND weight_ms > 0
+    GROUP BY index_name, symbol, group_id
+),
+sampled AS (SELECT sum(weight_ms) AS all_ms FROM samples WHERE unit_id IS NOT NULL AND weight_ms > 0)
+SELECT
+    function, index_name, symbol, group_id, samples, time_ms, time_ms / nullif(all_ms, 0) AS share,
+    {label} AS label, {resources}
+FROM decided, sampled

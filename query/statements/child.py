@@ -1,0 +1,308 @@
+"""The process that answers one SQL statement: what it may cost ends with it.
+
+`python -m query.statements.child`, isolated, under a limit of addresses, killed by its parent when its time is up: a
+statement can hang DuckDB where no interrupt is heard, and take memory that its own limit does not count.
+
+    parent → child   the request, JSON
+    child → parent   messages: a letter, the length (8 bytes, little endian), JSON of that length
+                     O  the files are open      C  {names, types} of columns  E  {kind of error, what, remedy}
+                     P  the statement parses    R  rows, some MB of them      D  all rows were sent
+                                                B  bytes of Arrow or Parquet, which are no JSON
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+
+from indexes import attach, guard, tables
+from indexes.children import end_with_parent, told
+from indexes.errors import CrystalPerfError, NoAnswerError, Remedy, SettingError
+from query.statements import values
+from query.statements.asking import WANTS_MEMORY, Form, Request
+from query.statements.rows import distinct, json_value
+from query.statements.shipping import index_names, nearest_column, nearest_table, run_names, ship_indexes, ship_run
+
+MOST_THREADS = 8
+"""Of one statement; each takes addresses, whose number is limited."""
+
+SENT_BYTES = 1 << 20
+"""Rows are sent in messages of about this size: a row may have a byte or a hundred MB."""
+
+BATCH_ROWS = 10_000
+"""Rows of a batch of Arrow, and of a group of rows of Parquet."""
+
+Send = Callable[[str, object], None]
+
+_SETTINGS = (
+    "SET enable_progress_bar = false",  # DuckDB would draw it on stdout
+    "SET python_enable_replacements = false",  # or a name in FROM could be a variable of this program
+)
+"""Beside the locks that every reader has."""
+
+
+def serve() -> None:
+    """Answer the request on stdin."""
+    # What writes to standard output by itself, as DuckDB's progress bar would, must not break a message.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    sent_bytes = 0
+
+    def send(kind: str, content: object) -> None:
+        nonlocal sent_bytes
+        text = bytes(content) if isinstance(content, bytes) else json.dumps(content, allow_nan=False).encode()
+        sent_bytes += len(text)
+        if kind in ("R", "B") and 0 < request.most_bytes < sent_bytes:
+            raise NoAnswerError(f"the answer has more than {request.most_bytes >> 20} MiB; ask for less, or for LIMIT")
+        answers.write(kind.encode() + len(text).to_bytes(8, "little") + text)
+        answers.flush()
+
+    end_with_parent()
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    resource.setrlimit(resource.RLIMIT_AS, (request.address_bytes, request.address_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # not a byte to any file, whatever DuckDB is talked into
+    try:
+        _answer(request, send)
+    except CrystalPerfError as error:
+        send("E", told(error))
+    except (MemoryError, duckdb.OutOfMemoryException):
+        send("E", told(NoAnswerError(WANTS_MEMORY)))
+    except duckdb.Error as error:
+        if _of_memory(error):
+            send("E", told(NoAnswerError(WANTS_MEMORY)))
+        else:
+            send("E", told(explained(str(error))))
+    except (ValueError, OverflowError) as error:
+        what = " ".join(str(error).split())[:200]
+        send("E", told(NoAnswerError(f"SQL: a value cannot be shown ({what})")))
+
+
+def _answer(request: Request, send: Send) -> None:
+    connection = opened(
+        None if request.run is None else Path(request.run),
+        [(name, Path(path)) for name, path in request.indexes],
+        request.memory_bytes,
+        [(name, Path(path)) for name, path in request.runs],
+        request.statement,
+    )
+    send("O", None)
+    try:
+        _answer_opened(connection, request, send)
+    except duckdb.Error as error:
+        if _of_memory(error):
+            raise
+        raise explained(str(error), connection) from error
+
+
+def _answer_opened(connection: duckdb.DuckDBPyConnection, request: Request, send: Send) -> None:
+    statement = check(connection, request.statement)
+    send("P", None)
+    names = execute(connection, statement)
+    if request.form == "values":
+        names = distinct(names)
+    send("C", {"names": names, "types": [str(each[1]) for each in connection.description or []]})
+    if request.form in ("rows", "values"):
+        _send_rows(connection, json_value if request.form == "rows" else values.sent, send)
+    else:
+        _send_arrow(connection, distinct(names), request.form, send)
+    send("D", None)
+
+
+def execute(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str]:
+    """Run a checked statement; the names of the columns of its rows, which the connection then has."""
+    connection.execute(statement)
+    described = connection.description or []
+    if any("TIME ZONE" in str(each[1]) for each in described):
+        # Python's package for time zones is not needed for anything else: DuckDB writes such moments as text.
+        shown = [
+            f"#{number}{'::VARCHAR' if 'TIME ZONE' in str(each[1]) else ''}" for number, each in enumerate(described, 1)
+        ]
+        connection.execute(f"SELECT {', '.join(shown)} FROM ({statement}\n)")
+    return [each[0] for each in described]
+
+
+def _of_memory(error: duckdb.Error) -> bool:
+    return "Out of Memory" in str(error) or "bad_alloc" in str(error)
+
+
+def _send_rows(connection: duckdb.DuckDBPyConnection, plain_value: Callable[[Any], Any], send: Send) -> None:
+    count = 1
+    while rows := connection.fetchmany(count):
+        plain = [[plain_value(each) for each in row] for row in rows]
+        size = len(json.dumps(plain))
+        send("R", plain)
+        count = max(1, min(count * 4, BATCH_ROWS, count * SENT_BYTES // max(size, 1)))
+
+
+def _send_arrow(connection: duckdb.DuckDBPyConnection, names: Sequence[str], form: Form, send: Send) -> None:
+    try:
+        import pyarrow as arrow
+        from pyarrow import ipc, parquet
+    except ImportError as error:
+        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; ask for CSV or JSON") from error
+    read = getattr(connection, "to_arrow_reader", None) or getattr(connection, "fetch_record_batch")  # noqa: B009
+    batches = read(BATCH_ROWS)  # the second is its name before DuckDB 1.4
+    schema = arrow.schema([field.with_name(name) for field, name in zip(batches.schema, names, strict=True)])
+    sink = arrow.PythonFile(_Sent(send), mode="w")
+    if form == "arrow":
+        writer = ipc.new_stream(sink, schema)
+    else:
+        writer = parquet.ParquetWriter(sink, schema, compression="zstd")
+    with writer:
+        for batch in batches:
+            writer.write_batch(arrow.RecordBatch.from_arrays(batch.columns, schema=schema))
+
+
+class _Sent(io.RawIOBase):
+    """A file whose bytes are sent, some MB at a time."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        for begin in range(0, len(content), SENT_BYTES):
+            self._send("B", content[begin : begin + SENT_BYTES])
+        self._position += len(content)
+        return len(content)
+
+
+def opened(
+    run: Path | None,
+    indexes: Sequence[tuple[str, Path]],
+    memory_bytes: int = 1 << 30,
+    runs: Sequence[tuple[str, Path]] = (),
+    statement: str = "",
+) -> duckdb.DuckDBPyConnection:
+    """A locked connection, with what is attached in reach as views.
+
+    The run is `run`, the indexes are `index_0` …; of several `runs` the schema `runs` has each table with the run's
+    name in a first column, `run`.  What code has to fill has rows if the `statement` mentions it.
+    """
+    connection = guard.connect()
+    try:
+        connection.execute(f"SET memory_limit = '{memory_bytes}B'")
+        connection.execute(f"SET threads = {min(os.cpu_count() or 1, MOST_THREADS)}")
+        _attach(connection, run, indexes)
+        if indexes:
+            ship_indexes(connection, statement)
+        if run is not None:
+            ship_run(connection, run, statement)
+        _attach_runs(connection, runs)
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        guard.lock(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, run: Path | None, indexes: Sequence[tuple[str, Path]]) -> None:
+    names = [name for name, _ in indexes]
+    files = [(f"index_{number}", name) for number, name in enumerate(names)]
+    for number, (_, path) in enumerate(indexes):
+        attach(connection, path, "index", f"index_{number}")
+    if run is not None:
+        attach(connection, run, "run", "run")
+        files.insert(0, ("run", "run"))
+        for _, name, comment in _held(connection, ["run"]):  # a framework's own tables among them
+            if name != "metadata":
+                _view(connection, f'"{name}"', f'SELECT * FROM run."{name}"', comment)
+    if names:
+        for table in tables("index"):
+            if table.name != "metadata":
+                parts = [
+                    f"SELECT {guard.quoted(name)} AS index_name, * FROM index_{number}.{table.name}"
+                    for number, name in enumerate(names)
+                ]
+                _view(connection, table.name, " UNION ALL ".join(parts), table.comment)
+    if files:
+        parts = [f"SELECT {guard.quoted(name)} AS file, * FROM {alias}.metadata" for alias, name in files]
+        _view(connection, "metadata", " UNION ALL ".join(parts), "one row per fact on how a file was made")
+
+
+def _attach_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[tuple[str, Path]]) -> None:
+    """Each table that one of the runs has, as a view over all that have it; what a run lacks of its columns is NULL."""
+    if not runs:
+        return
+    for number, (_, path) in enumerate(runs):
+        attach(connection, path, "run", f"run_{number}")
+    named = {f"run_{number}": name for number, (name, _) in enumerate(runs)}
+    parts: dict[str, list[str]] = {}
+    comments: dict[str, str] = {}
+    for alias, table, comment in _held(connection, list(named)):
+        parts.setdefault(table, []).append(f'SELECT {guard.quoted(named[alias])} AS run, * FROM {alias}."{table}"')
+        comments.setdefault(table, comment)
+    connection.execute("CREATE SCHEMA runs")
+    for table, selects in parts.items():
+        _view(connection, f'runs."{table}"', " UNION ALL BY NAME ".join(selects), comments[table])
+
+
+def _held(connection: duckdb.DuckDBPyConnection, aliases: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(alias, table, comment) of every table of attached files."""
+    return connection.execute(
+        "SELECT database_name, table_name, coalesce(comment, '') FROM duckdb_tables()"
+        " WHERE list_contains(?, database_name) ORDER BY list_position(?, database_name), table_oid",
+        [list(aliases), list(aliases)],
+    ).fetchall()
+
+
+def _view(connection: duckdb.DuckDBPyConnection, name: str, query: str, comment: str) -> None:
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {query}")
+    connection.execute(f"COMMENT ON VIEW {name} IS {guard.quoted(comment)}")
+
+
+def check(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
+    """The one SELECT; refuses anything else.  The locks would hold without this; the sentence is better."""
+    statements = connection.extract_statements(statement)
+    if len(statements) != 1:
+        raise SettingError(f"one SELECT is expected, found {len(statements) or 'no'} statements")
+    kind = statements[0].type
+    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+        raise SettingError(f"one SELECT is expected, found {kind.name.replace('_', ' ')}; everything here is read-only")
+    return statements[0].query.strip().rstrip(";")
+
+
+def explained(message: str, connection: duckdb.DuckDBPyConnection | None = None) -> SettingError:
+    """The first line of DuckDB's message, without its class; a hint where a name is missing, by what is there."""
+    first = message.strip().split("\n")[0]
+    first = f"SQL: {re.sub(r'^[A-Z][A-Za-z -]* Error: ', '', first).rstrip('.!')}"
+    missing = re.search(r"Table with name (\w+) does not exist", first)
+    near = None
+    if missing and missing[1].lower() in run_names():
+        return SettingError(first, Remedy("ask a run"))
+    if missing and missing[1].lower() in index_names():
+        return SettingError(first, Remedy("ask an index"))
+    if connection is not None:
+        near = nearest_table(missing[1], connection) if missing else nearest_column(message, connection)
+    if near is not None:
+        return SettingError(f'{first}; the nearest is "{near}"')
+    if missing:
+        return SettingError(f"{first}; SHOW TABLES lists what is there")
+    if "disabled by configuration" in first or "external access" in first.lower():
+        return SettingError(f"{first}; statements here read the attached run and indexes alone")
+    return SettingError(first)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,45 @@
+"""What only code can tell of a run, as tables that SQL can ask: the critical path, and what cost time.
+
+They have rows where a statement mentions them, of the whole run as `analyze` answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from indexes.schema import Table, read
+
+if TYPE_CHECKING:
+    from query.answers.values import Debug
+
+
+@cache
+def tables(names: tuple[str, ...]) -> tuple[Table, ...]:
+    """The tables, for resources of these names."""
+    return read(files("query.sql.views").joinpath("computed.sql").read_text(encoding="utf-8"), names)
+
+
+def rows(run: Path, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted tables of a run file.  Raises what Run.debug() raises."""
+    from query.run import Run
+
+    answer = Run(run).debug()
+    return {each: _ROWS[each](answer) for each in wanted}
+
+
+def _critical_path(answer: Debug) -> list[list[Any]]:
+    return [
+        [number, each.id, each.name, each.start_ms, each.end_ms, *each.resource_ms.values()]
+        for number, each in enumerate(answer.critical_path)
+    ]
+
+
+def _findings(answer: Debug) -> list[list[Any]]:
+    return [[each.rule, each.cost_ms, each.what, each.basis, each.advice] for each in answer.findings]
+
+
+_ROWS: dict[str, Callable[[Debug], list[list[Any]]]] = {"critical_path": _critical_path, "findings": _findings}

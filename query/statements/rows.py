@@ -1,0 +1,90 @@
+"""Rows of a SQL answer as JSON and as CSV, in parts, so that an answer may be larger than memory."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+Batches = Iterator[list[list[Any]]]
+"""Rows of values as json_value() leaves them, some MB of them at a time."""
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that a spreadsheet takes for a formula, or makes one of."""
+
+_QUOTED = re.compile(r'[",\r\n]')
+"""What makes a cell of CSV one that is quoted; Python's own writer leaves a lone carriage return as it is."""
+
+
+def json_value(value: Any) -> Any:
+    """A value of DuckDB as JSON has it: numbers that are none become null, moments and intervals text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return float(value) if value.is_finite() else None
+    if isinstance(value, dict):
+        return {str(key): json_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(each) for each in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    isoformat = getattr(value, "isoformat", None)
+    return isoformat() if isoformat is not None else str(value)
+
+
+def json_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
+    """A list of objects, one a line; a column name that occurs twice is numbered."""
+    names = distinct(columns)
+    separator = "[\n"
+    for batch in batches:
+        lines = [json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) for row in batch]
+        yield separator + ",\n".join(lines)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def csv_parts(
+    columns: Sequence[str],
+    batches: Batches,
+    *,
+    escape_formulas: bool = False,
+    plain: Callable[[str], str] = str,
+) -> Iterator[str]:
+    """CSV with a header; a NULL is an empty cell, and `plain` is what becomes of every text.
+
+    With `escape_formulas` a text that a spreadsheet would run has an apostrophe before it.
+    """
+
+    def shown(text: str) -> str:
+        return plain(f"'{text}" if escape_formulas and text.startswith(_FORMULAS) else text)
+
+    def line(cells: Iterable[str]) -> str:
+        texts = [f'"{each.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(each) else each for each in cells]
+        return f"{','.join(texts) if texts != [''] else chr(34) * 2}\n"  # an empty line would be no row
+
+    yield line(shown(each) for each in columns)
+    for batch in batches:
+        yield "".join(line(_csv_cell(each, shown) for each in row) for row in batch)
+
+
+def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
+    if value is None:
+        return ""
+    return shown(value) if isinstance(value, str) else json.dumps(value)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, numbered where one occurs again: `m`, `m_2`."""
+    found: list[str] = []
+    for name in names:
+        number, candidate = 1, name
+        while candidate in found:
+            number += 1
+            candidate = f"{name}_{number}"
+        found.append(candidate)
+    return found

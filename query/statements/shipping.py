@@ -1,0 +1,151 @@
+"""The views that come with run files and indexes, made on a connection; and the names that statements may mean."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+
+from indexes import Table, resources, tables
+from indexes.resources import OTHER
+from query.statements import computed
+from query.statements.views import View, views, views_of
+
+_MISSING_COLUMN = re.compile(
+    r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
+)
+
+_LISTS = re.compile(r"\b(show|describe|summarize|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE)
+"""What a statement has that asks what there is."""
+
+
+def ship_indexes(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Make the views of indexes over the tables of all that are attached, as far as a statement needs them.
+
+    To be called after the tables are in reach, so that a view is ours whatever a file holds.
+    """
+    _ship(connection, views("index"), resources(), statement)
+
+
+def ship_run(connection: duckdb.DuckDBPyConnection, run: Path, statement: str) -> None:
+    """Make the views of the run attached as `run`, those of its framework, and the tables that code fills.
+
+    These have rows if the statement mentions them.
+    """
+    own = tuple(name for (name,) in connection.execute("SELECT name FROM run.resources").fetchall())
+    ((framework,),) = connection.execute("SELECT framework FROM run.runs").fetchall()[:1] or [("",)]
+    _ship(connection, (*views("run"), *views_of(framework)), own, statement)
+    filled = computed.tables(own)
+    for table in filled:
+        connection.execute(f"DROP VIEW IF EXISTS {table.name}")  # of a stranger's table of that name
+        for made in table.statements():
+            connection.execute(made)
+    asked = [each.name for each in filled if mentions(statement, [each.name])]
+    for name, rows in computed.rows(run, asked).items() if asked else ():
+        if rows:
+            connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)
+
+
+def _ship(connection: duckdb.DuckDBPyConnection, shipped: Sequence[View], names: Sequence[str], statement: str) -> None:
+    """Make what a statement mentions, and what that reads; all of it for one that asks what there is.
+
+    Each takes some ms, and none costs anything unread: most statements need none of them.
+    """
+    by_name = {each.name: each for each in shipped}
+    wanted = {name for name in by_name if _LISTS.search(statement) or mentions(statement, [name])}
+    waiting = list(wanted)
+    while waiting:
+        more = by_name[waiting.pop()].words & by_name.keys() - wanted
+        wanted |= more
+        waiting += more
+    parts = _parts(names)
+    commented = mentions(statement, ["duckdb_columns"])
+    for each in shipped:
+        if each.name in wanted:
+            with suppress(duckdb.CatalogException):  # a framework's tables are not among those that every run has
+                for made in each.statements(parts, names, commented=commented):
+                    connection.execute(made)
+
+
+def _parts(names: Sequence[str]) -> dict[str, str]:
+    """What views leave open, as it depends on the resources: lists of columns, and the resource with the most."""
+    with_other = [f"{each}_ms" for each in (*names, OTHER)]
+    listed = ", ".join(names)
+    return {
+        "resources": listed,
+        "largest": f"greatest({listed})",
+        "label": f"CASE greatest({listed}) " + " ".join(f"WHEN {each} THEN '{each}'" for each in names) + " END",
+        "weighted": ", ".join(f"sum({each} * weight_ms) / sum(weight_ms) AS {each}" for each in names),
+        "waited": ", ".join(f"sum(coalesce({each}, 0) * weight_ms) AS {each}_ms" for each in names),
+        "all_ms": ", ".join(with_other),
+        "plus_ms": " + ".join(with_other),
+        "sums_ms": ", ".join(f"sum({each}) AS {each}" for each in with_other),
+        "most_ms": f"CASE greatest({', '.join(with_other)}) "
+        + " ".join(f"WHEN {each} THEN '{each.removesuffix('_ms')}'" for each in with_other)
+        + " END",
+    }
+
+
+# Names --------------------------------------------------------------------------------------------------------------
+
+
+def index_names() -> set[str]:
+    """Names of the tables and views that come with an index."""
+    return _names(tables("index")) | _names(views("index"))
+
+
+def run_names() -> set[str]:
+    """Names of the tables, views and macros that a run file may come with, of whatever framework."""
+    from query.frameworks.known import frameworks
+
+    known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
+    for name, framework in frameworks().items():
+        known |= _names(framework.raw()) | _names(views_of(name))
+    return known
+
+
+def _names(found: Iterable[Table] | Iterable[View]) -> set[str]:
+    return {each.name for each in found}
+
+
+def mentions(statement: str, names: Iterable[str]) -> bool:
+    """Whether one of the names stands in a statement as a word."""
+    return re.search(rf"\b({'|'.join(sorted(names))})\b", statement, re.IGNORECASE) is not None
+
+
+def nearest_column(message: str, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The column that DuckDB's message of a missing one may mean; None where it is of something else, or far off."""
+    missing = _MISSING_COLUMN.search(message)
+    if missing is None:
+        return None
+    name = next(each for each in missing.groups() if each)
+    bound = [each for line in message.split("\n") if line.startswith("Candidate") for each in line.split('"')[1::2]]
+    return nearest(name, bound) or nearest(name, _there(connection, "column_name"))
+
+
+def nearest_table(name: str, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The table or view of a connection that is spelt most like a name; None where none is."""
+    there = _there(connection, "table_name")
+    for table, kind in (("units", "run"), ("functions", "index")):
+        there |= _names(views(kind)) if table in there else set()
+    return nearest(name, there)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of some names that is spelt most like a name; None where none is."""
+    plain = {each.rpartition(".")[2].lower(): each for each in sorted(known, reverse=True)}
+    found = difflib.get_close_matches(name.lower(), plain, 1, 0.6)
+    return plain[found[0]] if found else None
+
+
+def _there(connection: duckdb.DuckDBPyConnection, what: str) -> set[str]:
+    try:
+        return {
+            name for (name,) in connection.execute(f"SELECT {what} FROM duckdb_columns() WHERE NOT internal").fetchall()
+        }
+    except duckdb.Error:
+        return set()

@@ -1,0 +1,114 @@
+"""The views and macros that ship with run files and indexes, a commented file each.
+
+They are made on the connection, never read from a file: a file with a view in it is refused (indexes.guard).  A file
+of a view begins like this one, and everything said there is carried into the connection as COMMENT ON:
+
+    -- What it tells, in one line.
+    --
+    -- one row per function:
+    --   label        the resource with the largest share
+    SELECT …
+
+The first word after the comments tells a view (SELECT, WITH) from a macro (MACRO name(parameters) AS TABLE …).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from graphlib import TopologicalSorter
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
+_WORD = re.compile(r"\w+")
+_EACH = "<resource>"
+
+
+@dataclass(frozen=True)
+class View:
+    """A view or a macro: `query` has {parts} for the caller to fill; `columns` have their comments."""
+
+    name: str
+    comment: str
+    columns: Mapping[str, str]
+    query: str
+
+    @property
+    def is_macro(self) -> bool:
+        return self.query.startswith("MACRO")
+
+    @property
+    def call(self) -> str:
+        """What a statement writes: the name, of a macro with its parameters."""
+        return self.query.removeprefix("MACRO ").partition(" AS TABLE")[0] if self.is_macro else self.name
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of its query: what it reads is among them."""
+        return frozenset(_WORD.findall(self.query))
+
+    def statements(self, parts: Mapping[str, str], resources: Sequence[str], *, commented: bool) -> list[str]:
+        """What makes it on a connection, for these resources; with comments on its columns where they are asked for."""
+        query = self.query.format_map(parts)
+        if self.is_macro:
+            return [f"CREATE OR REPLACE {query}", f"COMMENT ON MACRO TABLE {self.name} IS {quoted(self.comment)}"]
+        made = [
+            f"CREATE OR REPLACE VIEW {self.name} AS {query}",
+            f"COMMENT ON VIEW {self.name} IS {quoted(self.comment)}",
+        ]
+        for name, comment in self.columns.items() if commented else ():
+            for each in resources if _EACH in name else [""]:
+                told = quoted(comment.replace(_EACH, each))
+                made.append(f"COMMENT ON COLUMN {self.name}.{name.replace(_EACH, each)} IS {told}")
+        return made
+
+
+@cache
+def views(kind: str) -> tuple[View, ...]:
+    """The views of a kind of file, index or run; one that reads another comes after it."""
+    return _in(files("query.sql.views").joinpath(kind))
+
+
+@cache
+def views_of(framework: str) -> tuple[View, ...]:
+    """The views of a run in the words of a built-in framework, whose package need not be loaded for that."""
+    known = {each.name: each for each in files("query.frameworks").iterdir()}
+    return _in(known[framework].joinpath("views")) if framework in known else ()
+
+
+def _in(folder: Traversable) -> tuple[View, ...]:
+    if not folder.is_dir():
+        return ()
+    found = [
+        view(each.name.removesuffix(".sql"), each.read_text(encoding="utf-8"))
+        for each in folder.iterdir()
+        if each.name.endswith(".sql")
+    ]
+    by_name = {each.name: each for each in sorted(found, key=lambda each: each.name)}
+    reads = {name: sorted(each.words & by_name.keys() - {name}) for name, each in by_name.items()}
+    return tuple(by_name[each] for each in TopologicalSorter(reads).static_order())
+
+
+def view(name: str, text: str) -> View:
+    """A view from its file.  Raises ValueError where the file does not say what it is."""
+    lines = text.split("\n")
+    head = [line for line in lines if line.startswith("--")]
+    if not head or not head[0].startswith("-- "):
+        raise ValueError(f"{name}.sql: does not begin with what it tells")
+    columns: dict[str, str] = {}
+    last = ""
+    for line in head:
+        if match := _COLUMN.match(line):
+            last = match[1]
+            columns[last] = match[2]
+        elif last and line.startswith("--     "):
+            columns[last] += f" {line[2:].strip()}"
+    query = "\n".join(line for line in lines if not line.startswith("--")).strip()
+    return View(name, head[0][3:].rstrip("."), columns, query)
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

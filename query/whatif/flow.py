@@ -1,0 +1,326 @@
+"""What a changed world would make of a flow: the time of a record, the highest rate, and what limits it.
+
+Time at a station    its own busy time, and that of the records before it in its buffer: (b + 1) / 2 in the mean
+Time of a hop        filling until full or due (query.model.flow.filling_ms), the queue before the station, the network
+Queue                Kingman's formula: ρ / (1 − ρ) / 2 of a buffer's time, as buffers come at random and are alike;
+                     likewise for the worker's CPU (query.model.flow.cpu_wait_ms)
+
+Kingman's formula holds for any stream of arrivals, needs only utilisation, and is exact in heavy traffic, where queues
+matter.  Its variability is that of random arrivals (1) and of equal buffers (0), for a queue is fed by several
+channels that know nothing of each other.  More of it is in `queued` where the run shows it.
+
+A flow is sustained up to the rate at which the first of these is busy all the time: the busiest lane of a station, the
+CPU of a worker, a worker's network.  Beyond it records wait longer and longer, so there is no latency to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from indexes.errors import NoAnswerError
+from indexes.resources import CPU, NET
+from query.answers.values import FlowChange, GroupPrediction, Prediction
+from query.model.execution import Execution
+from query.model.flow import BUFFER_BYTES, FULLEST, Flow, Hop, Leg, Station, legs
+from query.model.world import World, units_of
+
+Z90 = 1.6449
+
+RHO_SD = 0.03
+"""Relative deviation of a measured utilisation from that of another run at the same rate: what repeated runs of one job
+differ by (the lab's bases)."""
+
+DISTANCE_SD = 0.2
+"""Of a highest rate for each doubling that lies between it and the recorded one: records come in larger buffers then,
+and threads wake up less often for each, so that each takes less.  Judged by three runs of one job of the lab at a
+fortieth and a fifth of what it could do, after these had been seen (docs/flink.md), so nothing tests it yet."""
+
+FARTHEST = 2.0
+"""A highest rate that is so many times the recorded one is told as what is sustained at least."""
+
+MODEL_SD = 0.10
+"""Of the model itself, as for runs with an end (query.whatif.interval)."""
+
+MOST_LANES_RATIO = 16
+"""Lanes over recorded ones, or the reverse, beyond which nothing recorded tells how records would be spread."""
+
+UNSEEN_SHARE = 0.2
+"""Share of a flow's busy time that may be of unknown cause where a resource's speed is asked about."""
+
+SKEWED = 1.3
+"""A lane with this many times the mean has a key of its own, which more lanes do not divide."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What is busy all the time first: at `rate_per_s`; `id` is a station's or a worker's, `resource` what of it."""
+
+    rate_per_s: float
+    id: str
+    kind: str
+    resource: str
+
+
+def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
+    """The highest rate that is sustained, and by what that is limited."""
+    rate = flow.rate_per_s
+    found = [Limit(rate / each.busiest, each.id, "station", "") for each in flow.stations if each.busiest > 0]
+    found += [
+        Limit(
+            rate * max(each.most_cores - each.fixed_cores, 0.0) / (each.cpu_cores - each.fixed_cores),
+            each.id,
+            "worker",
+            CPU,
+        )
+        for each in flow.places
+        if each.cpu_cores > each.fixed_cores and math.isfinite(each.most_cores)
+    ]
+    if net_bytes_per_s is not None and flow.places:
+        crossing = sum(each.bytes_per_s * each.remote for each in flow.hops) / len(flow.places)
+        if crossing > 0:
+            found.append(Limit(rate * net_bytes_per_s / crossing, flow.places[0].id, "worker", NET))
+    return min(found, key=lambda each: each.rate_per_s, default=Limit(math.inf, "", "", ""))
+
+
+def main_resource(station: Station, names: tuple[str, ...]) -> str:
+    """What most of a station's busy time is on; empty where that is not known."""
+    return (
+        max(zip(names, station.shares, strict=False), key=lambda each: each[1])[0] if station.shares[:-1].any() else ""
+    )
+
+
+# A changed world ----------------------------------------------------------------------------------------------------
+
+
+def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[str]]:
+    """The flow in a changed world, as a flow that could be measured there, and what was taken for granted.
+
+    Raises NoAnswerError where the run does not tell what that takes.
+    """
+    words, names, said = execution.framework.vocabulary, execution.names, list[str]()
+    rate = world.ratio("rate")
+    lanes = {each.id: units_of(world, each.id, each.name) for each in flow.stations}
+    faster = {each.name: world.ratio(each.setting) for each in execution.resources}
+    stations = [_changed(each, rate, lanes[each.id], faster, names) for each in flow.stations]
+    if any(ratio != 1 for ratio in lanes.values()):
+        said.append(f"records spread over the {words.units} of a {words.group} as they did, whatever their number")
+        if any(each.keyed and each.busiest > SKEWED * each.busy for each in flow.stations if lanes[each.id] != 1):
+            said.append(f"what one {words.unit} has more than the others is one key's, which no {words.units} divide")
+    hops = []
+    for each in flow.hops:
+        all_to_all = each.channels > max(flow.station(end).lanes for end in (each.source, each.target))
+        channels = each.channels * lanes[each.target] * (lanes[each.source] if all_to_all else 1.0)
+        hops.append(_spread(each, rate, max(round(channels), 1)))
+    workers, cpu = world.ratio("workers"), faster[CPU]
+    places = tuple(
+        replace(
+            each,
+            cpu_cores=(each.fixed_cores + (each.cpu_cores - each.fixed_cores) * rate / workers) / cpu,
+            fixed_cores=each.fixed_cores / cpu,
+        )
+        for each in flow.places
+    )
+    if world.ratio("cores") != 1:
+        said.append(f"{words.lanes} alone change nothing: a job keeps its {words.units} (ask for these)")
+    if workers != 1:
+        said.append(f"the {words.units} spread evenly over the {words.workers}")
+    if rate != 1:
+        said.append("the records are of the same kind, and as unevenly spread over keys")
+    if cpu != 1:
+        said.append("what was seen on the CPU scales inversely with its speed")
+    return replace(flow, stations=tuple(stations), hops=tuple(hops), places=places, markers_ms=None), said
+
+
+def _changed(
+    station: Station, rate: float, lanes: float, faster: Mapping[str, float], names: tuple[str, ...]
+) -> Station:
+    speed = np.array([*(faster.get(name, 1.0) for name in names), 1.0])
+    shares = station.shares / speed
+    work = rate * float(shares.sum())
+    count = max(round(station.lanes * lanes), 1)
+    mean = station.busy * work * station.lanes / count
+    if station.keyed and station.busiest > SKEWED * station.busy:
+        busiest = max(mean, mean + (station.busiest - station.busy) * work)
+    else:
+        busiest = mean * (station.busiest / station.busy if station.busy > 0 else 1.0)
+    return replace(
+        station,
+        lanes=count,
+        records_per_s=station.records_per_s * rate,
+        busy=mean,
+        busiest=busiest,
+        shares=shares / shares.sum() if shares.sum() > 0 else station.shares,
+    )
+
+
+def _spread(hop: Hop, rate: float, channels: int) -> Hop:
+    """A hop with other channels and another rate: a buffer is due as it was, and full the sooner the more comes."""
+    bytes_per_s = hop.bytes_per_s * rate
+    due = channels * 1e3 / hop.due_ms if hop.due_ms > 0 else 0.0
+    return replace(
+        hop,
+        channels=channels,
+        records_per_s=hop.records_per_s * rate,
+        bytes_per_s=bytes_per_s,
+        buffers_per_s=due + bytes_per_s / BUFFER_BYTES,
+    )
+
+
+def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
+    """The time of a record and the highest rate in a changed world; refused where the rate is beyond it."""
+    names, words = execution.names, execution.framework.vocabulary
+    net = world.recorded.get("network")
+    runtime_ms = sum(each.time_ms for each in legs(flow, measured=True, names=names, net_bytes_per_s=net))
+    base = legs(flow, measured=False, names=names, net_bytes_per_s=net)
+    base_ms = sum(each.time_ms for each in base)
+    known = Prediction(
+        scope=execution.scope.text,
+        measure="throughput" if flow.at_limit else "latency",
+        setting=world.describe(),
+        runtime_ms=runtime_ms,
+        replayed_ms=base_ms,
+        predicted_ms=None,
+        groups=_groups(base, None),
+    )
+    if reason := _beyond(flow, execution, world):
+        return replace(known, refused=(reason,))
+    before = highest(flow, net)
+    try:
+        after_flow, said = changed(flow, execution, world)
+    except NoAnswerError as error:
+        return replace(known, refused=(str(error),), remedy=error.remedy)
+    net_after = None if net is None else net * world.ratio("network")
+    after = highest(after_flow, net_after)
+    most = after.rate_per_s
+    if flow.at_limit and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
+        most *= flow.rate_per_s / before.rate_per_s
+        before = replace(before, rate_per_s=flow.rate_per_s)
+    far = is_far(most, flow.rate_per_s)
+    rate = after_flow.rate_per_s
+    change = FlowChange(
+        recorded_per_s=flow.rate_per_s,
+        rate_per_s=rate,
+        most_per_s=most if math.isfinite(most) else None,
+        recorded_most_per_s=before.rate_per_s if math.isfinite(before.rate_per_s) else None,
+        most_per_s_interval=_around(most, RHO_SD, MODEL_SD, _far(most, flow.rate_per_s))
+        if math.isfinite(most)
+        else None,
+        limit=after.id,
+        limit_kind=after.kind,
+        limit_resource=after.resource or _resource_of(after_flow, after, names),
+        at_least=far,
+    )
+    known = replace(known, flow=change, assumptions=tuple(said))
+    if flow.at_limit and world.ratio("rate") == 1:
+        why = (
+            "the recorded run was at its limit, where records wait for as long as its buffers are deep; what changes is"
+            " how many it can take"
+        )
+        return replace(known, refused=(why,))
+    if rate >= FULLEST * most:
+        which = words.worker if after.kind == "worker" else words.group
+        if far:
+            why = (
+                f"{_grouped(rate)} records/s are beyond what this run tells: {_grouped(most)} are sustained at least,"
+                f" and at more than {FARTHEST:g} times the recorded rate each record may take less time than it did"
+            )
+            return replace(known, refused=(why,))
+        why = (
+            f"{_grouped(rate)} records/s are more than it sustains: from {_grouped(most)} on {which} {after.id} is busy"
+            " all the time, and records wait longer and longer"
+        )
+        return replace(known, refused=(why,))
+    if world.ratio("network") != 1 and net is None:
+        said.append("the run does not tell how fast its network was; the way over it counts as nothing")
+    path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
+    predicted = sum(each.time_ms for each in path) * (runtime_ms / base_ms if base_ms > 0 else 1.0)
+    changes_nothing = not world.changes
+    sd = _deviation(after_flow, path, runtime_ms, base_ms)
+    return replace(
+        known,
+        predicted_ms=runtime_ms if changes_nothing else predicted,
+        interval_ms=None if changes_nothing else _around(predicted, *sd.values()),
+        interval_shares={name: value**2 / sum(each**2 for each in sd.values()) for name, value in sd.items()},
+        groups=_groups(base, path),
+        assumptions=tuple(said),
+    )
+
+
+def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
+    return main_resource(flow.station(limit.id), names) if limit.kind == "station" else ""
+
+
+def _beyond(flow: Flow, execution: Execution, world: World) -> str | None:
+    """Why a question cannot be asked of a flow, or None."""
+    words = execution.framework.vocabulary
+    for key in world.changes:
+        if key in ("memory", "input", "skew", "scheduler") or key.startswith("operator."):
+            return f"what {world.changes[key].word} would do to a stream is not modelled"
+    if flow.rate_per_s <= 0:
+        return "the run does not tell its sources' rate, and without it no latency can be predicted"
+    for each in flow.stations:
+        ratio = units_of(world, each.id, each.name)
+        if max(ratio, 1 / ratio) > MOST_LANES_RATIO:
+            return (
+                f"{ratio:g} times the {words.units} of {each.name}: so far from what was recorded"
+                f" ({MOST_LANES_RATIO} times either way), nothing tells how records would spread"
+            )
+    whole = sum(each.busy * each.lanes for each in flow.stations)
+    unseen = sum(each.busy * each.lanes * float(each.shares[-1]) for each in flow.stations)
+    asked = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
+    if asked and unseen > UNSEEN_SHARE * whole:
+        return (
+            f"nothing recorded tells what {100 * unseen / whole:.0f} % of the {words.units}' busy time went to, so all"
+            f" of it may change with the {asked[0]}, or nothing"
+        )
+    return None
+
+
+def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -> dict[str, float]:
+    """Standard deviations of log(actual / predicted) by what they come from.
+
+    Queues grow as 1 / (1 − ρ), so an error of the utilisation is one of the queue ρ / (1 − ρ) times as large.
+    """
+    whole = sum(each.time_ms for each in path) or 1.0
+    used = [each.cpu_cores / each.most_cores for each in flow.places if each.most_cores > 0]
+    queue = 0.0
+    for each in path:
+        if each.queue_ms > 0:
+            station = flow.station(each.id.partition(">")[2])
+            rho = min(max(station.busiest, *used, 0.0), FULLEST)
+            queue += each.queue_ms * min(RHO_SD * rho / (1 - rho), 1.0)
+    return {
+        "replay": abs(math.log(base_ms / runtime_ms)) / 2 if base_ms > 0 and runtime_ms > 0 else 0.0,
+        "repetition": RHO_SD,
+        "queues": queue / whole,
+        "model": MODEL_SD,
+    }
+
+
+def is_far(most_per_s: float, recorded_per_s: float) -> bool:
+    """Whether a highest rate lies so far from the recorded one that it is one at least."""
+    return most_per_s > FARTHEST * recorded_per_s
+
+
+def _far(rate: float, recorded: float) -> float:
+    """The deviation that comes from the distance of a rate to the recorded one."""
+    return DISTANCE_SD * abs(math.log2(max(rate / recorded, 1.0))) if rate > 0 and recorded > 0 else 0.0
+
+
+def _around(value: float, *deviations: float) -> tuple[float, float]:
+    """The 90 % range around a value whose logarithm has these deviations."""
+    factor = math.exp(Z90 * math.sqrt(sum(each**2 for each in deviations)))
+    return value / factor, value * factor
+
+
+def _groups(before: list[Leg], after: list[Leg] | None) -> tuple[GroupPrediction, ...]:
+    then = {} if after is None else {each.id: each.time_ms for each in after}
+    return tuple(GroupPrediction(each.id, each.name, each.time_ms, then.get(each.id)) for each in before)
+
+
+def _grouped(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")

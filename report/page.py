@@ -1,0 +1,99 @@
+"""A page as HTML: the template filled with a run's data, and the policy under which a browser shows it.
+
+The policy permits this page's own script and styles, by their hashes, and nothing else: no other script, no request to
+any network.  A page that a service shows may ask that service, and nobody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from query.answers.picture.values import Picture
+from query.answers.serial import as_json
+from report.embedding import harmless, script_data
+
+if TYPE_CHECKING:
+    from query.run import Run
+
+Data = Mapping[str, Any]
+"""The JSON of a Picture (docs/schema/picture.json)."""
+
+
+def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) -> str:
+    """The page of a run, of its picture, or of the JSON of that.
+
+    `live` tells where exact answers are to be had: `{"predict": URL}`, which answers POST {"settings": [KEY=VALUE, …]}
+    with docs/schema/prediction.json.  Without it the page asks nobody.
+    """
+    data = {**harmless(data_of(source)), "live": None if live is None else dict(live)}
+    script, styles = _asset("page.js"), _asset("page.css")
+    policy = {
+        "default-src": "'none'",
+        "script-src": _hashed(script),
+        "style-src": _hashed(styles),
+        "img-src": "data:",
+        "connect-src": "'none'" if live is None else " ".join(sorted({_origin(each) for each in live.values()})),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            data=data,
+            said=data["said"],
+            embedded=Markup(script_data(data)),
+            script=Markup(script),
+            styles=Markup(styles),
+            policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        )
+    )
+
+
+def data_of(source: Run | Picture | Data) -> Data:
+    """What a page is filled with."""
+    if isinstance(source, Mapping):
+        return source
+    return as_json(source if isinstance(source, Picture) else source.picture())
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    """A file that web/ was built to, as it stands in the page; without it the page is text alone."""
+    place = files("report").joinpath("assets", name)
+    text = place.read_text(encoding="utf-8") if place.is_file() else ""
+    assert "</script" not in text.lower(), "the script would end in the middle"
+    assert "</style" not in text.lower(), "so would the styles"
+    return text
+
+
+def _hashed(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def _origin(address: str) -> str:
+    """The source expression for an address: its scheme and host, or the page's own."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "'self'"

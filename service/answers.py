@@ -1,0 +1,138 @@
+"""Answers that were worked out: in memory up to a size, and those that are asked again and again on disk.
+
+An answer belongs to a run file as it is (its number, size and time of change) and to this version of CrystalPerf, so
+it never changes: its key is its ETag.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+import zstandard
+
+from indexes.temporary import building_folder
+from service.catalog import Entry
+
+_MOST_DISK_BYTES = 4 << 20
+"""Of an answer that is kept on disk."""
+
+
+@dataclass
+class Answer:
+    """The bytes of an answer in JSON, as they are sent: plain or compressed."""
+
+    etag: str
+    packed: bytes
+    """With Zstandard."""
+    zipped: bytes = b""
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = 2 * len(self.packed)  # with what gzip will take
+
+    def body(self, encoding: str) -> bytes:
+        """The answer in an encoding: zstd, gzip or identity."""
+        if encoding == "zstd":
+            return self.packed
+        if encoding == "gzip":
+            self.zipped = self.zipped or gzip.compress(self._plain(), 4, mtime=0)
+            return self.zipped
+        return self._plain()
+
+    def _plain(self) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(self.packed)
+
+
+def packed(content: bytes) -> bytes:
+    """With Zstandard."""
+    return zstandard.ZstdCompressor(level=3).compress(content)
+
+
+def key(run: Entry, question: str, facts: object) -> str:
+    """What tells one answer from all others."""
+    text = json.dumps([version("crystalperf"), run.name, run.version, question, facts], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:32]
+
+
+class Answers:
+    """The answers at hand; `folder` is where some are kept."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._held: OrderedDict[str, Answer] = OrderedDict()
+        self._bytes = 0
+
+    async def get(
+        self, run: Entry, question: str, facts: object, work_out: Callable[[], Awaitable[bytes]], *, keep: bool = False
+    ) -> Answer:
+        """The answer; worked out where it is not at hand, and kept on disk with `keep`."""
+        name = key(run, question, facts)
+        if (held := self._held.get(name)) is not None:
+            self._held.move_to_end(name)
+            return held
+        content = self._read(run, name) if keep else None
+        if content is None:
+            content = packed(await work_out())
+            if keep:
+                self._write(run, name, content)
+        return self._hold(name, content)
+
+    def remembered(self, facts: object, make: Callable[[], bytes]) -> Answer:
+        """An answer that is made quickly of what is in memory, such as a list, as long as `facts` are these."""
+        name = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+        if (held := self._held.get(name)) is not None:
+            self._held.move_to_end(name)
+            return held
+        return self._hold(name, packed(make()))
+
+    def put(self, run: Entry, question: str, facts: object, content: bytes) -> None:
+        """Keep an answer on disk that came with another one."""
+        self._write(run, key(run, question, facts), packed(content))
+
+    def find(self, run: Entry, question: str, facts: object) -> bytes | None:
+        """An answer in JSON that is on disk; None where it is not."""
+        content = self._read(run, key(run, question, facts))
+        return None if content is None else zstandard.ZstdDecompressor().decompress(content)
+
+    def forget(self, run: str) -> None:
+        """Remove what is kept of a run that is gone, or is another one now."""
+        shutil.rmtree(self._folder / run, ignore_errors=True)
+
+    def _hold(self, name: str, content: bytes) -> Answer:
+        answer = Answer(name, content)
+        if (same := self._held.pop(name, None)) is not None:  # of who asked at the same time
+            self._bytes -= same.size
+        self._held[name] = answer
+        self._bytes += answer.size
+        while self._bytes > self._most_bytes and len(self._held) > 1:
+            _, old = self._held.popitem(last=False)
+            self._bytes -= old.size
+        return answer
+
+    def _read(self, run: Entry, name: str) -> bytes | None:
+        """An answer on disk, packed; None where it is not there, or not whole: a machine may have lost its power."""
+        try:
+            content = (self._folder / run.name / f"{name}.json.zst").read_bytes()
+            zstandard.ZstdDecompressor().decompress(content)
+        except (OSError, zstandard.ZstdError):
+            return None
+        return content
+
+    def _write(self, run: Entry, name: str, content: bytes) -> None:
+        """A disk that is full or read-only costs the time to work it out again, no answer."""
+        if len(content) > _MOST_DISK_BYTES:
+            return
+        place = self._folder / run.name / f"{name}.json.zst"
+        with suppress(OSError), building_folder(place) as folder:
+            (folder / "answer").write_bytes(content)
+            (folder / "answer").replace(place)

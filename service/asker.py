@@ -1,0 +1,211 @@
+"""The process that answers questions of runs and indexes, one after the other; it is ended where one takes too long.
+
+`python -m service.asker`, isolated.  The answers are those of the core, so that every door says the same; here they
+become JSON.  A few runs stay open, so that a second question to one is quick.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from indexes.children import end_with_parent, told
+from indexes.errors import InputError, NoAnswerError
+from query.answers.figures import time_unit
+from query.answers.serial import as_json
+from query.answers.verdict import bottleneck_of
+from query.answers.words import bottleneck_sentence, gain_text, measure_word
+from query.lookup.frames import resolve_frames
+from query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
+from query.run import Run
+from service.framing import framed, read
+from service.overview import overview as overview_of
+
+KEPT_RUNS = 3
+"""Runs that stay open; each holds its execution in memory."""
+
+ADDRESS_BYTES = 12 << 30
+"""Addresses, most of which are never touched; a question that wants more memory ends in a sentence."""
+
+Answer = Any
+
+
+@lru_cache(maxsize=KEPT_RUNS)
+def _run(path: str, _version: tuple[int, ...]) -> Run:
+    return Run(Path(path))
+
+
+def _opened(path: str) -> Run:
+    status = os.stat(path)
+    return _run(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+def header(run: str) -> Answer:
+    """What a run is."""
+    return as_json(_opened(run).header())
+
+
+def verdict(run: str) -> Answer:
+    """What `analyze --json` says."""
+    return as_json(_opened(run).verdict())
+
+
+def debug(run: str, scope: str) -> Answer:
+    """What `debug --json` says."""
+    return as_json(_opened(run).debug(scope))
+
+
+def predict(
+    run: str, settings: list[str], recorded: list[str], scope: str, replan: bool, predictor: str | None
+) -> Answer:
+    """What `predict --json` says."""
+    opened = _opened(run)
+    return as_json(opened.what_if(settings, recorded=recorded, scope=scope, replan=replan, predictor=predictor))
+
+
+def overview(run: str) -> Answer:
+    """What the page of a run says."""
+    return overview_of(_opened(run).verdict())
+
+
+def summary(run: str) -> Answer:
+    """The row of a run in a list, and the answers that were worked out on the way."""
+    told = _opened(run).verdict()
+    found, known, unit = told.debug, told.header, time_unit(told.debug.runtime_ms)
+    bottleneck = bottleneck_of(found)
+    first = told.actions[0] if told.actions else None
+    row = {
+        "app_id": known.app_id,
+        "app_name": known.name,
+        "framework": known.framework,
+        "framework_title": known.framework_title,
+        "framework_version": known.framework_version,
+        "status": None if found.outcome is None else found.outcome.status,
+        "complete": known.complete,
+        "workers": known.workers,
+        "has_samples": known.has_samples,
+        "duration_ms": round(known.duration_ms, 3),
+        "runtime_ms": round(found.runtime_ms, 3),
+        "measure": measure_word(known.measure),
+        "bottleneck": bottleneck.name,
+        "bottleneck_ms": round(bottleneck.time_ms, 3),
+        "resource_ms": {name: round(ms, 3) for name, ms in found.resource_ms.items()},
+        "sentence": bottleneck_sentence(bottleneck, found, known.resources, unit),
+        "advice": None if first is None else first.what,
+        "advice_gain": None if first is None else gain_text(first, unit),
+        "advice_gain_ms": None if first is None or first.gain_ms is None else round(first.gain_ms, 3),
+    }
+    facts = {"verdict": as_json(told), "debug": as_json(found), "header": as_json(known)}
+    return {"row": row, "overview": overview_of(told), **facts}
+
+
+def report(run: str, live: dict[str, str] | None) -> Answer:
+    """The page of a run."""
+    from service.reports import page
+
+    return page(_opened(run), live)
+
+
+def indexes() -> Answer:
+    """What `index list --json` says; paths of this machine are nobody's business."""
+    return [{key: value for key, value in each.items() if key != "path"} for each in indexes_at_hand()[0]]
+
+
+def functions(index: str, wanted: Mapping[str, str], limit: int, offset: int) -> Answer:
+    """Functions of one index."""
+    rows, total = find(index, Wanted(**wanted), limit=limit, offset=offset)
+    return {"functions": rows, "total": total, "offset": offset, "limit": limit}
+
+
+def function(name: str, indexes: list[str], why: bool) -> Answer:
+    """What `index show --json` says, with `why` but for the words, for which the indexer would be needed."""
+
+    def explained(connection: Any, _: str, found: list[dict[str, Any]]) -> None:
+        if why:
+            explain(connection, found)
+
+    return of_name(name, indexes, why=explained)[0]
+
+
+def resolve(frames: list[str], indexes: list[str]) -> Answer:
+    """What `index resolve --json` says."""
+    return resolve_frames(frames, indexes or known_names())
+
+
+def table(columns: list[str], rows: list[list[Any]], form: str) -> bytes:
+    """Rows as an Arrow stream or as a Parquet file."""
+    import io
+
+    try:
+        import pyarrow as arrow
+        from pyarrow import ipc, parquet
+    except ImportError as error:
+        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; ask for CSV or JSON") from error
+    lists = [[row[position] for row in rows] for position in range(len(columns))]
+    made = arrow.table(dict(zip(columns, lists, strict=True)))
+    sink = io.BytesIO()
+    if form == "arrow":
+        with ipc.new_stream(sink, made.schema) as writer:
+            writer.write_table(made)
+    else:
+        parquet.write_table(made, sink, compression="zstd")
+    return sink.getvalue()
+
+
+QUESTIONS: Mapping[str, Callable[..., Answer]] = {
+    each.__name__: each
+    for each in (
+        header,
+        verdict,
+        overview,
+        debug,
+        predict,
+        summary,
+        report,
+        indexes,
+        functions,
+        function,
+        resolve,
+        table,
+    )
+}
+
+
+def answer(question: str, facts: Mapping[str, Any]) -> tuple[str, bytes]:
+    """The message that answers a question."""
+    try:
+        found = QUESTIONS[question](**facts)
+    except FileNotFoundError:
+        problem = told(InputError("the run is gone"))
+    except MemoryError:
+        problem = told(NoAnswerError("the question needs more memory than it may take"))
+    except Exception as error:  # a bug, too: it must not take the process that others ask with it
+        problem = told(error)
+    else:
+        return "A", found if isinstance(found, bytes) else json.dumps(found, allow_nan=False).encode()
+    return "E", json.dumps(problem).encode()
+
+
+def serve() -> None:
+    """Answer the questions on stdin until there are no more."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    end_with_parent()
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.freeze()
+    while (message := read(sys.stdin.buffer)) is not None:
+        asked = json.loads(message[1])
+        answers.write(framed(*answer(asked["question"], asked["facts"])))
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

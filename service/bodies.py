@@ -1,0 +1,62 @@
+"""Bodies of requests as they come: bounded in size and in time, so that no client holds a connection for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+
+from service.problems import ProblemError
+from service.settings import Limits
+
+
+async def pieces(request: Request, limits: Limits) -> AsyncIterator[bytes]:
+    """The pieces of a body, as they come.
+
+    Raises ProblemError where none comes for `silent_s`, or from `slow_after_s` on less than `slowest_bps` came, and
+    ClientDisconnect where the client has gone.
+    """
+    taken, began = 0, time.monotonic()
+    body = aiter(request.stream())
+    while True:
+        try:
+            async with asyncio.timeout(limits.silent_s):
+                piece = await anext(body)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise ProblemError(408, f"nothing came for {limits.silent_s:g} s; send it again") from None
+        taken += len(piece)
+        passed_s = time.monotonic() - began
+        if passed_s > limits.slow_after_s and taken < limits.slowest_bps * passed_s:
+            raise ProblemError(408, f"less than {limits.slowest_bps} bytes a second came; send it again")
+        yield piece
+
+
+async def whole(request: Request, limits: Limits, most_bytes: int) -> bytes:
+    """The bytes of a body, up to a size.  Raises what pieces() raises, and ProblemError where there are more."""
+    length = request.headers.get("content-length", "0")
+    content = bytearray()
+    if not length.isdecimal() or int(length) <= most_bytes:
+        async for piece in pieces(request, limits):
+            content += piece
+            if len(content) > most_bytes:
+                break
+        else:
+            return bytes(content)
+    raise ProblemError(413, f"the body has more than {most_bytes >> 10} KiB, the most that is taken here")
+
+
+async def decoded(request: Request, kind: type[Any], limits: Limits, most_bytes: int | None = None) -> Any:
+    """The body of a request as a value of a type, of `body_bytes` unless told otherwise.  Raises as whole() does."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError(415, "the body is JSON: say so by Content-Type: application/json")
+    content = await whole(request, limits, most_bytes or limits.body_bytes)
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(400, f"the body is not what is expected: {str(error)[:200]}") from error

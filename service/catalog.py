@@ -1,0 +1,181 @@
+"""The runs that are there: the files in the cache's folder of runs, and a row about each."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from indexes.errors import CrystalPerfError
+from service.problems import ProblemError
+
+_SETTLED_NS = 2_000_000_000
+"""A time of change that is older cannot stand for another change as well."""
+
+_LISTED_EVERY_NS = 30_000_000_000
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+"""What a run is called here: the name of its file without `.duckdb`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run file as it is now."""
+
+    name: str
+    path: Path
+    version: tuple[int, int, int]
+    """Its number, size in bytes, and time of change in ns."""
+
+    @property
+    def bytes(self) -> int:
+        return self.version[1]
+
+    @property
+    def kept_at_ms(self) -> int:
+        """Unix time."""
+        return self.version[2] // 1_000_000
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A run in a list.  Times are ms; `state` is ready, pending (its answer is not worked out yet) or unreadable.
+
+    `bottleneck` is what holds it up, by name, `sentence` says it; `advice` is the first thing to do, `advice_gain` and
+    `advice_gain_ms` what it brings; `measure` is what `runtime_ms` is: runtime or latency.  `problem`
+    says why a run is unreadable.  What is not known is null.
+    """
+
+    run: str
+    state: Literal["ready", "pending", "unreadable"]
+    kept_at_ms: int
+    bytes: int
+    problem: str | None = None
+    app_id: str | None = None
+    app_name: str | None = None
+    framework: str | None = None
+    framework_title: str | None = None
+    framework_version: str | None = None
+    status: str | None = None
+    complete: bool | None = None
+    workers: int | None = None
+    has_samples: bool | None = None
+    duration_ms: float | None = None
+    runtime_ms: float | None = None
+    measure: str | None = None
+    bottleneck: str | None = None
+    bottleneck_ms: float | None = None
+    resource_ms: dict[str, float] | None = None
+    sentence: str | None = None
+    advice: str | None = None
+    advice_gain: str | None = None
+    advice_gain_ms: float | None = None
+
+
+SORTS = ("run", "app_name", "framework", "kept_at_ms", "duration_ms", "runtime_ms", "bottleneck", "advice_gain_ms")
+"""What a list of runs may be sorted by; with `-` before it, the largest first."""
+
+
+@dataclass
+class Catalog:
+    """The runs of a folder and their rows; scan() looks anew."""
+
+    folder: Path
+    entries: dict[str, Entry] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    number: int = 0
+    """Counts the changes, so that a list that was made before can be told from one of now."""
+    _listed_ns: int = -1
+    _until_ns: int = 0
+
+    def scan(self) -> list[Entry]:
+        """Look at the folder; returns runs that are new or have changed, and forgets those that are gone.
+
+        A folder that nothing came to and nothing left is listed only now and then: a list of 1 000 takes 5 ms, which
+        others wait for.  Runs are replaced by renaming, which a folder's time of change tells; what is written in
+        place it does not.
+        """
+        now_ns = time.time_ns()
+        try:
+            changed_ns = self.folder.stat().st_mtime_ns
+        except OSError:
+            changed_ns = 0
+        if changed_ns == self._listed_ns and now_ns < self._until_ns:
+            return []
+        self._listed_ns = changed_ns if now_ns - changed_ns > _SETTLED_NS else -1  # it may change within its tick
+        self._until_ns = now_ns + _LISTED_EVERY_NS
+        found: dict[str, Entry] = {}
+        changed = []
+        for name, path, version in self._listed():
+            entry = self.entries.get(name)
+            if entry is None or entry.version != version:
+                entry = Entry(name, Path(path), version)
+                changed.append(entry)
+            found[name] = entry
+        if changed or self.entries.keys() - found.keys():
+            self.number += 1
+            self.rows = {name: row for name, row in self.rows.items() if name in found}
+        self.entries = found
+        for entry in changed:
+            self.rows[entry.name] = Row(entry.name, "pending", entry.kept_at_ms, entry.bytes)
+        return changed
+
+    def _listed(self) -> Iterator[tuple[str, str, tuple[int, int, int]]]:
+        """(name, path, version) of each run file."""
+        with suppress(OSError), os.scandir(self.folder) as listed:
+            for each in listed:
+                name = each.name.removesuffix(".duckdb")
+                with suppress(FileNotFoundError):  # it has just gone, and the others have not
+                    if name != each.name and NAME.fullmatch(name) and each.is_file(follow_symlinks=False):
+                        status = each.stat()
+                        yield name, each.path, (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def get(self, name: str) -> Entry:
+        """The run of that name as it is now.  Raises ProblemError where there is none."""
+        path = self.folder / f"{name}.duckdb"
+        if NAME.fullmatch(name):
+            with suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):  # as the list has it
+                    return Entry(name, path, (status.st_ino, status.st_size, status.st_mtime_ns))
+        raise ProblemError(404, f"there is no run '{name[:200]}'; the list of runs says which there are")
+
+    def fill(self, entry: Entry, facts: dict[str, object]) -> None:
+        """Tell what was found out about a run."""
+        if self.entries.get(entry.name) == entry:
+            row = msgspec.structs.replace(self.rows[entry.name], state="ready", **facts)
+            self.rows[entry.name] = row
+            self.number += 1
+
+    def fail(self, entry: Entry, error: CrystalPerfError | ProblemError) -> None:
+        """Tell that a run cannot be read."""
+        if self.entries.get(entry.name) == entry:
+            row = msgspec.structs.replace(self.rows[entry.name], state="unreadable", problem=str(error))
+            self.rows[entry.name] = row
+            self.number += 1
+
+    def listed(
+        self, text: str = "", framework: str = "", bottleneck: str = "", status: str = "", sort: str = "-kept_at_ms"
+    ) -> Sequence[Row]:
+        """The rows that fit, in order; what is not known stands last, and runs that are equal stand by name."""
+        wanted = text.casefold()
+        found = [
+            each
+            for each in self.rows.values()
+            if (not wanted or wanted in each.run.casefold() or wanted in (each.app_name or "").casefold())
+            and (not framework or each.framework == framework)
+            and (not bottleneck or each.bottleneck == bottleneck)
+            and (not status or each.status == status)
+        ]
+        name, largest_first = sort.removeprefix("-"), sort.startswith("-")
+        found.sort(key=lambda each: each.run)
+        known = [each for each in found if getattr(each, name) is not None]
+        known.sort(key=lambda each: getattr(each, name), reverse=largest_first)
+        return known + [each for each in found if getattr(each, name) is None]

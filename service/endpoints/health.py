@@ -1,0 +1,40 @@
+"""Whether the service is there, and what it answers."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service import answering
+from service.state import Service
+from service.table import Answer, Asked, Route
+
+
+async def health(service: Service, request: Request, asked: Asked) -> Response:
+    """That it is there."""
+    return answering.value(request, {"status": "ok", "version": version("crystalperf")})
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/health",
+        "health",
+        "whether the service is there; asked without a token",
+        health,
+        {
+            200: Answer(
+                "it is",
+                {
+                    answering.JSON: {
+                        "type": "object",
+                        "properties": {"status": {"const": "ok"}, "version": {"type": "string"}},
+                        "required": ["status", "version"],
+                    }
+                },
+            )
+        },
+    ),
+)

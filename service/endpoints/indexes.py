@@ -1,0 +1,189 @@
+"""Indexes: which there are, their functions, frames of stacks, and what a vector rests on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from indexes import resources
+from service import answering
+from service.bodies import decoded
+from service.endpoints.runs import OFFSET, table, table_answer
+from service.problems import ProblemError
+from service.state import Service
+from service.table import Answer, Asked, Parameter, Route
+
+_Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]
+
+_Frame = Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class Frames(msgspec.Struct, forbid_unknown_fields=True):
+    """Frames of stacks, such as `at java.util.HashMap.get(HashMap.java:564)`; without indexes all at hand are asked."""
+
+    frames: Annotated[list[_Frame], msgspec.Meta(min_length=1, max_length=10_000)]
+    indexes: _Names = []
+
+
+async def listed(service: Service, request: Request, asked: Asked) -> Response:
+    """All indexes."""
+    return await _rows(service, request, await service.ask("indexes"))
+
+
+async def functions(service: Service, request: Request, asked: Asked) -> Response:
+    """Functions of one index."""
+    form = answering.form_of(request)
+    wanted = {
+        "name": asked["name"],
+        "class_name": asked["class"],
+        "text": asked["text"],
+        "resource": asked["resource"],
+    }
+    found = await service.ask(
+        "functions", index=asked["index"], wanted=wanted, limit=asked["limit"], offset=asked["offset"]
+    )
+    if form == "json":
+        return answering.value(request, found, tagged=True)
+    return await _rows(service, request, found["functions"])
+
+
+async def function(service: Service, request: Request, asked: Asked) -> Response:
+    """Functions of a name, in all indexes or in some."""
+    if not asked["name"]:
+        raise ProblemError(400, "name: give a function's name, or the end of it")
+    found = await service.ask("function", name=asked["name"], indexes=asked["index"], why=asked["why"])
+    return answering.value(request, found, tagged=True)
+
+
+async def resolve(service: Service, request: Request, asked: Asked) -> Response:
+    """The functions that frames fall in."""
+    form = answering.form_of(request)
+    limits = service.settings.limits
+    told = await decoded(request, Frames, limits, 4 * limits.body_bytes)
+    found = await service.ask("resolve", frames=told.frames, indexes=told.indexes)
+    if form == "json":
+        return answering.value(request, found)
+    return await _rows(service, request, found)
+
+
+async def _rows(service: Service, request: Request, found: list[dict[str, Any]]) -> Response:
+    form = answering.form_of(request)
+    if form == "json":
+        return answering.value(request, found, tagged=True)
+    columns = list(dict.fromkeys(name for row in found for name in row))
+    return await table(service, request, form, columns, answering.cells(found, columns))
+
+
+_FUNCTION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "index_name": {"type": "string"},
+        "qualified_name": {"type": "string"},
+        "symbol": {"type": "string"},
+        "file": {"type": "string"},
+        "first_line": {"type": "integer"},
+        "last_line": {"type": "integer"},
+        "confidence": {"type": "number"},
+        **{name: {"type": "number"} for name in resources()},
+    },
+    "required": ["index_name", "qualified_name", "symbol", "file", "first_line", "last_line", "confidence"],
+}
+_PAGE = {
+    "type": "object",
+    "properties": {
+        "functions": {"type": "array", "items": _FUNCTION},
+        **{name: {"type": "integer", "minimum": 0} for name in ("total", "offset", "limit")},
+    },
+    "required": ["functions", "total", "offset", "limit"],
+}
+_INDEX = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "origin": {"enum": ["built", "prebuilt"]},
+        "functions": {"type": "integer"},
+        "built_at": {"type": "string"},
+        "content_hash": {"type": ["string", "null"]},
+    },
+    "required": ["name", "origin", "functions", "built_at", "content_hash"],
+}
+_RESOLVED = {
+    "type": "object",
+    "properties": {
+        "frame": {"type": "string"},
+        "function": {"type": ["string", "null"]},
+        "index_name": {"type": ["string", "null"]},
+        "symbol": {"type": ["string", "null"]},
+        "file": {"type": ["string", "null"]},
+        "first_line": {"type": ["integer", "null"]},
+        "last_line": {"type": ["integer", "null"]},
+        "how": {"type": "string"},
+        "why_none": {"type": ["string", "null"]},
+    },
+    "required": ["frame", "function", "index_name", "how", "why_none"],
+}
+_ETAG = {"ETag": "changes when the answer does"}
+_UNCHANGED = Answer("nothing has changed since (If-None-Match)")
+
+
+def _listing(told: str, schema: dict[str, Any]) -> dict[int, Answer]:
+    return {200: Answer(told, table_answer("", schema).content, _ETAG), 304: _UNCHANGED}
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/api/indexes",
+        "listIndexes",
+        "the indexes at hand: as `crystalperf index list --json`",
+        listed,
+        _listing("the indexes", {"type": "array", "items": _INDEX}),
+        problems=(406, 422),
+    ),
+    Route(
+        "GET",
+        "/api/indexes/{index}/functions",
+        "findFunctions",
+        "functions of an index, by name, file and line",
+        functions,
+        _listing("a page of them", _PAGE),
+        (
+            Parameter("index", "the index, as NAME-VERSION", where="path", longest=200),
+            Parameter("name", "the function's name, or the end of it", default=""),
+            Parameter("class", "the enclosing type, or the end of it", default=""),
+            Parameter("text", "a part of the name, whatever the case", default=""),
+            Parameter("resource", "what it takes most of its time on", default="", choices=("", *resources())),
+            OFFSET,
+            Parameter("limit", "how many at most", "integer", default=50, least=1, most=1_000),
+        ),
+        problems=(404, 406, 422),
+    ),
+    Route(
+        "GET",
+        "/api/functions",
+        "showFunction",
+        "functions of a name with callers and callees: as `crystalperf index show --json`; with `why` also what their"
+        " vectors rest on, but for the words, which only the command line looks up",
+        function,
+        {200: Answer("the functions", {answering.JSON: {"type": "array", "items": _FUNCTION}}, _ETAG), 304: _UNCHANGED},
+        (
+            Parameter("name", "the function's name, or the end of it", default=""),
+            Parameter("index", "an index to look in, all by default", several=True),
+            Parameter("why", "also what its vector rests on", "boolean", default=False),
+        ),
+        problems=(404, 422),
+    ),
+    Route(
+        "POST",
+        "/api/resolve",
+        "resolveFrames",
+        "the function that each frame falls in: as `crystalperf index resolve --json`",
+        resolve,
+        {200: table_answer("a row per frame, in their order", {"type": "array", "items": _RESOLVED})},
+        body=Frames,
+        problems=(404, 406, 408, 415, 422),
+    ),
+)

@@ -1,0 +1,197 @@
+"""New runs: uploads and paths become jobs, which say what they do until they are over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from service import answering, origins
+from service.bodies import decoded
+from service.jobs import Job
+from service.openapi import reference
+from service.problems import ProblemError, busy
+from service.state import Service, below
+from service.table import Answer, Asked, Parameter, Route
+from service.uploads import FILES
+
+JOB = Parameter("job", "the job's id", where="path", longest=100)
+
+_Text = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class Place(msgspec.Struct, forbid_unknown_fields=True):
+    """What the service may read: a file or folder of its own machine, or the address of a log that a server hands out.
+
+    As `profile PATH --app --index`.
+    """
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=4000)]
+    app: _Text | None = None
+    indexes: Annotated[list[_Text], msgspec.Meta(max_length=20)] = []
+
+
+_TWO_WAYS = (
+    "a run comes as files in multipart/form-data, parts named 'files' (curl -F files=@LOG …), or as a path or an"
+    " address in application/json"
+)
+
+
+async def create(service: Service, request: Request, asked: Asked) -> Response:
+    """Take files, a path, or an address."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        job = await uploaded(service, request)
+    elif kind != "application/json":
+        raise ProblemError(415, _TWO_WAYS)
+    else:
+        place = await decoded(request, Place, service.settings.limits)
+        if "://" in place.path:
+            address = origins.below(service.settings.histories, place.path)
+            job = service.jobs.add([address], [address], place.app, place.indexes, addresses=True)
+        else:
+            path, folder = below(service.settings.folders, place.path)
+            job = service.jobs.add([str(path)], [place.path], place.app, place.indexes, within=str(folder))
+    found = answering.value(request, job, status=202)
+    found.headers["Location"] = f"/api/jobs/{job.id}"
+    return found
+
+
+async def uploaded(service: Service, request: Request) -> Job:
+    """The job of an upload.  Raises ProblemError."""
+    service.jobs.check_room()
+    upload = await service.uploads.take(request)
+    apps = [each for each in upload.fields.get("app", []) if each]
+    indexes = [each for each in upload.fields.get("index", []) if each]
+    try:
+        given = sorted(upload.folder.iterdir())
+        place = given[0] if len(given) == 1 else upload.folder  # one file is told of as one
+        return service.jobs.add([str(place)], upload.names, apps[0] if apps else None, indexes)
+    finally:
+        service.jobs.held.discard(str(upload.folder))
+
+
+async def listed(service: Service, request: Request, asked: Asked) -> Response:
+    """All jobs."""
+    found = service.jobs.listed()
+    shown = found[asked["offset"] : asked["offset"] + asked["limit"]]
+    return answering.value(
+        request, {"jobs": shown, "total": len(found), "offset": asked["offset"], "limit": asked["limit"]}
+    )
+
+
+async def one(service: Service, request: Request, asked: Asked) -> Response:
+    """One job."""
+    return answering.value(request, service.jobs.get(asked["job"]))
+
+
+async def cancel(service: Service, request: Request, asked: Asked) -> Response:
+    """End a job, or forget one that is over."""
+    service.jobs.cancel(asked["job"])
+    return Response(None, 204)
+
+
+async def events(service: Service, request: Request, asked: Asked) -> Response:
+    """The job after each change, as server-sent events, until it is over."""
+    service.jobs.get(asked["job"])
+    if service.followers >= service.settings.limits.events:
+        raise busy(f"{service.followers} clients follow jobs already; ask for the job itself", retry_after_s=5)
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(service, asked["job"]), 200, headers, "text/event-stream")
+
+
+async def _stream(service: Service, job_id: str) -> AsyncIterator[bytes]:
+    service.followers += 1
+    try:
+        async for job in service.jobs.events(job_id):
+            if job is None:
+                yield b": nothing new\n\n"
+            else:
+                yield b"event: job\ndata: " + msgspec.json.encode(job) + b"\n\n"
+    except ProblemError:
+        return  # the job was forgotten
+    finally:
+        service.followers -= 1
+
+
+_LIST = {
+    "type": "object",
+    "properties": {
+        "jobs": {"type": "array", "items": reference("Job")},
+        **{name: {"type": "integer", "minimum": 0} for name in ("total", "offset", "limit")},
+    },
+    "required": ["jobs", "total", "offset", "limit"],
+}
+_FORM = {
+    "type": "object",
+    "properties": {
+        FILES: {
+            "type": "array",
+            "items": {"type": "string", "contentMediaType": "application/octet-stream"},
+            "description": "logs and recordings, in any order; a log of several files is several parts, or a zip",
+        },
+        "app": {"type": "string", "description": "the application to take, where the logs hold several"},
+        "index": {"type": "array", "items": {"type": "string"}, "description": "resource indexes to use"},
+    },
+    "required": [FILES],
+}
+
+ROUTES = (
+    Route(
+        "POST",
+        "/api/runs",
+        "createRun",
+        "profile logs and recordings: files that are sent along, a path below a folder of the service, or an address"
+        " below a server that it may ask",
+        create,
+        {202: Answer("the job that does it", {answering.JSON: reference("Job")}, {"Location": "the job"})},
+        body=Place,
+        form={"multipart/form-data": _FORM},
+        problems=(404, 408, 415, 429),
+    ),
+    Route(
+        "GET",
+        "/api/jobs",
+        "listJobs",
+        "all jobs, the newest first",
+        listed,
+        {200: Answer("a page of the list", {answering.JSON: _LIST})},
+        (
+            Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000),
+            Parameter("limit", "how many at most", "integer", default=50, least=1, most=500),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/jobs/{job}",
+        "getJob",
+        "how far a job is",
+        one,
+        {200: Answer("the job", {answering.JSON: reference("Job")})},
+        (JOB,),
+        problems=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/api/jobs/{job}",
+        "cancelJob",
+        "end a job, or forget one that is over",
+        cancel,
+        {204: Answer("done")},
+        (JOB,),
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/api/jobs/{job}/events",
+        "followJob",
+        "the job after each change, until it is over, as server-sent events",
+        events,
+        {200: Answer("events named job, whose data are the job", {"text/event-stream": {"type": "string"}})},
+        (JOB,),
+        problems=(404,),
+    ),
+)

@@ -1,0 +1,101 @@
+"""SQL over a run, over indexes, over many runs at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from query.statements.asking import LONGEST_STATEMENT
+from service import answering
+from service.bodies import decoded
+from service.endpoints.runs import RUN, table_answer
+from service.problems import ProblemError
+from service.state import Service
+from service.table import Asked, Route
+
+_Statement = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_STATEMENT)]
+_Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]
+
+
+class Statement(msgspec.Struct, forbid_unknown_fields=True):
+    """One SELECT over a run, and over indexes where it names their tables."""
+
+    statement: _Statement
+    indexes: _Names = []
+
+
+class WideStatement(msgspec.Struct, forbid_unknown_fields=True):
+    """One SELECT over runs, whose tables are `runs.units` and so on with a column `run`, and over indexes.
+
+    `runs` are their names; null is all of them, where they are not too many."""
+
+    statement: _Statement
+    runs: _Names | None = []
+    indexes: _Names = []
+
+
+async def of_run(service: Service, request: Request, asked: Asked) -> Response:
+    """Over one run."""
+    form = answering.form_of(request)
+    told = await decoded(request, Statement, service.settings.limits)
+    run = service.catalog.get(asked["run"])
+    content = await service.statements.ask(told.statement, form, run=run.path, indexes=told.indexes)
+    return await _sent(request, content, form)
+
+
+async def wide(service: Service, request: Request, asked: Asked) -> Response:
+    """Over many runs."""
+    form = answering.form_of(request)
+    told = await decoded(request, WideStatement, service.settings.limits)
+    runs = chosen(service, told.runs)
+    if not runs and not told.indexes:
+        raise ProblemError(400, "nothing to ask: name runs (null for all), or indexes")
+    content = await service.statements.ask(told.statement, form, runs=runs, indexes=told.indexes)
+    return await _sent(request, content, form)
+
+
+async def _sent(request: Request, content: bytes, form: answering.Form) -> Response:
+    """Compressed beside the loop: some 30 MB take longer than others want to wait."""
+    return await asyncio.to_thread(answering.plain, request, content, answering.MEDIA_TYPES[form])
+
+
+def chosen(service: Service, names: list[str] | None) -> list[tuple[str, Path]]:
+    """The files of the named runs, of all that can be read for None.  Raises ProblemError."""
+    catalog, most = service.catalog, service.settings.limits.sql_runs
+    if names is None:
+        names = sorted(name for name, row in catalog.rows.items() if row.state != "unreadable")
+    if len(names) > most:
+        raise ProblemError(413, f"{len(names)} runs at once, at most {most} are taken: name those to ask in `runs`")
+    return [(each, catalog.get(each).path) for each in dict.fromkeys(names)]
+
+
+_ROWS = {"type": "array", "items": {"type": "object"}}
+
+ROUTES = (
+    Route(
+        "POST",
+        "/api/runs/{run}/sql",
+        "askRun",
+        "one SELECT over a run, read-only: as `crystalperf sql --run RUN --json`",
+        of_run,
+        {200: table_answer("the rows", _ROWS)},
+        (RUN,),
+        body=Statement,
+        problems=(404, 406, 408, 415, 422, 429),
+    ),
+    Route(
+        "POST",
+        "/api/sql",
+        "askAll",
+        "one SELECT over many runs at once, and over indexes",
+        wide,
+        {200: table_answer("the rows", _ROWS)},
+        body=WideStatement,
+        problems=(404, 406, 408, 415, 422, 429),
+    ),
+)

@@ -1,0 +1,58 @@
+"""What the page of a run says, made of its verdict: the sentences of all doors, and the rows beside them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from query.answers.figures import counted
+from query.answers.folding import fold_path
+from query.answers.picture.door import Door
+from query.answers.picture.said import said
+from query.answers.values import PathItem, Verdict
+from query.answers.words import device_name, measure_word
+from service.problems import sentence
+
+MOST_STRETCHES = 12
+"""Of the critical path, the longest."""
+
+
+def overview(told: Verdict) -> dict[str, Any]:
+    """As JSON.  Times are ms.
+
+    path       stretches of the critical path in order of time, and as the last row the sum of those that are short
+    functions  the functions that most time went to, by what the index says of them
+    measure    what the times are of: runtime or latency
+    """
+    debug, header = told.debug, told.header
+    shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_STRETCHES)
+    rows = [_row(each.id, each.name, [each]) for each in shown]
+    if rest:
+        rows.append(_row("", f"{counted(len(rest), 'shorter stretch')}", rest))
+    return {
+        "said": asdict(said(told, Door(tell=sentence))),
+        "measure": measure_word(header.measure),
+        "runtime_ms": debug.runtime_ms,
+        "resource_ms": dict(debug.resource_ms),
+        "path": rows,
+        "functions": [
+            {
+                "name": each.qualified_name,
+                "index": each.index_name,
+                "device": device_name(each.resource, header.resources),
+                "time_ms": each.time_ms,
+            }
+            for each in debug.functions
+        ],
+        "unit": debug.vocabulary.unit,
+    }
+
+
+def _row(identity: str, name: str, stretches: list[PathItem]) -> dict[str, Any]:
+    names = stretches[0].resource_ms
+    return {
+        "id": identity,
+        "name": name,
+        "length_ms": sum(each.end_ms - each.start_ms for each in stretches),
+        "resource_ms": {part: sum(each.resource_ms.get(part, 0.0) for each in stretches) for part in names},
+    }

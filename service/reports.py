@@ -1,0 +1,11 @@
+"""The page of a run, as report makes it, with the address at which its sliders get exact predictions."""
+
+from __future__ import annotations
+
+from query.run import Run
+from report import render
+
+
+def page(run: Run, live: dict[str, str] | None) -> bytes:
+    """The page, in UTF-8."""
+    return render(run, live=live).encode()

@@ -1,0 +1,106 @@
+"""A service on its port, until it is told to end."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from indexes.errors import CrystalPerfError, InputError, Remedy
+from indexes.temporary import make_private
+from service.app import application
+from service.connections import connection
+from service.jobs import FOLDERS
+from service.settings import Settings
+
+
+def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is told the port once it answers there.
+
+    Raises InputError where the port is taken, or the home cannot be written or is another service's, and
+    CrystalPerfError where it cannot begin for another reason, which uvicorn has told on stderr.
+    """
+    config = uvicorn.Config(
+        application(settings),
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=3,
+        lifespan="on",
+        ws="none",
+        proxy_headers=False,
+        http=connection(settings.limits.silent_s),
+        h11_max_incomplete_event_size=64 << 10,
+    )
+    with _held(settings.home), _socket(settings) as listening:
+        try:
+            _Server(config, ready).run(sockets=[listening])
+        except SystemExit as error:  # uvicorn's, whose code means something else here
+            raise CrystalPerfError("the service could not begin; the lines above say why") from error
+
+
+class _Server(uvicorn.Server):
+    """One that tells its port when it has begun."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[int], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            self._ready(each.getsockname()[1])
+
+
+@contextmanager
+def _held(home: Path) -> Iterator[None]:
+    """The home, for this service alone: another one would take its jobs for those that a restart interrupted."""
+    own = home / "service"
+    try:
+        for each in (home / "runs", own, *(own / name for name in FOLDERS)):
+            make_private(each)
+            if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        lock = (own / "lock").open("ab")
+    except OSError as error:
+        raise InputError(
+            f"{home}: runs cannot be kept there ({error.strerror or error})", Remedy("choose another folder")
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{home}: another service has this folder; end that one, or choose another folder"
+            ) from None
+        except OSError:
+            pass  # no locks on this file system
+        yield
+
+
+def _socket(settings: Settings) -> socket.socket:
+    """Bound here, so that what is wrong with an address is one sentence."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # asyncio sends at once (TCP_NODELAY) only where a socket names its protocol; else each answer waits 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host.strip("[]"), settings.port))
+    except (OSError, UnicodeError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        other = "port" if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES) else "host"
+        raise InputError(
+            f"{settings.host}:{settings.port}: cannot be served ({reason}); choose another {other}"
+        ) from error
+    return listening

@@ -1,0 +1,142 @@
+"""A service that runs: its settings, the runs it knows, the processes that answer, the jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from indexes.temporary import make_private
+from service.answers import Answers
+from service.askers import Askers
+from service.catalog import Catalog, Entry
+from service.jobs import Jobs
+from service.problems import ProblemError
+from service.settings import Settings
+from service.statements import Statements
+from service.uploads import Uploads
+
+_SCANNED_EVERY_S = 1.0
+
+
+class Service:
+    """What the endpoints ask."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        limits, own = settings.limits, settings.home / "service"
+        self.catalog = Catalog(settings.home / "runs")
+        self.askers = Askers(limits)
+        self.answers = Answers(own / "answers", limits.answers_bytes)
+        self.jobs = Jobs(own, limits, self._made)
+        self.uploads = Uploads(self.jobs.inputs, self.jobs.uploads, self.jobs.held, limits)
+        self.statements = Statements(limits)
+        self.followers = 0
+        self.began = time.time_ns()
+        """Tells this service from those before it, whose lists of the same number were others."""
+        self._pending: list[Entry] = []
+        self._running: list[asyncio.Future[None]] = []
+        self._scanning = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Start the processes and the work in the background."""
+        make_private(self.settings.home)
+        make_private(self.catalog.folder)
+        self.jobs.start()
+        await self.askers.start()
+        self.statements.start()
+        await self.scan()
+        self._running = [asyncio.ensure_future(each) for each in (self._scan_again(), self._tell_rows())]
+        gc.freeze()  # what is there now stays: no collection of garbage looks at it while somebody waits
+
+    async def stop(self) -> None:
+        """End all of it."""
+        for each in self._running:
+            each.cancel()
+        self.jobs.stop()
+        self.askers.stop()
+        self.statements.stop()
+        await asyncio.sleep(0)
+
+    async def scan(self) -> None:
+        """Look for runs that came, changed or went."""
+        async with self._scanning:
+            changed = await asyncio.to_thread(self.catalog.scan)
+            if not changed:
+                return
+            known = await asyncio.to_thread(lambda: [self.answers.find(each, "summary", None) for each in changed])
+        for entry, found in zip(changed, known, strict=True):
+            if found is None:
+                self._pending.append(entry)
+            else:
+                self.catalog.fill(entry, json.loads(found))
+
+    async def ask(self, question: str, **facts: object) -> Any:
+        """The answer to a question, as a value.  Raises ProblemError."""
+        return json.loads(await self.askers.ask(question, **facts))
+
+    async def remove(self, entry: Entry) -> None:
+        """Delete a run and what was worked out of it."""
+
+        def delete() -> None:
+            entry.path.unlink(missing_ok=True)
+            self.answers.forget(entry.name)
+
+        await asyncio.to_thread(delete)
+        await self.scan()
+
+    def _made(self, _name: str) -> None:
+        self._running.append(asyncio.ensure_future(self.scan()))
+        self._running = [each for each in self._running if not each.done()]
+
+    async def _scan_again(self) -> None:
+        while True:
+            await asyncio.sleep(_SCANNED_EVERY_S)
+            await self.scan()
+
+    async def _tell_rows(self) -> None:
+        """Work out what the list says of each run, one after the other, while nobody asks for anything."""
+        while True:
+            if not self._pending or not self.askers.idle:
+                await asyncio.sleep(0.1)
+                continue
+            entry = self._pending.pop(0)
+            if self.catalog.entries.get(entry.name) != entry:
+                continue
+            with suppress(OSError):
+                try:
+                    found = await self.ask("summary", run=str(entry.path))
+                except ProblemError as problem:
+                    if problem.status == 503:
+                        self._pending.append(entry)
+                        await asyncio.sleep(1.0)
+                    else:
+                        self.catalog.fail(entry, problem)
+                    continue
+                self.catalog.fill(entry, found["row"])
+                await asyncio.to_thread(self._keep, entry, found)
+
+    def _keep(self, entry: Entry, found: dict[str, Any]) -> None:
+        self.answers.forget(entry.name)  # of the file that had this name before
+        for question, facts in (("verdict", None), ("overview", None), ("debug", {"scope": "all"}), ("header", None)):
+            self.answers.put(entry, question, facts, json.dumps(found[question]).encode())
+        self.answers.put(entry, "summary", None, json.dumps(found["row"]).encode())
+
+
+def below(folders: tuple[Path, ...], text: str) -> tuple[Path, Path]:
+    """A path that lies below one of the folders, and that folder.  Raises ProblemError."""
+    if not folders:
+        raise ProblemError(403, "this service reads no folder: start it with --folder DIR, or upload files")
+    if "\0" in text:
+        raise ProblemError(400, "path: a path of the service's own machine is expected")
+    for folder in folders:
+        root = folder.resolve()
+        place = (root / text).resolve()
+        if place.is_relative_to(root) and os.path.exists(place):  # Path.exists() raises for a long name
+            return place, root
+    raise ProblemError(404, f"{text[:200]}: is not below a folder that the service may read")

@@ -1,0 +1,130 @@
+"""SQL statements over HTTP: each in a process of its own, a few at a time, with one process ready for the next."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from indexes.errors import CrystalPerfError
+from query.statements import asking
+from query.statements.asking import Form, answering, index_files, request_for
+from query.statements.rows import csv_parts, json_parts
+from service.problems import ProblemError, busy, of_error
+from service.seats import Seats
+from service.settings import Limits
+
+
+class Statements:
+    """Asks statements."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._seats = Seats(
+            limits.sql,
+            limits.waiting_sql,
+            lambda waiting: busy(
+                f"{waiting} statements wait already; ask again in a moment", status=429, retry_after_s=5
+            ),
+        )
+        self._spare: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Have a process ready."""
+        self._spare = asking.started()
+
+    def stop(self) -> None:
+        """End it."""
+        if self._spare is not None:
+            asking.end(self._spare)
+            self._spare = None
+
+    async def ask(
+        self,
+        statement: str,
+        form: str,
+        *,
+        run: Path | None = None,
+        runs: Sequence[tuple[str, Path]] = (),
+        indexes: Sequence[str] = (),
+    ) -> bytes:
+        """The answer in JSON, CSV, Arrow or Parquet.  Raises ProblemError."""
+        return b"".join(await self._seated(statement, form, run, runs, indexes))
+
+    async def rows(
+        self,
+        statement: str,
+        *,
+        most: int,
+        run: Path | None = None,
+        runs: Sequence[tuple[str, Path]] = (),
+        indexes: Sequence[str] = (),
+    ) -> tuple[list[str], list[list[Any]]]:
+        """The columns and the first rows, one more than `most` where there are more.  Raises ProblemError."""
+        first: list[Any] = await self._seated(statement, f"first {most + 1}", run, runs, indexes)
+        return first[0], first[1]
+
+    async def _seated(
+        self, statement: str, form: str, run: Path | None, runs: Sequence[tuple[str, Path]], indexes: Sequence[str]
+    ) -> list[Any]:
+        async with self._seats.taken():
+            spare, self._spare = self._spare, None
+            try:
+                return await asyncio.to_thread(self._asked, statement, form, run, runs, indexes, spare)
+            except CrystalPerfError as error:
+                raise of_error(error) from error
+            finally:
+                if self._spare is None:
+                    self._spare = asking.started()
+
+    def _asked(
+        self,
+        statement: str,
+        form: str,
+        run: Path | None,
+        runs: Sequence[tuple[str, Path]],
+        indexes: Sequence[str],
+        spare: subprocess.Popen[bytes] | None,
+    ) -> list[Any]:
+        limits = self._limits
+        sent: Form = form if form in ("arrow", "parquet") else "rows"  # type: ignore[assignment]
+        try:
+            files = index_files(statement, run, indexes)
+            request = request_for(
+                statement,
+                run,
+                files,
+                runs=runs,
+                form=sent,
+                memory_bytes=limits.sql_memory_bytes,
+                most_bytes=2 * limits.sql_answer_bytes,  # one value may be as large as memory, and comes here whole
+            )
+        except BaseException:
+            if spare is not None:
+                asking.end(spare)
+            raise
+        with answering(request, limits.sql_s, spare) as (columns, batches):
+            if form.startswith("first"):
+                most, rows = int(form.split()[1]), []
+                for batch in batches:
+                    rows += batch
+                    if len(rows) >= most:
+                        break
+                return [columns, rows[:most]]
+            if sent != "rows":
+                return self._bounded(batches)
+            parts = json_parts(columns, batches) if form == "json" else csv_parts(columns, batches)
+            return self._bounded(each.encode() for each in parts)
+
+    def _bounded(self, parts: Any) -> list[bytes]:
+        found: list[bytes] = []
+        size = 0
+        for part in parts:
+            size += len(part)
+            if size > self._limits.sql_answer_bytes:
+                most = self._limits.sql_answer_bytes >> 20
+                raise ProblemError(413, f"the answer has more than {most} MiB; ask for less, or for LIMIT")
+            found.append(part)
+        return found

@@ -1,0 +1,347 @@
+"""A fleet: logs to tables, whatever kills them; and what the tables answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from fleet import local, store
+from fleet.ask import ask, opened
+from fleet.build import build
+from fleet.changes import change, noise
+from fleet.engines import Engine
+from fleet.logs import Item, content_hash, found
+from fleet.reading import COMMON, Read, _gain, read
+from fleet.store import Store
+from fleet.tables import tables
+from indexes.errors import InputError, SettingError
+from query.answers.values import Prediction
+from tests.spark_logs import Stage, Task, write
+
+EXECUTORS = {"1": 2, "2": 2}
+
+Answer = Callable[..., tuple[int, str, str]]
+
+
+def log(folder: Path, name: str, ms: int = 1000) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks = [Task(ms + 10 * number, executor=str(1 + number % 2), cpu_ms=ms // 2) for number in range(8)]
+    return write(folder / name, [Stage(tasks), Stage(tasks, name="save at job.py:9")], executors=EXECUTORS)
+
+
+class InProcess(Engine):
+    """Reads here, for tests of what comes after."""
+
+    def read_all(self, items, scratch):  # type: ignore[no-untyped-def]
+        return (read(each, scratch) for each in items)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fleet of two runs, a copy of one of them, and a file that is no log."""
+    folder = tmp_path_factory.mktemp("fleet")
+    log(folder / "logs", "one")
+    log(folder / "logs" / "deeper", "two", ms=3000)
+    (folder / "logs" / "copy").write_bytes((folder / "logs" / "one").read_bytes())
+    (folder / "logs" / "broken").write_text("no log at all\n")
+    built = build([str(folder / "logs")], folder / "fleet", InProcess())
+    assert (built.logs, built.known, built.read, built.unread) == (4, 0, 4, 1)
+    return folder
+
+
+def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
+    with opened(folder) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
+    logs = rows(small / "fleet", "SELECT path, runs FROM logs ORDER BY path")
+    assert [(Path(str(path)).name, runs) for path, runs in logs] == [
+        ("broken", 0), ("copy", 1), ("two", 1), ("one", 1)
+    ]  # fmt: skip
+    runs = rows(small / "fleet", "SELECT path, runtime_ms, core_hours, busy_core_hours FROM runs ORDER BY path")
+    assert [Path(str(each[0])).name for each in runs] == ["copy", "two"]
+    busy = 2 * sum(1000 + 10 * number for number in range(8)) / 3.6e6
+    assert runs[0][3] == pytest.approx(busy)
+    assert float(str(runs[0][2])) >= busy
+
+
+def test_a_bad_log_is_a_row_with_its_sentence(small: Path) -> None:
+    ((path, what),) = rows(small / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    assert Path(str(path)).name == "broken"
+    assert "broken" in str(what)
+    assert "\n" not in str(what)
+
+
+def test_partitions_are_read_without_us(small: Path) -> None:
+    pattern = small / "fleet" / "runs" / "*" / "*.parquet"
+    found = duckdb.sql(f"SELECT day::VARCHAR, count(*), any_value(gains) FROM read_parquet('{pattern}') GROUP BY day")
+    assert found is not None
+    ((day, count, gains),) = found.fetchall()
+    assert (day, count) == ("2026-11-21", 2)
+    assert {"cores=2x", "cpu_speed=2x"} <= {each["setting"] for each in gains}
+
+
+def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InProcess, "read_all", lambda *_: pytest.fail("read"))
+    built = build([str(small / "logs")], small / "fleet", InProcess())
+    assert (built.known, built.read) == (4, 0)
+
+
+def test_a_log_that_grew_is_read_anew(tmp_path: Path) -> None:
+    place = log(tmp_path / "logs", "one")
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    whole = place.read_text()
+    place.write_text(whole + whole.splitlines()[-1] + "\n")
+    assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).read == 1
+
+
+@pytest.mark.parametrize("moment", ["keep", "_write_table", "write"])
+def test_a_killed_build_goes_on_to_the_same_tables(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killing(count: int):  # type: ignore[no-untyped-def]
+        whole, calls = getattr(Store, moment), [0]
+
+        def once(*arguments: object) -> object:
+            calls[0] += 1
+            if calls[0] == count:
+                raise Killed
+            return whole(*arguments)
+
+        return once
+
+    for count in (1, 2, 3):
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, moment, killing(min(count, 1 if moment == "write" else 3)))
+            with pytest.raises(Killed):
+                build([str(small / "logs")], tmp_path / "fleet", InProcess())
+    build([str(small / "logs")], tmp_path / "fleet", InProcess())
+    for table in tables():
+        query = f"SELECT * FROM {table.name} ORDER BY ALL"
+        assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query), table.name
+
+
+def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -> None:
+    build([str(small / "logs" / "one")], tmp_path / "fleet", InProcess())
+    left = next((tmp_path / "fleet" / "runs").glob("day=*")) / "0123456789abcdef-0.parquet"
+    left.write_bytes(b"half")
+    build([str(small / "logs" / "one")], tmp_path / "fleet", InProcess())
+    assert not left.exists()
+
+
+def test_two_do_not_build_one_fleet_at_a_time(small: Path) -> None:
+    with Store(small / "fleet").building(), pytest.raises(InputError, match="another process is building"):
+        build([str(small / "logs")], small / "fleet", InProcess())
+
+
+def test_batches_are_written_as_they_fill(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BATCH_BYTES", 1)
+    build([str(small / "logs")], tmp_path / "fleet", InProcess())
+    assert len(list((tmp_path / "fleet" / "_fleet" / "batches").iterdir())) > 1
+    query = "SELECT run_id, runtime_ms FROM runs ORDER BY ALL"
+    assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query)
+
+
+def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(tmp_path / "logs", "one")
+    items = found([str(tmp_path / "logs")])
+    answers = list(local.read_all(items, tmp_path, 1, local.memory_of(1)))
+    assert [json.loads(each.rows)["runs"][0]["app_id"] for each in answers] == ["app-made"]
+    starved = list(local.read_all(items, tmp_path, 1, 64 << 20))  # too little for Python and its libraries
+    (problem,) = json.loads(starved[0].rows)["problems"]
+    assert problem["severity"] == "unread"
+    assert "memory" in problem["what"]
+
+
+def test_a_process_that_ends_in_the_middle_of_an_answer_is_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "import os, struct\n"
+        "from multiprocessing.connection import Connection\n"
+        "pipe = Connection(0)\n"
+        "pipe.recv_bytes(), pipe.recv_bytes()\n"
+        "os.write(0, struct.pack('!i', 1000) + b'half')\n"
+        "os._exit(7)\n"
+    )
+    monkeypatch.setattr(local, "own_module", lambda _name: [sys.executable, "-c", program])
+    (answer,) = local.read_all([Item("/logs/one", 1, 0.0, "state")], tmp_path, 1, local.memory_of(1))
+    (problem,) = json.loads(answer.rows)["problems"]
+    assert "/logs/one: the process that read it ended with 7" in problem["what"]
+
+
+def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.reading.content_hash", lambda _item: os.environ["NO_CREDENTIALS"])
+    (problem,) = json.loads(read(Item("s3://logs/one", 1, 0.0, "state"), tmp_path).rows)["problems"]
+    assert "KeyError" in problem["what"]
+
+
+@pytest.mark.parametrize("damaged", ["logs/day=*/*.parquet", "_fleet/read/*.json"])
+def test_a_fleet_that_lost_its_power_goes_on_or_says_what_is_wrong(tmp_path: Path, damaged: str) -> None:
+    place = log(tmp_path / "logs", "one")
+    build([str(place)], tmp_path / "fleet", InProcess())
+    (tmp_path / "fleet" / "_fleet" / "read" / "half.json").write_bytes(b"")
+    log(tmp_path / "logs", "two", ms=3000)
+    for each in (tmp_path / "fleet").glob(damaged):
+        each.write_bytes(b"")
+    if "parquet" in damaged:
+        with pytest.raises(InputError, match="fleet: not a fleet of this version, or damaged"):
+            build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    else:
+        assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).read == 1
+
+
+def test_a_fleet_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "fleet" / "_fleet" / "lock").mkdir(parents=True)
+    with (
+        pytest.raises(InputError, match=r"fleet: cannot be written \(Is a directory\)"),
+        Store(tmp_path / "fleet").building(),
+    ):
+        pass
+
+
+def test_names_of_jobs_cannot_steer_the_terminal(crystalperf: Answer, tmp_path: Path) -> None:
+    place = log(tmp_path / "logs", "one")
+    place.write_text(place.read_text().replace('"made"', r'"\u001b[31m\u202edam"'))
+    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    folder = tmp_path / "it's a fleet"
+    built = build([str(tmp_path / "logs")], folder, InProcess())
+    assert built.read == 2
+    code, out, err = crystalperf("fleet", "ask", folder)
+    assert (code, err) == (0, "")
+    assert not {"\x1b", "\u202e"} & set(out)
+    assert "[31m" in out
+    ((path, _),) = duckdb.execute(out.partition("DuckDB says why: ")[2].splitlines()[0]).fetchall()
+    assert Path(path).name == "broken"
+    code, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", folder)
+    assert (code, out.splitlines()[-1]) == (0, f"Ask with: crystalperf fleet ask {shlex.quote(str(folder))}")
+
+
+def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
+    places = [log(tmp_path / "logs", name) for name in ("a", "b")]
+    (tmp_path / "list").write_text(f"# mine\n{places[0]}\n")
+    names = [
+        sorted(Path(each.path).name for each in found([str(given)]))
+        for given in (tmp_path / "logs", tmp_path / "logs" / "[ab]", f"@{tmp_path / 'list'}", places[1])
+    ]
+    assert names == [["a", "b"], ["a", "b"], ["a"], ["b"]]
+    for nowhere in (tmp_path / "none", tmp_path / "none*", f"@{tmp_path / 'none'}"):
+        with pytest.raises(InputError, match="none") as told:
+            found([str(nowhere)])
+        assert "Errno" not in str(told.value)
+
+
+def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_path: Path) -> None:
+    parted = tmp_path / "eventlog_v2_app-20261121113629-0000"
+    log(parted, "events_1_app-20261121113629-0000")
+    log(parted, "events_2_app-20261121113629-0000")
+    recording = tmp_path / "recordings" / "app-20261121113629-0000" / "executor-0.jfr"
+    recording.parent.mkdir(parents=True)
+    recording.write_bytes(b"")
+    (item,) = found([str(tmp_path)])
+    assert (item.path, item.recordings) == (str(parted), (str(recording),))
+    before = content_hash(item)
+    (parted / "events_2_app-20261121113629-0000").write_text("")
+    assert content_hash(item) != before
+
+
+def test_what_a_reader_raises_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = log(tmp_path, "one")
+    monkeypatch.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
+    answer = read(Item(str(place), 1, 0.0, "state"))
+    (problem,) = json.loads(answer.rows)["problems"]
+    assert problem["what"] == "a bug of CrystalPerf (ZeroDivisionError: division by zero)"
+
+
+def test_an_engine_says_what_it_does_not_know() -> None:
+    with pytest.raises(SettingError, match="expected local or spark"):
+        Engine("dask")
+    with pytest.raises(SettingError, match="expected KEY=VALUE"):
+        Engine("spark", settings=("a",))
+
+
+def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no fleet"):
+        ask(tmp_path)
+
+
+def test_ask_sums_what_the_tables_hold(small: Path) -> None:
+    fleet = ask(small / "fleet")
+    assert (fleet.logs, fleet.unread_logs, fleet.runs) == (4, 1, 2)
+    (job,) = fleet.by_core_hours
+    assert (job.name, job.runs) == ("made", 2)
+    assert fleet.core_hours == pytest.approx(job.core_hours)
+    assert fleet.idle_core_hours + sum(sum(day.core_hours.values()) for day in fleet.mix) == pytest.approx(
+        fleet.core_hours
+    )
+    saving = next(each for each in fleet.savings if each.setting == "cpu_speed=2x")
+    assert saving.saved_hours_range[0] < saving.saved_hours < saving.saved_hours_range[1] <= saving.hours_now
+
+
+def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
+    """How wide the range of a saving is, of so many equal runs, relative to what is left."""
+    prediction = Prediction("all", "makespan", "cores=2x", 2000.0, 2000.0, 1000.0, (800.0, 1250.0), shares)
+    gain = _gain("twice", "cores=2x", prediction)
+    kept = Store(folder)
+    with kept.building():
+        for number in range(runs):
+            row = json.loads((folder.parent / "row.json").read_text())
+            row["runs"][0] |= {"run_id": f"{number:016x}", "gains": [gain], "runtime_ms": 2000.0, "log": f"{number}"}
+            row["logs"][0] |= {"log": f"{number}", "path": f"{number}"}
+            kept.keep(Read(f"{number}", f"{number}", json.dumps(row).encode()))
+        kept.write()
+    (saving,) = ask(folder).savings
+    low, high = saving.saved_hours_range
+    return (high - low) / (saving.hours_now - saving.saved_hours)
+
+
+def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> None:
+    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    (tmp_path / "row.json").write_bytes(answer.rows)
+    one = asked(tmp_path / "one", 1, {"model": 1.0})
+    assert one == pytest.approx(np.log(1250 / 800), rel=1e-6)
+    assert asked(tmp_path / "common", 16, {COMMON[0]: 1.0}) == pytest.approx(one)
+    assert asked(tmp_path / "own", 16, {"repetition": 1.0}) == pytest.approx(one / 4)
+
+
+def test_a_change_is_told_from_noise() -> None:
+    random = np.random.default_rng(0)
+    steady = np.exp(0.1 * random.standard_normal(40))
+    assert change(steady.tolist()) is None
+    assert noise(steady.tolist()) == pytest.approx(0.1, rel=0.5)
+    slower = steady.copy()
+    slower[25:] *= 1.5
+    seen = change(slower.tolist())
+    assert seen is not None
+    assert abs(seen.first - 25) <= 1
+    assert seen.ratio == pytest.approx(1.5, rel=0.1)
+    once = steady.copy()
+    once[20] *= 20  # a single odd run is no change
+    assert change(once.tolist()) is None
+    assert change([1.0] * 5) is None
+
+
+@pytest.mark.later
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a socket of py4j
+def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    if not any((Path(each) / "java").exists() for each in os.environ["PATH"].split(":")):
+        pytest.skip("Java is not installed")
+    from lab.checks.fleets import differences
+
+    engine = Engine("spark", master="local-cluster[2,1,1024]", settings=("spark.ui.enabled=false",))
+    build([str(small / "logs")], tmp_path / "fleet", engine)
+    assert "PYTHONSAFEPATH" not in os.environ  # or no `python -m` of a working directory would start any more
+    assert [each[2:] for each in differences(small / "fleet", tmp_path / "fleet")] == [(0, 0)] * len(tables())

@@ -1,0 +1,163 @@
+"""The lab of Flink: what people do without CrystalPerf, on hand-made flows; rows that are kept; sweeps that go on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lab.commits import Commits
+from lab.errors import LabError
+from lab.flink import sweep
+from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
+from lab.flink.suite import configurations
+from lab.flink.truth import Ages
+from lab.scored import spread
+from query.model.flow import Flow, Hop, Station
+
+CPU = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def station(name: str, busy: float, busiest: float, *, is_source: bool = False) -> Station:
+    return Station(name, name, 2, 1000.0, busy, busiest, 0.0, CPU, is_source=is_source)
+
+
+def flow() -> Flow:
+    """1 000 records a second; the second vertex is busy for half its time, its busiest subtask for 0.8."""
+    between = Hop("a", "b", 4, 1000.0, 100_000.0, 1000.0, 0.5, 0.0)
+    return Flow((station("a", 0.1, 0.1, is_source=True), station("b", 0.5, 0.8)), (between,), (), 0.0, 60_000.0)
+
+
+def told(measure: str, changed: Changed, seen: Seen) -> Mapping[str, float | None]:
+    return {name: baseline(seen, changed, measure) for name, baseline in BASELINES.items()}
+
+
+def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> None:
+    seen = Seen({"throughput_per_s": 1900.0}, flow())
+    found = told("throughput_per_s", Changed(lanes=2.0), seen)
+    assert found["DS2"] == pytest.approx(1000 * 2 / 0.5)
+    assert found["autoscaler"] == pytest.approx(1000 * 2 / 0.8)
+    assert found["linear"] == pytest.approx(3800.0)
+    assert found["no change"] == 1900.0
+    assert found["Amdahl"] is None
+    slower = told("throughput_per_s", Changed(cpu=0.5), seen)
+    assert slower["DS2"] == pytest.approx(1000 * 0.5 / 0.5)
+
+
+def test_what_a_record_is_worked_on_scales_with_the_cpu_and_nothing_else_does() -> None:
+    """2 lanes at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
+    seen = Seen({"latency_ms": 101.2}, flow())
+    found = told("latency_ms", Changed(cpu=0.5), seen)
+    assert found["Amdahl"] == pytest.approx(101.2 + 1.2)
+    assert found["the paper's model"] == pytest.approx(101.2 + 1.2)
+    assert found["linear"] == pytest.approx(202.4)
+    assert found["DS2"] is None
+    assert told("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
+
+
+def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
+    seen = Seen({"makespan_ms": 100.0}, busy_ms=80.0)
+    found = told("makespan_ms", Changed(lanes=2.0), seen)
+    assert found["Amdahl"] == pytest.approx(60.0)
+    assert found["linear"] == pytest.approx(50.0)
+    assert found["the paper's model"] is None
+
+
+def test_time_that_anything_ran_counts_once() -> None:
+    assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
+    assert covered_ms(np.array([]), np.array([])) == 0.0
+    assert np.allclose(spread([0.1, 0.3]), (0.2, 0.1))
+
+
+def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Path] = []
+
+    def run_once(_run: Any, _home: Path, _jobs: Path, folder: Path) -> dict[str, Any]:
+        calls.append(folder)
+        assert not folder.exists()  # what a failed run left is gone
+        folder.mkdir(parents=True)
+        (folder / "left").touch()
+        if len(calls) == 1:
+            raise LabError("no slots")
+        row = {"workload": {"rate": 5, "name": "skew"}, "ages": {"mean_ms": 3.0, "per_s": 5.0}, "state": "FINISHED"}
+        (folder / "run.json").write_text(json.dumps({**row, "job_ms": 1}))
+        return {**row, "job_ms": 1}
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    planned = sweep.plan(1, None, ["skew"])
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 1
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 0
+    assert len(calls) == len(planned) + 1
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == len(planned)
+
+    def fails(*_: Any) -> dict[str, Any]:
+        raise LabError("no slots")
+
+    monkeypatch.setattr(sweep, "run_once", fails)
+    with pytest.raises(LabError, match=r"3 runs failed in a row"):
+        sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], None)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
+
+
+def test_what_is_changed_is_over_the_base() -> None:
+    one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
+    assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
+
+
+def test_rows_are_committed_alone(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        known = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        return subprocess.run(["git", *known, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    git("init", "-q")
+    git("config", "user.name", "x")
+    git("config", "user.email", "x@example.org")
+    (tmp_path / "other").write_text("not ours")
+    git("add", "other")
+    rows = tmp_path / "out-rows.jsonl"
+    rows.write_text("{}\n")
+    commits = Commits(tmp_path / "kept", minutes=60)
+    assert not commits.offer(rows, "Runs: 1 of 2")
+    assert commits.offer(rows, "Runs: 2 of 2", now=True)
+    assert git("log", "--format=%s", "--name-only").split("\n")[:3] == ["Runs: 2 of 2", "", "kept/out-rows.jsonl"]
+    assert git("status", "--short").splitlines()[0] == "A  other"
+
+
+def test_without_version_control_rows_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("{}\n")
+    assert not Commits(tmp_path / "kept", minutes=0).offer(rows, "Runs", now=True)
+    assert (tmp_path / "kept/rows.jsonl").read_text() == "{}\n"
+    assert "not committed" in capsys.readouterr().err
+
+
+def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> None:
+    row = {"workload": {"name": "ads", "rate": 3000, "seconds": 40, "records": 600_000}}
+    third = Ages(mean_ms=90.0, median_ms=80.0, p95_ms=150.0, per_s=1000.0, seconds=20, records=40_000)
+    assert sweep.measured(row, third) == {
+        "latency_ms": 90.0,
+        "throughput_per_s": None,
+        "makespan_ms": None,
+        "kept_up": True,
+    }
+    late = sweep.measured(row, replace(third, per_s=900.0))
+    assert (late["kept_up"], late["latency_ms"]) == (False, None)
+    full = {"workload": {**row["workload"], "rate": None, "records": 120_000}}
+    assert sweep.measured(full, third)["throughput_per_s"] == pytest.approx(3000.0)
+    assert sweep.measured(row, None)["kept_up"] is None
+
+
+def test_kept_runs_of_the_sweep_are_scored_again() -> None:
+    table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    (ours,) = [row for row in rows if row[1:3] == ["latency_ms", "CrystalPerf"]]
+    (nothing,) = [row for row in rows if row[1:3] == ["latency_ms", "no change"]]
+    assert float(ours[4].split()[0]) < float(nothing[4].split()[0])

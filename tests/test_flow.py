@@ -1,0 +1,253 @@
+"""Runs that are flows of records: the model's own laws, and real streams of Flink against the ages of their records.
+
+tests/data/flink/ads-3000, ads-12000 and skew-8000 are what `crystalperf collect` made of three jobs of `python -m
+lab.flink run` (Flink 1.20.3, two TaskManagers of 0.7 cores): the Yahoo benchmark at 3 000 and at 12 000 records a
+second, and one with six of ten records on one key.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crystalperf as cp
+from indexes.errors import InputError, SettingError
+from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
+from query.model.load import load
+from query.model.world import World
+from query.run import Run
+from query.whatif.flow import highest, predict_flow
+
+DATA = Path(__file__).parent / "data/flink"
+
+AGES_MS = {"ads-3000": 101.4, "ads-12000": 68.4, "skew-8000": 84.3}
+"""Mean ages of records at the sinks, as the sinks themselves measured them after 15 s of warming up."""
+
+NAMES = ("cpu", "disk", "net")
+
+
+def real(name: str, folder: Path) -> Run:
+    return cp.profile([DATA / f"{name}.json.gz", DATA / f"{name}.series.gz"], output=folder / f"{name}.duckdb")
+
+
+def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
+    shares = np.array([1.0, 0.0, 0.0, 0.0])
+    facts = {"busiest": busy, "blocked": 0.0, "shares": shares, **more}
+    return Station(name, name, lanes, rate, busy, **facts)  # type: ignore[arg-type]
+
+
+def hop(source: str, target: str, *, due_ms: float = 100.0, size: float = 100.0, rate: float = 1000.0) -> Hop:
+    """Four channels whose buffers are due every so often, of records of that many bytes."""
+    buffers = 4 * 1e3 / due_ms + rate * size / 32768
+    return Hop(source, target, 4, rate, rate * size, buffers, 0.5, 0.0)
+
+
+def line(*stations: Station, hops: tuple[Hop, ...] = (), cores: float = np.inf) -> Flow:
+    first = replace(stations[0], is_source=True)
+    return Flow((first, *stations[1:]), hops, (Place("w", 0.2, cores),), 0.0, 60_000.0)
+
+
+# The model --------------------------------------------------------------------------------------------------------
+
+
+def test_a_buffer_that_never_fills_keeps_a_record_for_half_the_time_until_it_is_due() -> None:
+    assert filling_ms(np.inf, 100.0) == 50.0
+    assert filling_ms(1e9, 100.0) == pytest.approx(50.0)
+
+
+def test_a_buffer_that_is_never_due_keeps_a_record_for_half_the_time_until_it_is_full() -> None:
+    assert filling_ms(30.0, np.inf) == 15.0
+
+
+def test_two_cuts_at_random_leave_a_third() -> None:
+    assert filling_ms(100.0, 100.0) == pytest.approx(100 / 3)
+
+
+def test_how_long_buffers_fill_is_found_from_their_number() -> None:
+    assert hop("a", "b", due_ms=100.0, size=500.0).due_ms == pytest.approx(100.0)
+    assert hop("a", "b", due_ms=25.0, size=10.0).due_ms == pytest.approx(25.0)
+
+
+def test_the_time_of_a_record_is_that_of_its_longest_way() -> None:
+    stations = station("a", 0.1), station("b", 0.1), station("c", 0.1), station("d", 0.1)
+    hops = hop("a", "b"), hop("a", "c", due_ms=10), hop("b", "d"), hop("c", "d")
+    path = legs(line(*stations, hops=hops), measured=False, names=NAMES)
+    assert [each.id for each in path] == ["a", "a>b", "b", "b>d", "d"]
+
+
+def test_the_busiest_lane_limits_and_not_the_mean() -> None:
+    flow = line(station("a", 0.1), station("b", 0.2, busiest=0.4, keyed=True), hops=(hop("a", "b"),))
+    limit = highest(flow)
+    assert (limit.id, limit.rate_per_s) == ("b", pytest.approx(2500))
+
+
+def test_a_worker_without_a_core_left_limits_too() -> None:
+    flow = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
+    limit = highest(flow)
+    assert (limit.id, limit.kind, limit.resource) == ("w", "worker", "cpu")
+    assert limit.rate_per_s == pytest.approx(1500)
+
+
+def test_waiting_grows_without_bound_towards_full_use() -> None:
+    waits = []
+    for busy in (0.2, 0.5, 0.8, 0.95):
+        flow = line(station("a", 0.1), station("b", busy), hops=(hop("a", "b"),))
+        waits.append(next(each.queue_ms for each in legs(flow, measured=False, names=NAMES) if each.id == "a>b"))
+    assert waits == sorted(waits)
+    assert waits[-1] > 20 * waits[0]
+
+
+def waits_for_cpu(used: float, cores: float, fixed: float = 0.0) -> float:
+    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=cores)
+    return cpu_wait_ms(replace(flow, places=(Place("w", used, cores, fixed),)), flow.hops[0])
+
+
+def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
+    assert waits_for_cpu(0.5, np.inf) == 0.0
+    waits = [waits_for_cpu(0.7 * rho, 0.7) for rho in (0.2, 0.5, 0.8, 0.95)]
+    assert waits == sorted(waits)
+    # Two lanes of b get a's buffers together: 2 / 2 of ρ / (1 − ρ) times what one takes of the 0.7.
+    buffers_per_s = 4 * 10 + 1000 * 100 / 32768
+    assert waits[1] == pytest.approx(1e3 * 0.35 / buffers_per_s / 0.7)
+    assert waits_for_cpu(0.5 * 8, 8.0) < waits_for_cpu(0.5, 1.0) * 8  # several servers wait for each other less
+    assert waits_for_cpu(0.35, 0.7, fixed=0.35) == 0.0
+
+
+def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
+    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
+    place = Place("w", 0.3, 0.7, fixed_cores=0.1)
+    assert highest(replace(flow, places=(place,))).rate_per_s == pytest.approx(3000)
+    slower = replace(place, cpu_cores=0.6, fixed_cores=0.2)  # as changed() has it at half the speed
+    assert highest(replace(flow, places=(slower,))).rate_per_s == pytest.approx(1250)
+    assert highest(replace(flow, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
+
+
+# Real streams -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AGES_MS)
+def test_the_time_of_a_record_is_near_what_sinks_saw(name: str, tmp_path: Path) -> None:
+    """Within 15 %: which stage of their timers the flushers of two tasks have to each other is chance."""
+    debug = real(name, tmp_path).debug()
+    assert debug.measure == "latency"
+    assert debug.runtime_ms == pytest.approx(AGES_MS[name], rel=0.15)
+    assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
+    assert sum(debug.resource_ms.values()) == pytest.approx(debug.runtime_ms)
+    assert debug.flow is not None
+    assert debug.flow.rate_per_s == pytest.approx(int(name.rpartition("-")[2]), rel=0.02)
+    assert not debug.flow.at_limit
+
+
+def test_the_range_of_another_rate_holds_what_happened_there(tmp_path: Path) -> None:
+    told = real("ads-3000", tmp_path).predict(["rate=12000"])
+    assert told.interval_ms is not None
+    assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
+    assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
+
+
+def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_path: Path) -> None:
+    run = real("ads-3000", tmp_path)
+    told = run.predict(["rate=100x"])
+    assert told.predicted_ms is None
+    assert "are sustained at least" in told.refused[0]  # the run was at a fortieth of its limit
+    assert told.flow is not None
+    assert told.flow.most_per_s is not None
+    assert told.flow.rate_per_s == pytest.approx(100 * told.flow.recorded_per_s)
+    assert told.is_answered
+
+
+def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> None:
+    run = line(station("a", 0.1), station("b", 0.7), hops=(hop("a", "b"),))
+    limit = highest(run)
+    assert (limit.id, round(limit.rate_per_s)) == ("b", 1429)
+
+
+def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy(tmp_path: Path) -> None:
+    run = real("skew-8000", tmp_path)
+    same = run.unchanged()
+    assert same.predicted_ms == same.runtime_ms
+    wider = run.predict(["parallelism=2x"])
+    assert wider.flow is not None
+    assert wider.flow.most_per_s is not None
+    assert same.flow is not None
+    assert same.flow.most_per_s is not None
+    assert (same.flow.limit, wider.flow.limit) == ("vertex:0", "tm1")  # then the machines' CPU is what limits
+    assert wider.flow.most_per_s > 1.2 * same.flow.most_per_s
+    one = run.predict(["parallelism.Parse=4"])
+    assert one.flow is not None
+    assert one.flow.limit == "vertex:0"  # the source stays as it was, and is what limits
+    assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
+
+
+def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer(tmp_path: Path) -> None:
+    """A run at its limit, of which its workers' CPU tells that it could not take a record."""
+    with real("ads-3000", tmp_path).reading() as connection:
+        execution = load(connection)
+        assert execution.framework.flow is not None
+        known = execution.framework.flow(connection, execution)
+    assert known is not None
+    full = tuple(replace(each, busy=1.0) if each.is_source else each for each in known.stations)
+    places = tuple(replace(each, cpu_cores=0.8, most_cores=0.7, fixed_cores=0.75) for each in known.places)
+    flow = replace(known, stations=full, places=places)
+    assert flow.at_limit
+    assert highest(flow).rate_per_s == 0.0
+    answer = predict_flow(execution, flow, World(recorded=execution.recorded))
+    assert "the recorded run was at its limit" in answer.refused[0]
+
+
+def test_slots_alone_change_nothing(tmp_path: Path) -> None:
+    told = real("ads-3000", tmp_path).predict(["slots=2x"])
+    assert told.predicted_ms == pytest.approx(told.runtime_ms, rel=1e-6)
+    assert any("slots alone change nothing" in each for each in told.assumptions)
+
+
+def test_memory_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    assert "is not modelled" in real("ads-3000", tmp_path).predict(["memory=2x"]).refused[0]
+
+
+def test_without_samples_nobody_knows_what_a_faster_cpu_brings(tmp_path: Path) -> None:
+    assert "nothing recorded tells what" in real("ads-3000", tmp_path).predict(["cpu_speed=2x"]).refused[0]
+
+
+def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path) -> None:
+    run = cp.profile([DATA / "ads-3000.json.gz"], output=tmp_path / "run.duckdb")
+    debug = run.debug()
+    assert debug.measure == "makespan"
+    assert any("no latency can be predicted" in each for each in debug.told)
+    with pytest.raises(SettingError, match="'rate' is nothing that can be changed"):
+        run.predict(["rate=2x"])
+
+
+# What was collected -------------------------------------------------------------------------------------------------
+
+
+def test_metrics_beside_an_archive_are_found_whichever_is_named(tmp_path: Path) -> None:
+    document = json.loads(gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()))
+    job = document["archive"][1]["path"].rpartition("/")[2]
+    (tmp_path / job).write_text(json.dumps(document, separators=(",", ":")))
+    series = tmp_path / f"{job}.series.gz"
+    series.write_bytes((DATA / "ads-3000.series.gz").read_bytes())
+    for number, named in enumerate((tmp_path / job, series)):
+        assert cp.profile([named], output=tmp_path / f"{number}.duckdb").debug().measure == "latency"
+
+
+def test_metrics_alone_say_what_they_lack(tmp_path: Path) -> None:
+    alone = tmp_path / "x.series.gz"
+    alone.write_bytes((DATA / "ads-3000.series.gz").read_bytes())
+    with pytest.raises(InputError):
+        cp.profile([alone], output=tmp_path / "run.duckdb")
+
+
+def test_a_damaged_look_costs_itself(tmp_path: Path) -> None:
+    text = gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).split(b"\n")
+    text[5] = text[5][:40]
+    damaged = tmp_path / "x.series.gz"
+    damaged.write_bytes(gzip.compress(b"\n".join(text)))
+    run = cp.profile([DATA / "ads-3000.json.gz", damaged], output=tmp_path / "run.duckdb")
+    assert run.debug().measure == "latency"
+    assert any("looks that cannot be read" in each.meaning for each in run.header().problems)

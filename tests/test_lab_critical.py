@@ -1,0 +1,34 @@
+"""Critical paths beside HTA's: what both say of each moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import crystalperf as cp
+from lab.checks.critical import DEVICE, HOST, UNTOLD, Part, ours, together
+
+DATA = Path(__file__).parent / "data/training"
+
+
+def test_two_paths_are_laid_beside_each_other_moment_by_moment() -> None:
+    mine = [Part(0, 4, HOST), Part(4, 10, DEVICE)]
+    its = [Part(1, 3, HOST), Part(3, 5, UNTOLD), Part(5, 6, HOST), Part(6, 20, DEVICE)]
+    assert together(mine, its) == {
+        (HOST, HOST): 2,
+        (HOST, UNTOLD): 1,
+        (DEVICE, UNTOLD): 1,
+        (DEVICE, HOST): 1,
+        (DEVICE, DEVICE): 4,
+    }
+
+
+def test_ours_tiles_the_step_and_without_an_accelerator_it_is_on_the_host() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    debug = run.debug()
+    found = ours(run, debug.scopes[0].id)
+    assert found[0].start_ms == 0
+    assert {each.where for each in found} == {HOST}
+    lengths = sum(each.end_ms - each.start_ms for each in found)
+    assert lengths == pytest.approx(run.debug(debug.scopes[0].id).runtime_ms)

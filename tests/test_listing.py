@@ -1,0 +1,135 @@
+"""List scheduling as one function: the same steps as the replay that takes any order, plain or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from query.model.dag import Dag, Dependency, Group, Node, Units
+from query.model.execution import Slots
+from query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
+from query.whatif import listing
+from query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
+
+KINDS = pytest.mark.parametrize(
+    "compiles",
+    [False, pytest.param(True, marks=pytest.mark.skipif(not listing.has_compiler(), reason="numba is not installed"))],
+)
+"""Plain and compiled code."""
+
+
+@some.composite
+def worlds(draw: some.DrawFn) -> tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray]:
+    """A random DAG with units that want hosts, workers that come and go, and a way of giving out slots."""
+    number = np.random.default_rng(draw(some.integers(0, 2**32)))
+    groups = draw(some.integers(1, 6))
+    units = draw(some.integers(groups, 60))
+    hosts, workers = draw(some.integers(1, 4)), draw(some.integers(1, 6))
+    nodes: dict[str, Node] = {"coordinator:0": Node("coordinator:0", "start", 0.0, float(number.integers(0, 9)))}
+    edges: dict[tuple[str, str], Dependency] = {}
+    named = []
+    for each in range(groups):
+        name = f"group:{each}"
+        named.append(Group(name, name, None, int(number.integers(0, 3)), 0.0, 0.0, 10.0))
+        nodes[name] = Node(name, name, 0.0, 10.0, each)
+        earlier = [node for node in nodes if node != name]
+        for source in number.choice(earlier, min(len(earlier), 2), replace=False).tolist():
+            edges[source, name] = Dependency("barrier", "made")
+    dag = Dag(0.0, 100.0, tuple(named), nodes, edges)
+    of_worker = number.integers(0, hosts, workers)
+    worker = np.repeat(np.arange(workers), number.integers(1, 4, workers))
+    until = np.where(number.random(workers) < 0.3, number.integers(1, 80, workers).astype(float), np.inf)
+    came = np.where(number.random(workers) < 0.3, number.integers(0, 40, workers).astype(float), 0.0)
+    slots = Slots(worker, of_worker[worker], came[worker], until[worker], np.full(len(worker), np.inf))
+    ran = number.integers(-1, workers, units)
+    made = Units(
+        unit_id=np.arange(units),
+        group=np.r_[np.arange(groups), number.integers(0, groups, units - groups)],
+        worker=ran,
+        host=np.where(ran < 0, 0, of_worker[ran]),
+        launch_ms=np.zeros(units),
+        finish_ms=np.ones(units),
+        parts_ms=np.ones((units, 4)) / 4,
+        placement=number.integers(0, 3, units),
+        upstream_ms=np.zeros(units),
+    )
+    orders: list[Order] = [by_rank, fair_share, LongestFirst(left_behind(dag))]
+    order = draw(some.sampled_from(orders))
+    limits = [int(number.integers(1, 4)) if number.random() < 0.2 else None for _ in range(groups)]
+    policy = Policy(order, draw(some.sampled_from([0.0, 3.0, 30.0])))
+    return dag, made, slots, policy, limits, number.integers(0, 12, units).astype(float)
+
+
+def answer(of: Callable[[], Replayed]) -> Replayed | None:
+    try:
+        return of()
+    except NoWorkerLeftError:
+        return None
+
+
+@KINDS
+@settings(max_examples=200)
+@given(world=worlds())
+def test_a_listed_replay_takes_the_steps_of_the_general_one(
+    compiles: bool, world: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray]
+) -> None:
+    dag, units, slots, policy, limits, durations = world
+    assert listing.can_list(dag, policy)
+    general = answer(lambda: _Replay(dag, units, durations, slots, policy, limits).run())
+    plan = listing.Plan(dag, units, slots, policy, limits)
+    listed = answer(lambda: _replayed(dag, plan.run(durations, compiles=compiles)))
+    if general is None or listed is None:
+        assert general is listed
+        return
+    for column in ("launch_ms", "finish_ms", "slot"):
+        assert getattr(listed, column).tolist() == getattr(general, column).tolist()
+    assert (listed.end_ms, listed.node_start_ms, listed.node_end_ms) == (
+        general.end_ms,
+        general.node_start_ms,
+        general.node_end_ms,
+    )
+
+
+def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:
+    nodes = {name: Node(name, name, 0.0, 1.0, position) for position, name in enumerate(("a", "b"))}
+    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in nodes)
+    piped = Dag(0.0, 1.0, groups, nodes, {("a", "b"): Dependency("pipelined", "made")})
+    plain = Dag(0.0, 1.0, groups, nodes, {("a", "b"): Dependency("barrier", "made")})
+    assert listing.can_list(plain, FIRST_COME)
+    assert not listing.can_list(piped, FIRST_COME)
+    assert not listing.can_list(plain, Policy(lambda ready: len(ready) - 1))
+
+
+@pytest.mark.skipif(not listing.has_compiler(), reason="numba is not installed")
+def test_compiled_code_is_loaded_once_there_was_as_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = listing._Work()
+    assert not work.is_worth(listing.WORTH_LOADING - 1)
+    assert work.is_worth(1)
+    assert work.is_worth(1)
+
+
+def test_without_numba_the_loop_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(listing, "has_compiler", lambda: False)
+    monkeypatch.setattr(listing, "_compiled", lambda: pytest.fail("compiled"))
+    node = {"a": Node("a", "a", 0.0, 1.0, 0)}
+    dag = Dag(0.0, 1.0, (Group("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
+    count = 3
+    nothing = np.zeros(count, dtype=np.int64)
+    units = Units(
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        np.zeros(count),
+        np.ones(count),
+        np.ones((count, 4)),
+        nothing,
+        np.zeros(count),
+    )
+    slots = Slots(nothing[:1], nothing[:1], np.zeros(1), np.full(1, np.inf), np.full(1, np.inf))
+    assert replay(dag, units, np.array([1.0, 2.0, 4.0]), slots).makespan_ms == 7

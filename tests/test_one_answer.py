@@ -1,0 +1,118 @@
+"""The same question of the same run has one answer, in whatever order a database hands out its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import crystalperf as cp
+from query import sql
+from query.answers.picture.stacktree import Tree, least_cut
+from query.model.dag import Units
+from query.model.evidence import gathered
+
+ORDERS = pytest.mark.parametrize("order", [1, -1])
+
+UNITS = Units(
+    unit_id=np.array([1]),
+    group=np.array([0]),
+    worker=np.array([0]),
+    host=np.array([0]),
+    launch_ms=np.array([0.0]),
+    finish_ms=np.array([200.0]),
+    parts_ms=np.array([[0.0, 0.0, 200.0, 0.0]]),
+    placement=np.array([0]),
+    upstream_ms=np.array([0.0]),
+)
+
+
+def sampled(
+    stacks: Sequence[tuple[list[str], str, tuple[float, float, float]]],
+    samples: Sequence[tuple[int, float]],
+    order: int,
+) -> duckdb.DuckDBPyConnection:
+    """Samples (stack, weight in ms) of one unit, blocked; stacks are (frames, symbol, vector), and the last frame
+    decides."""
+    connection = duckdb.connect()
+    connection.execute(
+        """
+        CREATE TABLE stacks (
+            stack_id INTEGER, frames VARCHAR[], deciding_depth INTEGER, index_name VARCHAR, symbol VARCHAR,
+            skipped VARCHAR, cpu FLOAT, disk FLOAT, net FLOAT
+        );
+        CREATE TABLE samples (time_ms DOUBLE, stack_id INTEGER, kind VARCHAR, weight_ms DOUBLE, unit_id BIGINT);
+        CREATE TABLE units (launch_ms DOUBLE, finish_ms DOUBLE, peers_ms DOUBLE);
+        """
+    )
+    rows = [
+        (number, frames, len(frames) - 1, "index-1", symbol, None, *vector)
+        for number, (frames, symbol, vector) in enumerate(stacks)
+    ]
+    put(connection, "stacks", rows[::order])
+    put(connection, "samples", [(1.0, stack, "wall", weight, 1) for stack, weight in samples][::order])
+    return connection
+
+
+def put(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def test_groups_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
+    run = cp.profile(Path(__file__).parent / "data/training/torch-loader", output=tmp_path / "run.duckdb")
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        ids = [row[0] for row in connection.execute("SELECT group_id FROM groups ORDER BY rowid").fetchall()]
+    assert len(ids) > 10
+    assert ids == [f"stretch:{number}" for number in range(len(ids))]
+
+
+@ORDERS
+def test_a_function_is_as_unsure_as_its_label_where_that_decides_and_sure_where_a_call_does(order: int) -> None:
+    """100 of 200 ms are of a label that says half disk, half network: 50 ms either way."""
+    stacks = [(["Reader.read"], "read", (0.0, 0.5, 0.5)), (["Socket.read0", "Reader.read"], "read", (0.0, 0.0, 1.0))]
+    found = gathered(sampled(stacks, [(0, 100.0), (1, 100.0)], order), 0.0, 10.0, UNITS, ("cpu", "disk", "net"))
+    assert found.labels.tolist() == [0.0, 0.25, 0.25]
+
+
+def hot(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    mixed = "sum(cpu * weight_ms) / sum(weight_ms)"
+    question = sql.text("hot_functions").format(vector="cpu", mixed=mixed)
+    return connection.execute(question, [0.0, 10.0, 5]).fetchall()
+
+
+@ORDERS
+def test_a_function_that_calls_two_for_as_long_is_told_with_the_same_of_them(order: int) -> None:
+    stacks = [
+        (["acme.B.last:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
+        (["acme.B.first:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
+        (["acme.C.other:9"], "other", (1.0, 0.0, 0.0)),
+    ]
+    samples = [(0, 0.1), (0, 0.2), (0, 0.3), (1, 0.3), (1, 0.2), (1, 0.1), (2, 1.2)]
+    assert hot(sampled(stacks, samples, order)) == [
+        ("acme.A.run", "index-1", 1.2, "acme.B.first", 0.6, 1.0),
+        ("acme.C.other", "index-1", 1.2, None, None, 1.0),
+    ]
+
+
+@ORDERS
+def test_of_the_names_that_a_function_has_in_stacks_the_one_that_it_is_written_with_is_told(order: int) -> None:
+    stacks = [
+        (["acme.A.$anonfun$run$1$adapted:3"], "run", (1.0, 0.0, 0.0)),
+        (["acme.A.run:2"], "run", (1.0, 0.0, 0.0)),
+    ]
+    ((function, *_),) = hot(sampled(stacks, [(0, 9.0), (1, 1.0)], order))
+    assert function == "acme.A.run"
+
+
+def test_of_branches_that_have_as_much_time_the_first_are_kept() -> None:
+    ends = np.arange(1, 5)
+    tree = Tree(np.array([-1, 0, 0, 0, 0]), np.array([-1, 0, 1, 2, 3]), ends, (0, 1, 5))
+    total_ms = tree.totals(np.array([0.0, 20.0, 20.0, 20.0, 20.0]))
+    kept, target, cut_ms = least_cut(tree, total_ms, ends, np.zeros(4, dtype=np.int64), most_nodes=3, most_rows=10)
+    assert kept.frame.tolist() == [-1, 0, 1]
+    assert target.tolist() == [0, 1, 2, 0, 0]
+    assert cut_ms == 20.0

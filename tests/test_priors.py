@@ -1,0 +1,113 @@
+"""What a log alone leaves open: shared out by the run's own starving and by recorded runs, in predictions only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import crystalperf as cp
+from lab.score import priors as learning
+from query.model.execution import Execution
+from query.model.load import load
+from query.model.world import Value, changed_world
+from query.whatif.predict import predict
+from query.whatif.priors import borrowed, open_ms, priors, starving
+from query.whatif.transfers import MODEL
+
+RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
+Q6 = RECORDINGS / "sweeps" / "q6" / "base-0-01-none"
+DEMO_LOG = next((RECORDINGS / "demo-q9").glob("eventlog*"))
+
+
+def last_query(path: Path, output: Path) -> Execution:
+    run = cp.profile([path], output=output).path
+    with duckdb.connect(str(run), read_only=True) as connection:
+        ((scope,),) = connection.execute(
+            "SELECT scope_id FROM scopes WHERE kind = 'sql' ORDER BY end_ms - start_ms DESC LIMIT 1"
+        ).fetchall()
+        return load(connection, scope)
+
+
+@pytest.fixture(scope="module")
+def scanning(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+    """q6 without samples: nearly all of it reads files on other machines."""
+    return last_query(Q6, tmp_path_factory.mktemp("q6") / "run.duckdb")
+
+
+@pytest.fixture(scope="module")
+def shuffling(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+    """The demo without samples: files of its own, and shuffles."""
+    return last_query(DEMO_LOG, tmp_path_factory.mktemp("demo") / "run.duckdb")
+
+
+def test_readers_are_told_by_operator(scanning: Execution) -> None:
+    assert "scan parquet" in scanning.readers.values()
+
+
+def test_only_open_time_is_shared_out_and_no_unit_gets_longer(scanning: Execution) -> None:
+    lent, said = borrowed(scanning)
+    assert np.allclose(lent.units.parts_ms.sum(axis=1), scanning.units.parts_ms.sum(axis=1))
+    assert (lent.units.parts_ms >= -1e-9).all()
+    taken = scanning.units.parts_ms[:, -1] - lent.units.parts_ms[:, -1]
+    assert (taken <= open_ms(scanning) + 1e-9).all()
+    assert taken.sum() > 0
+    assert "3 recorded runs" in said[0]
+
+
+def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> None:
+    assert starving(scanning, open_ms(scanning)) is None  # all but one of its tasks read files
+    lent, _ = borrowed(scanning)
+    net = scanning.names.index("net")
+    far = scanning.volumes.far > 0
+    more = (lent.units.parts_ms - scanning.units.parts_ms)[far, net].sum()
+    share = priors("spark", scanning.names)["scan parquet", "far"].shares[net]
+    assert more == pytest.approx(share * open_ms(scanning)[far].sum())
+
+
+def test_a_run_tells_itself_how_long_its_tasks_wait_for_a_cpu(shuffling: Execution) -> None:
+    found = starving(shuffling, open_ms(shuffling))
+    assert found is not None
+    assert 4 <= found[0] <= 7  # the slots had 0.2 core each, so a second of work took five
+    lent, said = borrowed(shuffling)
+    cpu, net = shuffling.names.index("cpu"), shuffling.names.index("net")
+    more = lent.units.parts_ms - shuffling.units.parts_ms
+    assert more[:, cpu].sum() > 0.8 * open_ms(shuffling).sum()
+    assert more[:, net].sum() == 0  # its files were its own
+    assert "waiting for a CPU" in said[0]
+    assert "recorded runs" not in said[0]
+
+
+def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_bandwidth(scanning: Execution) -> None:
+    world = changed_world({"network": Value("network", "2x", ratio=2.0)}, scanning.recorded)
+    before, after = predict(scanning, world, physics=replace(MODEL, borrowed=False)), predict(scanning, world)
+    assert before.predicted_ms is None
+    assert after.predicted_ms is not None
+    assert after.interval_ms is not None
+    assert after.interval_ms[0] < after.predicted_ms < after.interval_ms[1]
+    assert any("shared out" in each for each in after.assumptions)
+
+
+def test_a_run_with_samples_borrows_nothing(scanning: Execution) -> None:
+    sampled = replace(scanning, has_samples=True)
+    assert borrowed(sampled) == (sampled, ())
+
+
+def test_a_framework_without_recorded_runs_borrows_nothing(scanning: Execution) -> None:
+    other = replace(scanning, framework=replace(scanning.framework, name="toy"))
+    assert borrowed(other) == (other, ())
+
+
+def test_units_that_another_process_computes_for_tell_nothing(shuffling: Execution) -> None:
+    every = frozenset(range(len(shuffling.dag.groups)))
+    assert borrowed(replace(shuffling, delegating=every))[1] == ()
+
+
+@pytest.mark.later
+def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
+    told = [learning.told(each, tmp_path) for each in learning.kept()]
+    kept = Path(learning.__file__).parent.parent.parent / "query" / "whatif" / "priors.csv"
+    assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

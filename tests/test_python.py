@@ -1,0 +1,210 @@
+"""The package for Python: docs/python.md as it stands, tables without pandas, and the notebook.
+
+python -m tests.test_python      writes what the page prints, and the notebook's outputs, anew
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import crystalperf as cp
+from query.answers.rows import Rows
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "python.md"
+NOTEBOOK = ROOT / "examples" / "python" / "demo.ipynb"
+_BLOCK = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```\n|```python\n(.*?)```\n", re.DOTALL)
+
+
+def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
+    """What some code prints, and the value of its last line where that is an expression, as in a notebook."""
+    parsed = ast.parse(code)
+    last = parsed.body[-1] if parsed.body else None
+    if isinstance(last, ast.Expr):
+        parsed.body.pop()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.chdir(ROOT):
+        exec(compile(parsed, "<cell>", "exec"), names)
+        value = (
+            eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if isinstance(last, ast.Expr) else None
+        )
+    return out.getvalue(), value
+
+
+def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
+    names: dict[str, Any] = {}
+    for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
+        assert executed(match[1] or match[3], names)[0] == (match[2] or "")
+
+
+# Tables -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_answers_list_is_what_they_hold(demo_run: cp.Run) -> None:
+    debug = demo_run.debug()
+    assert debug.rows().column("node_id") == tuple(each.id for each in debug.critical_path)
+    sweep = demo_run.sweep(network="2x,4x")
+    assert sweep.rows().column("predicted_ms") == tuple(each.predicted_ms for each in sweep.points)
+    point = sweep.points[0]
+    assert point.rows().column("predicted_ms") == tuple(each.predicted_ms for each in point.groups)
+    verdict = demo_run.verdict()
+    assert verdict.rows().column("setting") == tuple(each.setting for each in verdict.what_ifs)
+    for answer in (debug, sweep, point, verdict):
+        assert "<table>" in answer._repr_html_()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        debug.rows().columns = ()  # type: ignore[misc]
+
+
+def test_arrow_has_the_types_of_the_statement(demo_run: cp.Run) -> None:
+    pa = pytest.importorskip("pyarrow")
+    statement = (
+        "SELECT 1::TINYINT AS a, 'x' AS b, [1.5, NULL] AS c, {'k': 1} AS d, MAP {'k': 2} AS e, NULL::BIGINT AS f,"
+        " DATE '2026-11-21' AS g, 1.50::DECIMAL(9, 2) AS h, 1 AS m, 2 AS m"
+    )
+    table = demo_run.sql(statement).arrow()
+    assert table.column_names == [*"abcdefgh", "m", "m_2"]
+    assert table.schema.field("a").type == pa.int8()
+    assert table.schema.field("f").type == pa.int64()
+    assert table.to_pylist()[0]["c"] == [1.5, None]
+    assert table.to_pylist()[0]["e"] == [("k", 2)]
+    assert demo_run.sql("SELECT 1 AS n WHERE false").arrow().schema.field("n").type == pa.int32()
+
+
+def test_data_frames_say_what_they_need(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = demo_run.sql("SELECT 1 AS n")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(cp.CrystalPerfError, match="pip install pandas"):
+        rows.df()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(cp.CrystalPerfError, match="pip install pyarrow"):
+        rows.arrow()
+
+
+def test_a_notebook_is_shown_no_strangers_markup() -> None:
+    html = Rows(("<b>",), ("VARCHAR",), (("<script>alert(1)</script>",),))._repr_html_()
+    assert "<script>" not in html
+    assert "<b>" not in html
+    assert "61 more rows" not in Rows(("n",), ("BIGINT",), tuple((n,) for n in range(60)))._repr_html_()
+    assert "1 more rows" in Rows(("n",), ("BIGINT",), tuple((n,) for n in range(61)))._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP TABLE units", "SELECT 1; SELECT 2", "SELECT * FROM read_text('/etc/passwd')", "SET threads = 1"]
+)
+def test_sql_from_python_reads_the_run_alone(demo_run: cp.Run, statement: str) -> None:
+    with pytest.raises(cp.CrystalPerfError):
+        demo_run.sql(statement)
+
+
+def test_values_from_python_are_those_of_duckdb(demo_run: cp.Run) -> None:
+    statement = (
+        "SELECT 1.50::DECIMAL(9, 2) AS a, [1.5, NULL] AS b, {'k': 1} AS c, MAP {DATE '2026-11-21': 'x'} AS d,"
+        " 'nan'::DOUBLE, '-inf'::FLOAT, 170141183460469231731687303715884105727::HUGEINT, '\\xFF'::BLOB,"
+        " INTERVAL '3 days 2 seconds', '12345678-1234-5678-1234-567812345678'::UUID, TIME '10:11:12.5',"
+        " TIMESTAMP '2026-01-01 10:00:00.25', NULL,"
+        " [1, 2, 3]::INTEGER[3], true, 'a'::ENUM('a', 'b'), '101'::BIT, union_value(num := 2), '' FROM range(2)"
+    )
+    expected = duckdb.sql(statement)
+    assert expected is not None
+    found = demo_run.sql(statement)
+    assert repr(found.rows) == repr(tuple(expected.fetchall()))  # nan is not equal to itself
+    assert found.types == tuple(map(str, expected.types))
+
+
+def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
+    with pytest.raises(cp.CrystalPerfError, match="stopped after 1 s"):
+        demo_run.sql(endless, timeout_s=1)
+    with pytest.raises(cp.CrystalPerfError, match="stopped after 1 s"):
+        cp.index("python-3.11").sql(endless, timeout_s=1)
+    monkeypatch.setattr("query.statements.whole.MOST_BYTES", 1 << 20)
+    with pytest.raises(cp.CrystalPerfError, match="more than 1 MiB; ask for less"):
+        demo_run.sql("SELECT repeat('x', 1000) FROM range(1000000000)")
+
+
+# Indexes ------------------------------------------------------------------------------------------------------------
+
+
+def test_functions_are_found_and_paged(own_cache: None) -> None:
+    index = cp.index("python-3.11")
+    first = index.functions(resource="net", limit=2)
+    next_ones = index.functions(resource="net", limit=2, offset=1)
+    assert first[1] == next_ones[0]
+    assert first.total == next_ones.total > 2
+    assert {each.label for each in first} == {"net"}
+    for each in first:
+        assert sum(each.resources.values()) == pytest.approx(1, abs=0.002)
+        assert each.share == max(each.resources.values())
+    assert first.rows().column("symbol") == tuple(each.symbol for each in first)
+    with pytest.raises(cp.CrystalPerfError, match="no resource 'gpu'"):
+        index.functions(resource="gpu")
+    with pytest.raises(cp.CrystalPerfError):
+        cp.index("nothing-1.0")
+
+
+# The notebook -------------------------------------------------------------------------------------------------------
+
+
+def outputs(code: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    """A cell's outputs as a notebook's file has them."""
+    printed, value = executed(code, names)
+    found: list[dict[str, Any]] = []
+    if printed:
+        found.append({"name": "stdout", "output_type": "stream", "text": printed.splitlines(keepends=True)})
+    if value is not None:
+        html = getattr(value, "_repr_html_", None)
+        data = {"text/html": html().splitlines(keepends=True)} if html else {"text/plain": [repr(value)]}
+        found.append({"data": data, "metadata": {}, "output_type": "execute_result"})
+    return found
+
+
+def filled(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook, executed from its first cell to its last."""
+    names: dict[str, Any] = {}
+    cells = []
+    for number, cell in enumerate(notebook["cells"], 1):
+        if cell["cell_type"] == "code":
+            made = outputs("".join(cell["source"]), names)
+            for each in made:
+                if each["output_type"] == "execute_result":
+                    each["execution_count"] = number
+            cell = {**cell, "outputs": made, "execution_count": number}
+        cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def test_the_notebook_shows_what_it_computes(demo_run: cp.Run) -> None:
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert sum(cell["cell_type"] == "code" for cell in notebook["cells"]) >= 5
+    assert filled(notebook) == notebook
+
+
+def main() -> None:
+    """Write what is printed."""
+    names: dict[str, Any] = {}
+
+    def written(match: re.Match[str]) -> str:
+        code = match[1] or match[3]
+        printed = executed(code, names)[0]
+        return f"```python\n{code}```\n" + (f"\n```text\n{printed}```\n" if match[1] else "")
+
+    PAGE.write_text(_BLOCK.sub(written, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    notebook = filled(json.loads(NOTEBOOK.read_text(encoding="utf-8")))
+    NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("NO_COLOR", "1")
+    main()

@@ -1,0 +1,377 @@
+"""PyTorch: real traces of one rank and of two, public ones from accelerators, and what damage and gaps do.
+
+tests/data/training holds what lab/runs/torch_job.py made with PyTorch 2.15: torch-2-ranks is three steps of a
+CNN on two ranks with gloo, torch-loader three of a small transformer whose data take 4 ms each to read, with stacks.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from indexes.errors import InputError, SettingError
+from query.answers.words import header_facts, step_sentence
+from query.frameworks import Job
+from query.frameworks.known import get
+from query.frameworks.pytorch import kineto, trace
+from query.frameworks.training import chrome, collectives, devices
+from query.frameworks.training.collectives import Collective
+from query.frameworks.training.program import Operation
+from query.inputs.containers import LogFile, Part
+from query.model.records import Problems
+
+DATA = Path(__file__).parent / "data/training"
+REAL = Path(__file__).parents[2] / "shared/real-inputs"
+
+
+def event(name: str, start: float, length: float, cat: str = "cpu_op", tid: Any = 1, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": start, "dur": length, "args": args}
+
+
+def written(path: Path, events: list[dict[str, Any]], **header: Any) -> Path:
+    path.write_text(json.dumps({"schemaVersion": 1, **header, "traceEvents": events}))
+    return path
+
+
+def kernel(name: str, start: float, length: float, correlation: int, **args: Any) -> dict[str, Any]:
+    made = event(name, start, length, "kernel", 7, correlation=correlation, stream=7, **args)
+    return {**made, "pid": 0}
+
+
+# Real traces ------------------------------------------------------------------------------------------------------
+
+
+def rows(run: Any, statement: str) -> list[tuple[Any, ...]]:
+    return list(run.sql(statement).rows)
+
+
+def test_two_ranks_are_one_run_whose_replay_gives_it_back() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    header, debug = run.header(), run.debug()
+    assert (header.framework, header.workers) == ("pytorch", 2)
+    assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
+    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    assert len(rows(run, "SELECT scope_id FROM scopes")) == 3
+    in_order = "bool_and(arrived_ms <= began_ms AND began_ms < ended_ms)"
+    found = rows(run, f"SELECT name, count(DISTINCT worker_id), {in_order} FROM training_collectives GROUP BY name")
+    assert ("gloo:all_reduce", 2, True) in found
+
+
+def test_a_step_is_told_beside_the_whole_run() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    header, slower = run.header(), run.predict(["cpu_speed=0.5x"])
+    assert header.steps == 3
+    assert header.step_ms is not None
+    assert header.step_ms * header.steps == pytest.approx(header.duration_ms, rel=0.1)
+    told = figure_of(step_sentence(header, slower))
+    assert slower.predicted_ms is not None
+    assert told == pytest.approx(header.step_ms * slower.predicted_ms / slower.runtime_ms, rel=0.02)
+    assert "3 steps of " in "".join(header_facts(header))
+    assert step_sentence(header, run.predict(["cpu_speed=0.5x"], scope="step:4")) == ""
+
+
+def figure_of(sentence: str) -> float:
+    assert sentence.startswith("A step would take ")
+    return float(sentence.split()[4])
+
+
+def test_waiting_for_data_is_told_apart_and_lines_of_the_program_are_kept() -> None:
+    run = cp.profile(DATA / "torch-loader")
+    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    of_kinds = "FROM units JOIN training_operations USING (unit_id) GROUP BY kind"
+    kinds = dict(rows(run, f"SELECT kind, sum(finish_ms - launch_ms) {of_kinds}"))
+    debug = run.debug()
+    assert kinds["input"] > 0.02 * debug.runtime_ms
+    assert debug.other_ms["upstream"] == pytest.approx(kinds["input"], rel=0.05)
+    assert "starting" not in debug.other_ms
+    assert any(each.rule == "input" and "num_workers" in each.advice for each in debug.findings)
+    assert rows(run, "SELECT place FROM training_operations WHERE place LIKE '%torch_job.py(%'")
+    modules = {each for (each,) in rows(run, "SELECT DISTINCT module FROM training_operations")}
+    assert any(each and each.startswith("Linear") for each in modules)
+
+
+def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    more = run.predict(["ranks=2x"])
+    assert more.predicted_ms is not None
+    assert more.predicted_ms >= run.debug().runtime_ms * 0.999
+    assert any("4 processes for 2" in each for each in more.assumptions)
+    assert "fewer" in run.predict(["ranks=0.5x"]).refused[0]
+    assert "single process" in cp.profile(DATA / "torch-loader").predict(["ranks=2x"]).refused[0]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.later
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("hta/rank_unavailable-rank_not_found.json.gz", 0.03),
+        ("hta/cpu_only-rank-34-full.pt.trace.json.gz", 0.03),
+        ("hta/critical_path-alexnet-benchmark_result_2869224_1695835535_trace.json.gz", 0.03),
+        ("kineto/gpu_metrics_input.json", 0.03),
+        ("misc/dtu_mlops-trace.json", 0.03),
+    ],
+)
+def test_public_traces_are_replayed(name: str, most: float) -> None:
+    assert abs(cp.profile(REAL / "pytorch" / name).unchanged().replay_error_ratio) <= most
+
+
+def test_stacks_of_a_jvm_beside_a_trace_are_no_error(tmp_path: Path) -> None:
+    """Of a framework that gives no frame a role, among libraries of the JVM that do."""
+    shutil.copytree(DATA / "torch-loader", tmp_path, dirs_exist_ok=True)
+    stacks = tmp_path / "stacks.collapsed"
+    stacks.write_text("java/lang/Thread.run;java/util/HashMap.get 7\norg/apache/hadoop/fs/FileSystem.open 3\n")
+    assert cp.profile([tmp_path], output=tmp_path / "run.duckdb").debug().runtime_ms > 0
+
+
+@pytest.mark.parametrize("kind", [["cpu_op"], {"cpu_op": 1}, 7, None])
+def test_an_event_of_no_kind_is_passed_over(tmp_path: Path, kind: object) -> None:
+    path = written(tmp_path / "t.json", [event("aten::mm", 0, 12), {**event("aten::add", 20, 5), "cat": kind}])
+    assert cp.profile(path).debug().runtime_ms == pytest.approx(0.012)
+
+
+# Threads and streams ----------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel(tmp_path: Path) -> None:
+    """Launch from 0 to 10 µs, a kernel from 10 to 1010, and a thread that waits for it; twice as fast it takes half."""
+    path = written(
+        tmp_path / "t.json",
+        [
+            event("aten::mm", 0, 12),
+            event("cudaLaunchKernel", 2, 8, "cuda_runtime", correlation=5),
+            kernel("sgemm_128", 10, 1000, 5),
+            event("cudaDeviceSynchronize", 20, 995, "cuda_runtime", correlation=6),
+            event("aten::add", 1020, 80),
+        ],
+    )
+    run = cp.profile(path)
+    names = {each.id: each.name for each in run.debug().critical_path}
+    assert any("sgemm" in name for name in names.values())
+    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    without = run.predict(["operator.aten::mm=1000x"])  # with the kernel that it launched
+    assert without.predicted_ms == pytest.approx(run.debug().runtime_ms - 1.01, abs=0.02)
+    faster = run.predict(["device.gpu=2x"])
+    assert faster.predicted_ms == pytest.approx(run.debug().runtime_ms - 0.5, abs=0.02)
+    assert faster.interval_ms is None
+    assert any("no reruns" in each for each in faster.assumptions)
+
+
+def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_path: Path) -> None:
+    """A product on one stream; a copy to the host on another begins as that ends, and its call returns behind it."""
+    copy = {**kernel("Memcpy DtoH (Device -> Pageable)", 905, 2, 6), "cat": "gpu_memcpy", "tid": 20}
+    copy["args"] = {**copy["args"], "stream": 20}
+    path = written(
+        tmp_path / "t.json",
+        [
+            event("ProfilerStep#1", 0, 1100, "user_annotation"),
+            event("aten::mm", 0, 20),
+            event("cudaLaunchKernel", 5, 5, "cuda_runtime", correlation=5),
+            kernel("sgemm_128", 12, 888, 5),
+            event("aten::to", 30, 930),
+            event("cudaMemcpyAsync", 40, 910, "cuda_runtime", correlation=6),
+            copy,
+            event("aten::add", 960, 140),
+        ],
+    )
+    run = cp.profile(path)
+    debug = run.debug()
+    assert debug.resource_ms["gpu"] == pytest.approx(0.888, abs=0.02)
+    assert debug.resource_ms["cpu"] == pytest.approx(0.2, abs=0.02)
+    assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(1.1 - 0.444, abs=0.02)
+
+
+def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:
+    """Backward begins at 150 µs, just behind a kernel and a call of a thread that only asks how far the device is."""
+    path = written(
+        tmp_path / "t.json",
+        [
+            event("ProfilerStep#1", 0, 500, "user_annotation"),
+            event("aten::mm", 0, 100),
+            event("cudaLaunchKernel", 50, 10, "cuda_runtime", correlation=5),
+            kernel("sgemm_128", 70, 78, 5),
+            event("cudaEventQuery", 140, 9, "cuda_runtime", tid=3),
+            event("autograd::engine::evaluate_function: MmBackward0", 150, 250, tid=2),
+            event("cudaEventQuery", 395, 9, "cuda_runtime", tid=3),
+            event("aten::add", 410, 90),
+        ],
+    )
+    sources = """
+        SELECT source.name FROM dependencies JOIN groups AS target ON target.group_id = dependencies.target
+        JOIN groups AS source ON source.group_id = dependencies.source WHERE target.name = 'backward: MmBackward0'
+    """
+    assert rows(cp.profile(path), sources) == [("forward: aten::mm",)]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.later
+def test_the_path_of_a_public_step_is_that_of_its_threads_and_its_stream() -> None:
+    """HTA 0.6.1 has the same: backward from 31.96 ms of the step, and from 64.26 the stream that it launched on."""
+    run = cp.profile(REAL / "pytorch/hta/trace_diff-control-control.json.gz")
+    debug = run.debug("step:1009")
+    begin = debug.critical_path[0].start_ms
+    assert not [each.name for each in debug.critical_path if each.name.startswith("cuda")]
+    devices = dict(rows(run, "SELECT group_id, any_value(worker_id) FROM units GROUP BY group_id"))
+    on_device = [
+        (each.start_ms - begin, each.end_ms - begin)
+        for each in debug.critical_path
+        if devices.get(each.id) == "rank 3 GPU 3" and each.end_ms - each.start_ms > 1
+    ]
+    backward = [each for each in debug.critical_path if each.name.startswith("backward")]
+    assert backward[0].start_ms - begin == pytest.approx(31.96, abs=0.05)
+    assert backward[-1].end_ms - begin == pytest.approx(64.26, abs=0.05)
+    assert max(end for _, end in on_device) == pytest.approx(73.77, abs=0.05)
+
+
+def test_a_device_swap_goes_by_what_bounds_each_kernel(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "t.json",
+        [
+            event("aten::mm", 0, 12),
+            event("cudaLaunchKernel", 2, 8, "cuda_runtime", correlation=5),
+            kernel("sgemm_128", 10, 1000, 5),
+            event("cudaDeviceSynchronize", 20, 995, "cuda_runtime", correlation=6),
+            event("aten::add", 1020, 80),
+        ],
+    )
+    run = cp.profile(path)
+    slower = run.predict(["device=H100:A100"])
+    assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms - 1 + 989 / 312, rel=0.05)
+    with pytest.raises(SettingError, match="give two of"):
+        run.predict(["device=H100"])
+    assert devices.bound_by("void at::native::vectorized_elementwise_kernel<4, x>(int)") == "gpumem"
+    assert devices.bound_by("ampere_sgemm_128x64_nn") == "gpu"
+
+
+def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_nothing() -> None:
+    thread = kineto.Thread(
+        operators=[
+            kineto.Ran(0, 100, "CompiledFunction"),
+            kineto.Ran(10, 40, "aten::linear"),
+            kineto.Ran(15, 35, "aten::addmm"),
+            kineto.Ran(50, 90, "autograd::engine::evaluate_function: AddmmBackward0"),
+        ]
+    )
+    assert [(each.operator, each.phase) for each in kineto.outermost(thread)] == [
+        ("aten::linear", "forward"),
+        ("AddmmBackward0", "backward"),
+    ]
+
+
+def test_the_last_to_arrive_at_a_collective_says_when_bytes_move() -> None:
+    parts = [
+        Collective(0, "rank 0", "all_reduce", Operation("rank 0", 0, 100, "all_reduce", resource="net")),
+        Collective(1, "rank 1", "all_reduce", Operation("rank 1", 60, 101, "all_reduce", resource="net")),
+    ]
+    assert [len(each) for each in collectives.rounds(parts)] == [2]
+    assert collectives.shifts(parts) == {}
+    apart = [
+        Collective(0, "rank 0", "x", Operation("rank 0", 0, 10, "x")),
+        Collective(1, "rank 1", "x", Operation("rank 1", 1000, 1012, "x")),
+    ]
+    assert collectives.shifts(apart) == {"rank 1": -1002}
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def events_of(path: Path) -> tuple[list[chrome.Event], dict[str, Any], Problems]:
+    header: dict[str, Any] = {}
+    problems = Problems()
+    part = Part(str(path))
+    found = [each for batch in chrome.read(LogFile(str(path), (part,)), part, problems, header) for each in batch]
+    return found, header, problems
+
+
+def test_a_trace_larger_than_a_chunk_is_cut_between_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 1000)
+    names = [f'op {number} with }}, {{ in its "name"' for number in range(500)]
+    path = written(tmp_path / "t.json", [event(name, 1, 1, nested=[{"a": 1}, {"b": 2}]) for name in names])
+    path.write_text(path.read_text()[:-1] + ', "baseTimeNanoseconds": 5}')
+    found, header, problems = events_of(path)
+    assert [each.name for each in found] == names
+    assert header == {"schemaVersion": 1, "baseTimeNanoseconds": 5}
+    assert not list(problems)
+
+
+def test_a_torn_trace_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
+    whole = gzip.decompress((DATA / "torch-2-ranks/rank0.pt.trace.json.gz").read_bytes())
+    path = tmp_path / "t.json"
+    path.write_bytes(whole[: len(whole) // 2])
+    found, _, problems = events_of(path)
+    assert len(found) > 500
+    assert [each.name for each in problems] == ["damaged trace"]
+    assert cp.profile(path).debug().runtime_ms > 0
+
+
+def test_a_trace_without_operators_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.json", [{"ph": "M", "name": "process_name", "pid": 1}], deviceProperties=[])
+    with pytest.raises(InputError, match="holds no operator"):
+        cp.profile(path)
+
+
+def test_what_setup_prints_leaves_files_that_are_read() -> None:
+    setup = get("pytorch").setup
+    assert setup is not None
+    compile(setup.text(Job("/tmp/traces")), "setup", "exec")
+
+
+# Long traces ------------------------------------------------------------------------------------------------------
+
+
+def many_steps(count: int, order: int = 1) -> list[dict[str, Any]]:
+    """Steps of ten operators of 1 ms each, in order of time or from the last."""
+    events = [event(f"ProfilerStep#{step}", 10_000 * step, 10_000, "user_annotation") for step in range(count)]
+    events += [event(f"aten::op{number % 10}", 1_000 * number, 900) for number in range(10 * count)]
+    return events[::order]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    monkeypatch.setattr(trace, "MOST_EVENTS", 200)
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
+    run = cp.profile(written(tmp_path / "long.json", many_steps(60, order)))
+    ((steps, last_ms),) = rows(run, "SELECT count(*), max(end_ms) FROM scopes")
+    assert 5 <= steps <= 20
+    assert last_ms == pytest.approx(10 * steps)
+    assert rows(run, "SELECT count(*) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'op'") == [
+        (10 * steps,)
+    ]
+    told = [each.meaning for each in run.header().problems if each.severity == "data loss"]
+    assert any(f"answers are about its first {steps} steps" in each for each in told)
+
+
+def test_a_trace_that_is_not_long_is_kept_whole(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "short.json", many_steps(60)))
+    assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
+    assert not [each for each in run.header().problems if each.severity == "data loss"]
+
+
+def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace, "MOST_EVENTS", 700)
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
+    frames = [event("torch/nn/module.py(1): forward", each, 1, "python_function") for each in range(3_000)]
+    run = cp.profile(written(tmp_path / "frames.json", [*frames, *many_steps(60)]))
+    assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
+    assert not [each for each in run.header().problems if each.severity == "data loss"]
+
+
+def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "MOST_EVENTS", 400)
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
+    for rank, steps in ((0, 60), (1, 10)):
+        written(tmp_path / f"{rank}.json", many_steps(steps), distributedInfo={"rank": rank, "world_size": 2})
+    run = cp.profile(tmp_path)
+    ends = rows(run, "SELECT worker_id, round(max(finish_ms)) FROM units GROUP BY worker_id ORDER BY worker_id")
+    assert len(ends) == 2
+    assert ends[0][1] == ends[1][1]

@@ -1,0 +1,402 @@
+"""The page of a run: its figures are those of the answers, its policy lets nothing else run, its file is whole."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import query
+import report
+from indexes.errors import InputError
+from query.answers.picture import flames, grid, timeline
+from query.answers.picture.values import Picture
+from query.answers.serial import as_json
+from query.run import Run
+from tests import spark_logs
+from tests.spark_logs import Stage, Task, waves
+
+ROOT = Path(__file__).parent.parent
+Answer = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def run(demo_run: Run) -> Run:
+    """Its own, so that no answer of another test is at hand."""
+    return query.open_run(demo_run.path)
+
+
+@pytest.fixture(scope="module")
+def picture(run: Run) -> Picture:
+    return run.picture()
+
+
+@pytest.fixture(scope="module")
+def data(picture: Picture) -> Any:
+    return as_json(picture)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of the usual what-ifs alone, which are quick."""
+    monkeypatch.setattr(grid, "MOST_REPLAYED", 0)
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, and the text within each kind."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    def attribute(self, tag: str, name: str, key: str, value: str) -> str:
+        return next(str(have[name]) for found, have in self.elements if found == tag and have.get(key) == value)
+
+
+# The grid -----------------------------------------------------------------------------------------------------------
+
+
+def points(picture: Picture) -> list[Any]:
+    return [each for curve in (*picture.what_if.curves, *picture.what_if.pairs) for each in curve.points]
+
+
+def test_every_setting_of_the_grid_is_what_predict_says(picture: Picture, demo_run: Run) -> None:
+    asked = query.open_run(demo_run.path)
+    found = points(picture)
+    assert 50 <= len(found) <= grid.MOST_SETTINGS
+    assert picture.what_if.coarser == ""
+    assert {each.refused != "" for each in found} == {True, False}
+    assert picture.what_if.recorded_ms == picture.verdict.debug.runtime_ms
+    for each in found:
+        answer = asked.predict(each.setting.split(", "))
+        assert each.predicted_ms == answer.predicted_ms
+        assert each.interval_ms == pytest.approx(answer.interval_ms)
+        assert each.bound_ms == answer.bound_ms
+        assert each.resource_ms == answer.resource_ms
+        assert all(reason in each.refused for reason in answer.refused)
+        if answer.predicted_ms is not None:
+            lengths = {group.id: group.predicted_ms for group in answer.groups}
+            assert list(each.group_ms) == [lengths[group] for group in picture.what_if.groups]
+
+
+def test_the_json_of_a_point_is_that_of_predict(data: Any, crystalperf: Answer, demo_run: Run) -> None:
+    several = [curve["points"][0] for curve in data["what_if"]["curves"]] + [data["what_if"]["pairs"][0]["points"][-1]]
+    for each in several:
+        settings = [part for setting in each["setting"].split(", ") for part in ("--set", setting)]
+        _, out, _ = crystalperf("predict", demo_run.path, *settings, "--json")
+        told = json.loads(out)
+        for name in ("setting", "predicted_ms", "interval_ms", "bound_ms", "resource_ms"):
+            assert each[name] == told[name], (each["setting"], name)
+
+
+def test_what_a_predicted_time_goes_to_sums_to_it(picture: Picture) -> None:
+    known = [each for each in points(picture) if each.predicted_ms is not None]
+    for each in known:
+        assert sum(each.resource_ms.values()) == pytest.approx(each.predicted_ms)
+        assert each.bottleneck in (*picture.said.devices, *picture.said.causes)
+    faster = {each.setting: each for each in known}["network=10x"]
+    assert faster.resource_ms["net"] < 0.7 * picture.what_if.resource_ms["net"]
+    assert faster.resource_ms["cpu"] == pytest.approx(picture.what_if.resource_ms["cpu"], rel=0.1)
+
+
+def test_a_knee_is_where_the_terminals_list_would_have_it(picture: Picture, crystalperf: Answer, run: Run) -> None:
+    curve = next(each for each in picture.what_if.curves if each.knee is not None)
+    rising = [each.setting.partition("=")[2] for each in curve.points if each.ratios[0] > 1 and not each.refused]
+    _, out, _ = crystalperf("predict", run.path, "--set", f"{curve.key}={','.join(rising)}")
+    row = next(line for line in out.split("\n") if "<- worth it up to here" in line)
+    assert row.split()[0] == curve.points[curve.knee or 0].setting
+    assert curve.knee_said in " ".join(out.split())
+
+
+def test_a_run_of_many_units_is_asked_less_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "MOST_REPLAYED", 46 * 5)  # the demo has 46 units
+    monkeypatch.setattr(grid, "COMPILED", 1)
+    verdict = run.verdict()
+    fewer = run.picture(verdict).what_if
+    found = [each for curve in (*fewer.curves, *fewer.pairs) for each in curve.points]
+    assert len(verdict.what_ifs) < len(found) <= len(verdict.what_ifs) + 5
+    assert {each.setting for each in verdict.what_ifs} <= {each.setting for each in found}
+    assert f"{len(found)} settings were asked and not 60" in fewer.coarser
+    assert len(points(run.picture(verdict, full=True))) > 50
+
+
+# The timeline, the graph, the stacks ----------------------------------------------------------------------------------
+
+
+def units(run: Run) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        query = "SELECT worker_id, group_id, launch_ms, finish_ms FROM units ORDER BY launch_ms"
+        return connection.execute(query).fetchall()
+
+
+def test_every_unit_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, picture: Picture) -> None:
+    found, bars = picture.timeline, picture.timeline.units
+    seen = sorted(
+        (found.workers.id[found.lanes[lane]], found.groups[group], start, start + length)
+        for lane, group, start, length in zip(bars.lane, bars.group, bars.start_ms, bars.length_ms, strict=True)
+    )
+    assert seen == sorted((worker, group, round(start), round(end)) for worker, group, start, end in units(run))
+    assert list(found.lanes) == sorted(found.lanes)
+    assert list(zip(bars.lane, bars.start_ms, strict=True)) == sorted(zip(bars.lane, bars.start_ms, strict=True))
+    ends: dict[int, int] = {}
+    for lane, start, length in zip(bars.lane, bars.start_ms, bars.length_ms, strict=True):
+        assert start >= ends.get(lane, 0) - 1  # times are rounded
+        ends[lane] = start + length
+    assert bars.count == ()
+    assert found.coarsened == ""
+
+
+def test_short_units_are_drawn_together_where_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: None
+) -> None:
+    stages = [Stage(list(waves(200, 4, 2, ms=50))), Stage([*waves(60, 4, 2, ms=90), Task(4000)])]
+    log = spark_logs.write(tmp_path / "log", stages, executors={"1": 2, "2": 2})
+    run = query.profile(log, output=tmp_path / "run.duckdb")
+    verdict = run.verdict()
+    whole = run.picture(verdict).timeline
+    assert whole.coarsened == ""
+
+    def reaches(bars: Any) -> dict[tuple[int, int], tuple[int, int]]:
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for lane, group, start, length in zip(bars.lane, bars.group, bars.start_ms, bars.length_ms, strict=True):
+            first, last = found.get((lane, group), (start, start))
+            found[lane, group] = min(first, start), max(last, start + length)
+        return found
+
+    least = len(reaches(whole.units))
+    assert least < len(whole.units.lane)
+    for most in (least, 1):  # what is on another lane, or of another group, is never one row
+        monkeypatch.setattr(timeline, "MOST_BARS", most)
+        fewer = run.picture(verdict).timeline
+        assert len(fewer.units.lane) == least
+        assert sum(fewer.units.count) == len(whole.units.lane)
+        assert f"{least} bars for {len(whole.units.lane)} tasks" in fewer.coarsened
+        assert reaches(fewer.units) == reaches(whole.units)
+
+
+def test_the_graph_is_that_of_the_run(run: Run, picture: Picture) -> None:
+    found = picture.graph
+    groups = {each.id: each for each in found.nodes if each.kind == "group"}
+    facts = {each.id: each for each in picture.verdict.debug.groups}
+    assert set(groups) == set(facts)
+    for name, each in groups.items():
+        assert each.resource_ms == facts[name].resource_ms
+        assert each.path_ms == pytest.approx(facts[name].path_ms)
+        assert each.spread is not None
+        assert each.spread.duration_ms[found.quantiles.index(0.5)] == pytest.approx(facts[name].median_ms)
+        assert each.spread.duration_ms[-1] == facts[name].longest_ms
+        assert each.spread.read_bytes[-1] == facts[name].most_bytes
+    assert sum(each.path_ms for each in found.nodes) == pytest.approx(picture.what_if.recorded_ms)
+    assert len(found.source) == len(found.target) == len(found.edge_kind) > 0
+    timed = {(each.scope, each.node_id): each.resource_ms for each in found.operators if each.resource_ms is not None}
+    known = {(each.scope, each.node_id): each.resource_ms for each in picture.verdict.debug.operators}
+    assert timed
+    assert all(known[key] == parts for key, parts in timed.items())
+
+
+def test_the_stacks_of_the_tree_have_the_time_of_the_samples(run: Run, picture: Picture) -> None:
+    found = picture.flames
+    assert found is not None
+    of_units = [number for number, group in enumerate(found.sampled.group) if group >= 0]
+    columns = [*found.sampled.resource_ms.values(), found.sampled.waiting_ms, found.sampled.unknown_ms]
+    total = sum(float(np.array(column)[of_units].sum()) for column in columns)
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        row = connection.execute("SELECT sum(weight_ms) FROM samples WHERE unit_id IS NOT NULL").fetchone()
+        rows = connection.execute("SELECT DISTINCT frames FROM stacks JOIN samples USING (stack_id)").fetchall()
+    assert row is not None
+    assert total == pytest.approx(row[0], rel=1e-3)
+    assert all(parent < node for node, parent in enumerate(found.parent))
+    assert found.parent[0] == found.frame[0] == -1
+
+    def way(node: int) -> tuple[str, ...]:
+        return () if node == 0 else (*way(found.parent[node]), found.frames[found.frame[node]])
+
+    assert not [each for each in found.frames if re.search(r"\$\$Lambda\$\d|0x[0-9a-f]{8}", each)]  # differ by JVM
+    stacks = {tuple(plain_name(each) for each in frames[::-1]) for (frames,) in rows}
+    beginnings = {stack[:length] for stack in stacks for length in range(len(stack) + 1)}
+    assert {way(node) for node in range(len(found.parent))} <= beginnings
+    labels = dict(zip(found.labels.frame, found.labels.shares, strict=True))
+    assert len(labels) > 100
+    assert all(sum(shares) == pytest.approx(1, abs=0.01) for shares in labels.values() if shares)
+    assert sum(each is not None for each in found.labels.confidence) > 0.9 * len(labels)
+
+
+def plain_name(frame: str) -> str:
+    """Without its line, and without what a JVM calls a class that it made."""
+    name = re.sub(r":\d+$", "", frame)
+    name = re.sub(r"(\$\$Lambda|LambdaForm\$\w+)\W.*\.([^.]+)$", r"\1.\2", name)
+    return re.sub(r"(Generated\w+Accessor|\$Proxy)\d+", r"\1", name)
+
+
+def test_the_least_branches_end_in_their_trunk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = run.verdict()
+    whole = run.picture(verdict).flames
+    monkeypatch.setattr(flames, "MOST_NODES", 500)
+    fewer = run.picture(verdict).flames
+    assert whole is not None
+    assert fewer is not None
+    assert len(fewer.parent) <= 501
+    assert "500 of" in fewer.coarsened or "501 of" in fewer.coarsened
+    for name, column in whole.sampled.resource_ms.items():
+        assert sum(fewer.sampled.resource_ms[name]) == pytest.approx(sum(column), rel=1e-3)
+
+
+def test_a_run_without_samples_has_no_stacks(demo_log_run: Run, few: None) -> None:
+    assert demo_log_run.picture().flames is None
+
+
+# HTML ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_policy_permits_the_pages_own_script_and_nothing_else(data: Any) -> None:
+    html = report.render(data)
+    page = Page(html)
+    policy = page.attribute("meta", "content", "http-equiv", "Content-Security-Policy")
+    rules = dict(each.split(" ", 1) for each in policy.split("; "))
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    (styles,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    for name, text in (("script-src", script), ("style-src", styles)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[name] == f"'sha256-{digest}'"
+    assert rules["default-src"] == rules["connect-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    fetching = {"src", "href", "srcset", "action", "formaction", "background", "data", "poster", "ping", "style"}
+    for tag, attributes in page.elements:
+        assert not fetching & set(attributes), tag
+        assert not any(name.startswith("on") for name in attributes), tag
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
+
+
+def test_a_page_of_a_service_may_ask_that_service_alone(data: Any) -> None:
+    html = report.render(data, live={"predict": "/runs/1/predict"})
+    assert "connect-src &#39;self&#39;;" in html
+    html = report.render(data, live={"predict": "https://perf.example.org:8443/runs/1/predict"})
+    assert "connect-src https://perf.example.org:8443;" in html
+    embedded = Page(html).texts["script"][0]
+    assert json.loads(embedded)["live"] == {"predict": "https://perf.example.org:8443/runs/1/predict"}
+
+
+def test_what_is_embedded_is_the_data(data: Any) -> None:
+    html = report.render(data)
+    assert json.loads(Page(html).texts["script"][0]) == {**json.loads(json.dumps(data)), "live": None}
+
+
+def test_a_page_says_the_essential_without_a_script(data: Any, picture: Picture) -> None:
+    page = Page(report.render(data))
+    text = " ".join(" ".join(part) for tag, part in page.texts.items() if tag not in ("script", "style"))
+    said = picture.said
+    for sentence in (said.headline, said.rests_on, said.check, said.same, said.actions[0].what, said.findings[0].what):
+        assert sentence in text
+    assert all(each.runtime in text and each.range in text for each in said.what_ifs)
+
+
+def test_a_page_says_what_the_terminal_says(picture: Picture, crystalperf: Answer, run: Run) -> None:
+    _, out, _ = crystalperf("analyze", run.path)
+    words = " ".join(out.split())
+    said = picture.said
+    for sentence in (said.headline, said.rests_on, said.check, said.same, f"other: {said.other}"):
+        assert sentence in words
+    for each in said.actions:
+        assert each.what.removesuffix(".") in words
+        assert each.gain in words
+    for each in said.what_ifs:
+        number = each.runtime.removesuffix(f" {said.figure.name}")
+        assert f"{each.question} {each.setting} {number} {each.change}" in words
+
+
+# The file -----------------------------------------------------------------------------------------------------------
+
+
+def test_report_writes_the_page_that_analyze_writes(
+    crystalperf: Answer, demo_log_run: Run, tmp_path: Path, few: None
+) -> None:
+    one, other = tmp_path / "one.html", tmp_path / "other.html"
+    code, out, err = crystalperf("report", demo_log_run.path, "-o", one)
+    assert (code, out, err) == (0, f"Kept as {one}\n", "")
+    code, out, err = crystalperf("analyze", demo_log_run.path, "--html", other)
+    assert (code, err) == (0, "")
+    assert one.read_bytes() == other.read_bytes()
+    assert f"crystalperf predict {demo_log_run.path}" not in out  # without samples the next step is to get some
+    assert one.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["one.html", "other.html"] or len(
+        list(tmp_path.iterdir())
+    ) == 2
+
+
+def test_nothing_else_is_replaced_by_a_page(crystalperf: Answer, demo_log_run: Run, data: Any, tmp_path: Path) -> None:
+    mine, page = tmp_path / "notes.txt", tmp_path / "page.html"
+    mine.write_text("my notes")
+    code, out, err = crystalperf("report", demo_log_run.path, "-o", mine, "--force")
+    assert (code, out, mine.read_text()) == (1, "", "my notes")
+    assert "is there already and is no page of a run, so it stays" in err
+    data = json.loads(json.dumps(data))
+    data["verdict"]["header"]["app_id"] = "app-<other>"
+    report.keep(page, report.render(data), "app-<other>")
+    before = page.read_bytes()
+    code, _, err = crystalperf("report", demo_log_run.path, "-o", page)
+    assert (code, page.read_bytes()) == (1, before)
+    assert (
+        "is the page of app-<other>, not of app-20261121113629-0000, so it stays; choose another place with -o" in err
+    )
+    assert err.count("\n") == 1
+    report.keep(page, "its own again", "app-<other>")
+    assert page.read_text() == "its own again"
+    page.write_bytes(before)
+    report.keep(page, "of another", "app-2", replace=True)
+    assert page.read_text() == "of another"
+    code, _, err = crystalperf("report", demo_log_run.path, "-o", tmp_path)
+    assert code == 1
+    assert "choose another place with -o" in err
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        report.keep(tmp_path / "file" / "page.html", "<html>", "app-1")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+# Size ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.later
+def test_a_page_of_13_500_tasks_and_a_million_samples_is_small(tmp_path: Path) -> None:
+    from lab.costs import made_log, made_samples
+
+    with (tmp_path / "log").open("w", encoding="utf-8") as stream:
+        made_log.write(stream, 13_500)
+    made = query.profile(tmp_path / "log", output=tmp_path / "made.duckdb")
+    count = made_samples.add(made.path)
+    assert count > 1_000_000
+    run = query.open_run(made.path)
+    picture = run.picture()
+    assert picture.flames is not None
+    assert "branches are shown" in picture.flames.coarsened
+    assert 0.9 * flames.MOST_ROWS <= len(picture.flames.sampled.node) <= flames.MOST_ROWS
+    html = report.render(picture)
+    assert len(html.encode()) <= 3_000_000
+    columns = [*picture.flames.sampled.resource_ms.values(), picture.flames.sampled.unknown_ms]
+    assert sum(map(sum, columns)) == pytest.approx(20 * count, rel=1e-3)

@@ -1,0 +1,107 @@
+"""What a job's own other runs make of a prediction, and which one more would tell most."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import query
+from indexes.errors import InputError, NoAnswerError
+from query.run import Other, Run
+from query.whatif.interval import CALIBRATED
+from query.whatif.learning import Guess, Seen, after_run, half_width, learned
+
+SWEEPS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps"
+
+TWICE = {"cores": math.log(2)}
+HALF = {"cores": -math.log(2)}
+
+
+def guess(ratios: dict[str, float], predicted_ms: float = 100.0, spread: float = 1.4) -> Guess:
+    return Guess(ratios, predicted_ms, (predicted_ms / spread, predicted_ms * spread))
+
+
+def test_a_run_in_the_same_world_pulls_the_prediction_to_itself() -> None:
+    before = guess(TWICE)
+    after = learned(before, [Seen(guess(TWICE), 150.0)])
+    assert before.predicted_ms < after.predicted_ms < 150.0
+    assert half_width(after) < half_width(before)
+
+
+def test_a_model_that_makes_too_much_of_twice_makes_too_much_of_half() -> None:
+    seen = [Seen(guess(TWICE), 130.0)]  # slower than predicted: more slots bring less than was thought
+    same = Seen(guess({}), 100.0)  # and the recorded run was no odd one
+    assert learned(guess(HALF), [*seen, same, same, same]).predicted_ms < 100.0
+
+
+def test_a_rerun_of_the_same_world_tells_of_the_noise_and_not_of_the_model() -> None:
+    """However often, what is left of the range is the model's own error and that of the one run to come."""
+    seen = [Seen(guess({}), 100.0)] * 1000
+    own = (math.log(1.4**2) / (2 * CALIBRATED.width)) ** 2 - 2 * CALIBRATED.repetition**2
+    left = (math.log(1 + half_width(learned(guess(TWICE), seen))) / CALIBRATED.width) ** 2
+    assert left == pytest.approx(own, rel=0.05)  # a thousand equal runs: hardly any noise
+
+
+@given(
+    st.lists(st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.floats(50, 200)), max_size=6),
+    st.tuples(st.floats(-2, 2), st.floats(-2, 2)),
+    st.tuples(st.floats(-2, 2), st.floats(-2, 2)),
+)
+def test_one_more_run_never_widens_a_range(
+    runs: list[tuple[float, float, float]], asked: tuple[float, float], more: tuple[float, float]
+) -> None:
+    def world(cores: float, network: float) -> dict[str, float]:
+        return {"cores": cores, "network": network}
+
+    seen = [Seen(guess(world(*where)), actual_ms) for *where, actual_ms in runs]
+    before = half_width(learned(guess(world(*asked)), seen))
+    candidate = guess(world(*more))
+    after = after_run(guess(world(*asked)), seen, candidate)
+    repeated = any(all(abs(one - two) < 1e-5 for one, two in zip(more, run[:2], strict=True)) for run in runs)
+    assert after <= before + 1e-9 or repeated  # of one and the same world a run may tell that there is more noise
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("reruns")
+    found = {}
+    for suite, names in {"q9": ("base-0-00-jfr20", "base-0-01-none"), "q6": ("base-0-01-none",)}.items():
+        for name in names:
+            found[f"{suite} {name[-4:]}"] = query.profile(
+                SWEEPS / suite / name, output=folder / f"{suite}-{name}.duckdb"
+            )
+    return found
+
+
+def test_real_reruns_narrow_the_range_and_are_told(runs: dict[str, Run]) -> None:
+    base, other = runs["q9 fr20"], Other("again", runs["q9 none"])
+    alone, both = base.predict(cores="2x"), base.predict(cores="2x", reruns=[other])
+    assert alone.interval_ms is not None
+    assert both.interval_ms is not None
+    assert both.learned is not None
+    assert both.learned.predicted_ms == alone.predicted_ms
+    assert [(each.run, each.setting) for each in both.learned.reruns] == [("again", "unchanged")]
+    assert both.interval_ms[1] / both.interval_ms[0] < alone.interval_ms[1] / alone.interval_ms[0]
+    advice = base.advise(["cores=2x", "executors=2x"])
+    assert advice.questions == ("cores=2x", "executors=2x")
+    assert "unchanged" in {each.setting for each in advice.runs}
+    assert all(
+        after <= now
+        for each in advice.runs
+        for after, now in zip(each.half_width_shares, advice.half_width_shares, strict=True)
+    )
+
+
+def test_what_is_no_run_of_the_same_work_is_refused(runs: dict[str, Run]) -> None:
+    with pytest.raises(InputError, match="no run of the same work"):
+        runs["q9 fr20"].predict(cores="2x", reruns=[Other("q6", runs["q6 none"])])
+
+
+def test_a_run_whose_world_has_no_answer_says_nothing(runs: dict[str, Run]) -> None:
+    far = Other("far", runs["q9 none"], ("cores=200x",))
+    with pytest.raises(NoAnswerError, match="far says nothing of this run"):
+        runs["q9 fr20"].predict(cores="2x", reruns=[far])

@@ -1,0 +1,537 @@
+"""The query service: it says what the terminal says, in every form, and takes runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from httpx import Client
+
+from lab.served import Served, serving
+from query.run import Run
+from service.answers import Answer as Held
+from service.answers import Answers, packed
+from service.app import ROUTES
+from service.catalog import Catalog, Entry
+from service.jobs import Jobs
+from service.openapi import document
+from service.problems import ProblemError
+from service.settings import Limits
+
+ROOT = Path(__file__).parent.parent
+LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
+
+Answer = Callable[..., tuple[int, str, str]]
+
+ARROW, PARQUET = "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
+
+
+@pytest.fixture(scope="module")
+def served(
+    tmp_path_factory: pytest.TempPathFactory, demo_log_run: Run, log_run: Run, shared_home: Path
+) -> Iterator[Served]:
+    """A service over two runs, with the indexes that the session has unpacked already."""
+    home = tmp_path_factory.mktemp("service") / "home"
+    home.mkdir()
+    (shared_home / "indexes").mkdir(parents=True, exist_ok=True)
+    (home / "indexes").symlink_to(shared_home / "indexes")
+    folder = home.parent / "logs"
+    folder.mkdir()
+    (folder / "q9.zstd").write_bytes(LOG.read_bytes())
+    (folder / "out").symlink_to("/etc")
+    limits = ("--limit", "upload_bytes=3000000", "--limit", "sql_s=5", "--limit", "sql_answer_bytes=1000000")
+    with serving(home, [demo_log_run.path, log_run.path], "--folder", str(folder), *limits) as found:
+        yield found
+
+
+@pytest.fixture
+def as_typed(crystalperf: Answer) -> Callable[..., Any]:
+    """What the terminal prints with --json."""
+
+    def call(*arguments: object) -> Any:
+        return json.loads(crystalperf(*arguments, "--json")[1])
+
+    return call
+
+
+@pytest.fixture
+def file(served: Served) -> Path:
+    """The run file that the service has as demo-log."""
+    return served.home / "runs" / "demo-log.duckdb"
+
+
+# Answers are those of the terminal ----------------------------------------------------------------------------------
+
+
+def test_the_verdict_is_that_of_analyze(served: Served, file: Path, as_typed: Callable[..., Any]) -> None:
+    assert served.get("/api/runs/demo-log/verdict").json() == as_typed("analyze", file)
+
+
+@pytest.mark.parametrize("scope", ["all", "whole", "sql:6", "0..30000"])
+def test_debug_is_that_of_debug(served: Served, file: Path, as_typed: Callable[..., Any], scope: str) -> None:
+    found = served.get("/api/runs/demo-log/debug", params={"scope": scope})
+    assert found.status_code == 200
+    assert found.json() == as_typed("debug", file, "--scope", scope)
+
+
+@pytest.mark.parametrize(
+    ("settings", "more"),
+    [
+        (["cores=2x"], {}),
+        (["cores=2,4"], {}),
+        (["cores=2x", "memory=2x"], {}),
+        (["network=10Gbps"], {"recorded": ["network=1Gbps"]}),
+        (["network=10Gbps"], {}),
+        (["cores=4"], {"replan": False}),
+        (["operator.Scan=2x"], {"scope": "sql:6"}),
+    ],
+    ids=str,
+)
+def test_predictions_are_those_of_predict(
+    served: Served, file: Path, as_typed: Callable[..., Any], settings: list[str], more: dict[str, Any]
+) -> None:
+    typed: list[str] = [part for each in settings for part in ("--set", each)]
+    typed += [part for each in more.get("recorded", []) for part in ("--recorded", each)]
+    typed += ["--scope", more["scope"]] if "scope" in more else []
+    typed += [] if more.get("replan", True) else ["--no-replan"]
+    wanted = as_typed("predict", file, *typed)
+    posted = served.post("/api/runs/demo-log/predict", {"settings": settings, **more})
+    assert posted.status_code == 200
+    assert posted.json() == wanted
+    asked = {"set": settings, **{key: str(value).lower() if key == "replan" else value for key, value in more.items()}}
+    assert served.get("/api/runs/demo-log/predict", params=asked).json() == wanted
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT group_id, name, cpu_ms, net_ms FROM groups ORDER BY ALL",
+        "SELECT 'nan'::DOUBLE AS a, DATE '2026-11-21' AS b, [1, NULL] AS c, NULL AS d, 1 AS m, 2 AS m",
+        "SHOW TABLES",
+        "SELECT * FROM units WHERE false",
+    ],
+    ids=lambda each: each[:30],
+)
+def test_sql_is_that_of_sql(served: Served, file: Path, as_typed: Callable[..., Any], statement: str) -> None:
+    assert served.post("/api/runs/demo-log/sql", {"statement": statement}).json() == as_typed(
+        "sql", "--run", file, statement
+    )
+
+
+def test_sql_as_csv_is_that_of_sql(served: Served, file: Path, crystalperf: Answer) -> None:
+    statement = "SELECT group_id, name, cpu_ms, [1, 2] AS list, NULL AS nothing FROM groups ORDER BY ALL"
+    found = served.post("/api/runs/demo-log/sql", {"statement": statement}, headers={"Accept": "text/csv"})
+    assert found.text == crystalperf("sql", "--run", file, "--csv", statement)[1]
+    assert found.headers["content-type"].startswith("text/csv")
+
+
+def test_indexes_are_those_of_index_list(served: Served, as_typed: Callable[..., Any]) -> None:
+    wanted = as_typed("index", "list")
+    found = served.get("/api/indexes").json()
+    assert found == [{key: value for key, value in each.items() if key != "path"} for each in wanted]
+    assert len(found) > 5
+
+
+def test_functions_are_those_of_index_show(served: Served, as_typed: Callable[..., Any]) -> None:
+    asked = {"name": "RDD.map", "index": "spark-4.0.1"}
+    assert served.get("/api/functions", params=asked).json() == as_typed(
+        "index", "show", "RDD.map", "--index", "spark-4.0.1"
+    )
+    told = served.get("/api/functions", params={**asked, "why": "true"}).json()
+    typed = as_typed("index", "show", "RDD.map", "--index", "spark-4.0.1", "--why")
+    assert told == [{key: value for key, value in each.items() if key not in ("words", "words_from")} for each in typed]
+    assert told[0]["evidence"]["callees"]
+
+
+def test_frames_are_those_of_index_resolve(served: Served, as_typed: Callable[..., Any]) -> None:
+    frames = ["at java.util.HashMap.get(HashMap.java:564)", "org.apache.spark.rdd.RDD.iterator", "nothing", "é"]
+    found = served.post("/api/resolve", {"frames": frames, "indexes": ["jdk-17", "spark-4.0.1"]})
+    assert found.json() == as_typed("index", "resolve", *frames, "--index", "jdk-17", "--index", "spark-4.0.1")
+    assert found.json()[0]["function"] == "java.util.HashMap.get"
+
+
+def test_functions_are_found_by_class_resource_and_text_in_pages(served: Served) -> None:
+    address = "/api/indexes/jdk-17/functions"
+    whole = served.get(address, params={"class": "HashMap", "limit": 1000}).json()
+    assert whole["total"] == len(whole["functions"]) > 30
+    assert all(each["class_name"].endswith("HashMap") for each in whole["functions"])
+    first = served.get(address, params={"class": "HashMap", "limit": 7, "offset": 3}).json()
+    assert first["functions"] == whole["functions"][3:10]
+    net = served.get(address, params={"text": "SOCKET", "resource": "net", "limit": 50}).json()["functions"]
+    assert net
+    assert all("socket" in each["qualified_name"].lower() and each["net"] >= each["cpu"] for each in net)
+
+
+@pytest.mark.parametrize(
+    ("typed", "method", "path", "body", "status"),
+    [
+        (["debug", "FILE", "--scope", "job:999"], "GET", "debug?scope=job:999", None, 400),
+        (["predict", "FILE", "--set", "cores=many"], "POST", "predict", {"settings": ["cores=many"]}, 400),
+        (["predict", "FILE", "--set", "foo=2x"], "POST", "predict", {"settings": ["foo=2x"]}, 400),
+        (["sql", "--run", "FILE", "SELECT x FROM nothing"], "POST", "sql", {"statement": "SELECT x FROM nothing"}, 400),
+        (["sql", "--run", "FILE", "SELECT 1; SELECT 2"], "POST", "sql", {"statement": "SELECT 1; SELECT 2"}, 400),
+        (
+            ["sql", "--run", "FILE", "--index", "no-1", "SELECT 1"],
+            *("POST", "sql", {"statement": "SELECT 1", "indexes": ["no-1"]}, 404),
+        ),
+    ],
+    ids=str,
+)
+def test_errors_are_those_of_the_terminal(
+    served: Served,
+    file: Path,
+    as_typed: Callable[..., Any],
+    typed: list[str],
+    method: str,
+    path: str,
+    body: Any,
+    status: int,
+) -> None:
+    found = served.client.request(method, f"/api/runs/demo-log/{path}", json=body)
+    assert found.headers["content-type"] == "application/problem+json"
+    assert (found.status_code, found.json()["status"]) == (status, status)
+    assert found.json()["error"] == as_typed(*(str(file) if each == "FILE" else each for each in typed))
+    assert found.json()["detail"].startswith(found.json()["error"]["what"])
+
+
+# Forms --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_never_changes_is_sent_once(served: Served) -> None:
+    for path in (
+        "/api/runs/demo-log/debug",
+        "/api/runs/demo-log",
+        "/api/runs",
+        "/api/runs/demo-log/predict?set=cores=2x",
+    ):
+        for encoding in ("identity", "gzip", "zstd"):
+            first = served.get(path, headers={"Accept-Encoding": encoding})
+            assert first.headers.get("content-encoding", "identity") == encoding or len(first.content) < 1000
+            again = served.get(path, headers={"If-None-Match": first.headers["etag"], "Accept-Encoding": encoding})
+            assert (again.status_code, again.content) == (304, b"")
+            assert again.headers["etag"] == first.headers["etag"]
+        assert served.get(path, headers={"If-None-Match": '"another"'}).status_code == 200
+
+
+def test_compressed_answers_are_the_same(served: Served) -> None:
+    plain, zipped = (
+        served.get("/api/runs/demo-log/debug", headers={"Accept-Encoding": each}) for each in ("identity", "gzip")
+    )
+    assert plain.json() == zipped.json()
+    assert int(zipped.headers["content-length"]) < len(plain.content) / 3
+
+
+def test_tables_come_in_four_forms(served: Served) -> None:
+    asked = {"statement": "SELECT unit_id, group_id, cpu_ms, host FROM units ORDER BY 1"}
+    rows = served.post("/api/runs/demo-log/sql", asked).json()
+    assert len(rows) > 10
+
+    def of(form: str) -> bytes:
+        return served.post("/api/runs/demo-log/sql", asked, headers={"Accept": form}).content
+
+    assert pyarrow.ipc.open_stream(of(ARROW)).read_all().to_pylist() == rows
+    assert pyarrow.parquet.read_table(io.BytesIO(of(PARQUET))).to_pylist() == rows
+    assert [each["unit_id"] for each in csv.DictReader(io.StringIO(of("text/csv").decode()))] == [
+        str(each["unit_id"]) for each in rows
+    ]
+    listed = served.get("/api/runs", headers={"Accept": PARQUET}).content
+    assert sorted(pyarrow.parquet.read_table(io.BytesIO(listed)).column("run").to_pylist()) == ["demo-log", "q9"]
+    assert served.get("/api/runs", headers={"Accept": "image/png"}).status_code == 406
+
+
+def test_many_runs_are_asked_at_once(served: Served) -> None:
+    asked = {"statement": "SELECT run, count(*) AS units FROM runs.units GROUP BY run ORDER BY run", "runs": None}
+    found = served.post("/api/sql", asked).json()
+    assert [each["run"] for each in found] == ["demo-log", "q9"]
+    for each in found:
+        own = served.post(f"/api/runs/{each['run']}/sql", {"statement": "SELECT count(*) AS units FROM units"}).json()
+        assert own[0]["units"] == each["units"]
+
+
+def test_the_list_is_filtered_sorted_and_paged(served: Served) -> None:
+    def names(**asked: Any) -> list[str]:
+        found = served.get("/api/runs", params=asked).json()
+        assert found["total"] >= len(found["runs"])
+        return [each["run"] for each in found["runs"]]
+
+    for run in ("demo-log", "q9"):  # so that each has been worked out
+        served.get(f"/api/runs/{run}/verdict")
+    wait_for(lambda: all(each["state"] == "ready" for each in served.get("/api/runs").json()["runs"]))
+    assert names(sort="run") == ["demo-log", "q9"]
+    assert names(sort="-duration_ms") == ["demo-log", "q9"]
+    assert names(sort="duration_ms", limit=1, offset=1) == ["demo-log"]
+    assert names(q="DEMO") == ["demo-log"]
+    assert names(framework="none") == []
+    row = served.get("/api/runs?q=demo-log").json()["runs"][0]
+    verdict = served.get("/api/runs/demo-log/verdict").json()
+    assert row["bottleneck"] == verdict["bottleneck"]["name"]
+    assert row["resource_ms"] == verdict["debug"]["resource_ms"]
+    assert row["advice"] == verdict["actions"][0]["what"]
+
+
+def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "runs")
+    assert catalog.scan() == []
+    catalog.folder.mkdir()
+    for number in range(5):  # at once: more than one change may have the same time
+        (tmp_path / "made").write_text("x" * number)
+        (tmp_path / "made").replace(catalog.folder / "a.duckdb")
+        assert [each.bytes for each in catalog.scan()] == [number]
+        assert catalog.scan() == []
+    os.utime(catalog.folder, ns=(1, 1))  # long settled
+    assert catalog.scan() == []
+    (catalog.folder / "b.duckdb").write_text("")
+    assert [each.name for each in catalog.scan()] == ["b"]
+    (catalog.folder / "c.duckdb").mkdir()  # no run, to whomever
+    assert catalog.scan() == []
+    with pytest.raises(ProblemError, match="there is no run 'c'"):
+        catalog.get("c")
+    (catalog.folder / "a.duckdb").unlink()
+    assert catalog.scan() == []
+    assert list(catalog.rows) == ["b"]
+    shutil.rmtree(catalog.folder)
+    assert catalog.scan() == []
+    assert not catalog.rows
+
+
+def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> None:
+    entry, worked = Entry("a", tmp_path / "a.duckdb", (1, 1, 1)), list[int]()
+    size = Held("", packed(b'"an answer"')).size
+    answers = Answers(tmp_path, 4 * size)
+
+    async def ask(number: int) -> None:
+        async def work_out() -> bytes:
+            worked.append(number)
+            await asyncio.sleep(0)
+            return b'"an answer"'
+
+        await answers.get(entry, str(number), None, work_out)
+
+    async def all_of_them() -> None:
+        for number in range(4):
+            await asyncio.gather(ask(number), ask(number))
+        for number in range(4):
+            await ask(number)
+
+    asyncio.run(all_of_them())
+    assert sorted(worked) == [0, 0, 1, 1, 2, 2, 3, 3]  # and none again
+
+
+def test_a_kept_answer_that_is_damaged_is_worked_out_anew(tmp_path: Path) -> None:
+    entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
+    Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
+    (kept,) = (tmp_path / "a").iterdir()
+    assert Answers(tmp_path, 1000).find(entry, "header", None) == b'"an answer"'
+    for content in (b"", kept.read_bytes()[:-3], b"no answer"):
+        kept.write_bytes(content)
+        assert Answers(tmp_path, 1000).find(entry, "header", None) is None
+
+
+def test_the_end_of_a_job_is_told_though_it_came_while_something_was_sent(tmp_path: Path) -> None:
+    async def follow() -> list[str]:
+        jobs, told = Jobs(tmp_path, Limits(jobs=0), lambda _: None), list[str]()
+        jobs.start()
+        async for job in jobs.events(jobs.add(["/x"], ["x"], None, []).id):
+            assert job is not None
+            told.append(job.state)
+            if job.state == "waiting":
+                jobs.cancel(job.id)
+        return told
+
+    assert asyncio.run(follow()) == ["waiting", "cancelled"]
+
+
+def test_a_job_that_a_bug_ends_is_told_so_and_the_next_one_runs(tmp_path: Path) -> None:
+    class Broken(Jobs):
+        async def _do(self, kept: Any) -> None:
+            if kept.job.inputs == ["bad"]:
+                raise KeyError("lost")
+            self._over(kept, "done", run="q9")
+
+    async def ends() -> dict[str, tuple[str, str | None]]:
+        jobs = Broken(tmp_path, Limits(jobs=1), lambda _: None)
+        jobs.start()
+        added = [jobs.add(["/x"], [name], None, []) for name in ("bad", "good")]
+        for each in added:
+            async for _ in jobs.events(each.id):
+                pass
+        jobs.stop()
+        return {each.inputs[0]: (each.state, each.problem) for each in added}
+
+    found = asyncio.run(ends())
+    assert found["good"] == ("done", None)
+    assert found["bad"] == ("failed", "a bug of CrystalPerf (KeyError); please report it")
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    import time
+
+    for _ in range(1200):
+        if what():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not come about")
+
+
+# New runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_becomes_a_run_and_can_be_deleted(served: Served, log_run: Run) -> None:
+    sent = served.client.post("/api/runs", files=[("files", ("a/../../q9.zstd", LOG.read_bytes()))])
+    assert sent.status_code == 202
+    assert sent.headers["location"] == f"/api/jobs/{sent.json()['id']}"
+    events = []
+    with served.client.stream("GET", f"/api/jobs/{sent.json()['id']}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        events += [json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: ")]
+    assert events[-1]["state"] == "done"
+    assert len(events[-1]["steps"]) >= 5
+    run = events[-1]["run"]
+    mine = served.get(f"/api/runs/{run}/debug").json()
+    assert mine == served.get("/api/runs/q9/debug").json()
+    again = served.client.post("/api/runs", files={"files": ("q9.zstd", LOG.read_bytes())}).json()
+    assert served.job_over(again["id"])["run"] == run  # the same input is the same run
+    assert not list((served.home / "service" / "inputs").iterdir())
+    assert served.client.delete(f"/api/runs/{run}").status_code == 204
+    assert served.get(f"/api/runs/{run}/debug").status_code == 404
+    assert not (served.home / "service" / "answers" / run).exists()
+
+
+def test_a_path_below_the_folder_becomes_a_run(served: Served) -> None:
+    job = served.post("/api/runs", {"path": "q9.zstd"}).json()
+    over = served.job_over(job["id"])
+    assert over["state"] == "done"
+    assert served.client.delete(f"/api/runs/{over['run']}").status_code == 204
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "/etc/passwd", "out/passwd", "nothing", "http://127.0.0.1/x", "a\0b", "x" * 300]
+)
+def test_no_other_path_is_read(served: Served, path: str) -> None:
+    found = served.post("/api/runs", {"path": path})
+    assert found.status_code in (400, 403, 404)
+    assert "root:" not in found.text
+
+
+def test_a_link_below_the_folder_leads_nowhere_else(served: Served) -> None:
+    job = served.post("/api/runs", {"path": "."}).json()
+    assert "leads out of the folder" in served.job_over(job["id"])["problem"]
+
+
+def test_a_file_that_is_no_log_is_told_as_by_the_terminal(served: Served, crystalperf: Answer, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("shopping list\n")
+    job = served.client.post("/api/runs", files={"files": ("notes.txt", b"shopping list\n")}).json()
+    problem = served.job_over(job["id"])["problem"]
+    typed = crystalperf("profile", tmp_path / "notes.txt")[2]
+    assert f"crystalperf: {tmp_path}/{problem}" == typed.strip()
+
+
+def test_a_log_that_is_sent_as_it_is_is_told_how(served: Served) -> None:
+    for kind in ("application/x-www-form-urlencoded", "application/octet-stream", ""):
+        found = served.client.post("/api/runs", content=LOG.read_bytes(), headers={"Content-Type": kind})
+        assert found.status_code == 415
+        assert "curl -F files=@LOG" in found.json()["detail"]
+
+
+def test_a_service_that_cannot_begin_says_why(served: Served, crystalperf: Answer, tmp_path: Path) -> None:
+    def sentence(home: Path, port: int = 0) -> str:
+        code, out, err = crystalperf("serve", "--home", home, "--port", port)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        return err
+
+    (tmp_path / "file").write_text("")
+    assert f"{tmp_path}/file: runs cannot be kept there (Not a directory)" in sentence(tmp_path / "file")
+    assert "another service has this folder" in sentence(served.home)
+    assert "(Address already in use); choose another port" in sentence(tmp_path / "home", served.port)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRYSTALPERF_TOKEN", "correct-horse-battery-staple")
+        code, out, err = crystalperf("serve", "--home", tmp_path / "home", "--host", "192.0.2.1", "--port", 0)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "choose another host" in err
+    for limit in ("askers=0.5", "askers=0", "sql_s=nan", "sql_s=", "none=1"):
+        code, out, err = crystalperf("serve", "--home", tmp_path / "home", "--limit", limit)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+
+
+def test_a_service_that_fails_as_it_begins_exits_with_1(tmp_path: Path) -> None:
+    (tmp_path / "home/service/jobs/a folder").mkdir(parents=True)  # where files of jobs are
+    command = [sys.executable, "-m", "cli.main", "serve", "--home", str(tmp_path / "home"), "--port", "0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == "crystalperf: the service could not begin; the lines above say why"
+    assert "answers at" not in done.stderr
+
+
+# The document -------------------------------------------------------------------------------------------------------
+
+
+def test_the_document_has_every_route_and_resolves(served: Served) -> None:
+    found = served.get("/openapi.json").json()
+    assert found == json.loads(json.dumps(document(ROUTES)))
+    assert found["openapi"] == "3.1.0"
+    told = {(method.upper(), path) for path, methods in found["paths"].items() for method in methods}
+    assert told == {(each.method, each.path) for each in ROUTES if not each.page}
+    names = [each["operationId"] for methods in found["paths"].values() for each in methods.values()]
+    assert len(names) == len(set(names))
+    schemas = set(found["components"]["schemas"])
+
+    def references(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield from [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+            for each in value.values():
+                yield from references(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from references(each)
+
+    assert {each.removeprefix("#/components/schemas/") for each in references(found)} <= schemas
+    assert {"debug", "prediction", "sweep", "verdict", "header", "problem", "Row", "Job", "Question"} <= schemas
+
+
+# Together -----------------------------------------------------------------------------------------------------------
+
+
+def test_questions_to_one_run_at_once_do_not_disturb_each_other(served: Served) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    asked = [
+        f"/api/runs/demo-log/{each}" for each in ("debug?scope=sql:6", "debug?scope=0..40000", "predict?set=cores=3x")
+    ]
+    asked += ["/api/runs/q9/debug?scope=0..9000", "/api/runs/q9/predict?set=cores=3x"]
+    with ThreadPoolExecutor(10) as pool:
+        together = list(pool.map(served.get, asked * 4))
+    assert {each.status_code for each in together} == {200}
+    with Client(base_url=served.client.base_url, timeout=120) as another:
+        alone = {path: another.get(path).json() for path in asked}
+    assert [each.json() for each in together] == [alone[path] for path in asked * 4]
+
+
+@pytest.mark.later
+def test_nothing_that_was_answered_as_kept_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
+    from lab.damage.kills import kill_again_and_again
+
+    seen, lost = kill_again_and_again(tmp_path / "home", 4, 7, 6.0)
+    assert lost == []
+    assert seen.jobs
+
+
+@pytest.mark.later
+def test_the_service_answers_as_its_document_says(log_run: Run) -> None:
+    from lab.checks.calls import call
+
+    statuses, wrong = call(log_run.path, 200)
+    assert wrong == []
+    assert statuses[200] > 10
+    assert set(statuses) > {400, 404}

@@ -1,0 +1,116 @@
+"""A run's whole way through the service in a real browser: uploaded, followed, read, asked for more, asked in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lab.served import Served, serving
+from query.answers.figures import time_unit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.later
+
+ROOT = Path(__file__).parent.parent
+LOG = ROOT / "tests/data/eventlog/q9.zstd"
+AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
+STATEMENT = "SELECT group_id, units, skew FROM group_resources ORDER BY unit_ms DESC LIMIT 3"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[Served]:
+    home = tmp_path_factory.mktemp("service") / "home"
+    home.mkdir()
+    (shared_home / "indexes").mkdir(parents=True, exist_ok=True)
+    (home / "indexes").symlink_to(shared_home / "indexes")
+    with serving(home) as found:
+        yield found
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page in which nothing may go wrong."""
+    opened, wrong = chromium.new_page(viewport={"width": 1280, "height": 900}), list[str]()
+    opened.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    yield opened
+    opened.close()
+    assert not wrong
+
+
+def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served: Served, page: Page) -> None:
+    page.goto(f"http://127.0.0.1:{served.port}/")
+    assert "no run yet" in page.inner_text("main")
+    page.set_input_files("input[type=file]", LOG)
+    page.get_by_role("button", name="Profile").click()
+
+    page.wait_for_url("**/jobs/*")
+    page.locator("#steps li").first.wait_for()
+    page.wait_for_url("**/runs/*", timeout=120_000)
+    run = page.url.rpartition("/")[2]
+    verdict = served.get(f"/api/runs/{run}/verdict").json()
+    unit = time_unit(verdict["debug"]["runtime_ms"])
+    headline = page.inner_text(".headline")
+    assert unit.text(verdict["debug"]["runtime_ms"]) in plain(headline)
+
+    page.get_by_role("link", name="Open the report").click()
+    assert plain(page.inner_text("#headline")) == plain(headline)
+    page.locator(".card input").first.press("PageUp")  # the next setting that the page holds
+    setting = page.inner_text(".result code").rpartition("--set ")[2]
+    answer = served.post(f"/api/runs/{run}/predict", {"settings": [setting]}).json()
+    assert page.inner_text(".how") == "predicted"
+    assert page.inner_text(".predicted strong") == unit.text(answer["predicted_ms"])
+    page.locator(".card input").first.press("ArrowRight")  # one that it does not hold, nor the service was asked for
+    page.locator(".how.exact").wait_for()
+    settings = [each.strip() for each in page.inner_text(".result code").split("--set ")[1:]]
+    assert settings != [setting]
+    answer = served.post(f"/api/runs/{run}/predict", {"settings": settings}).json()
+    assert page.inner_text(".predicted strong") == unit.text(answer["predicted_ms"])
+
+    page.go_back()
+    page.get_by_role("link", name="Ask it in SQL").click()
+    assert page.locator("select[name=run]").input_value() == run
+    page.locator("aside summary", has_text="group_resources").click()
+    assert "the longest in medians" in page.inner_text("aside details[open]")
+    page.fill("textarea", STATEMENT)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator("#rows").wait_for()
+    rows = served.post(f"/api/runs/{run}/sql", {"statement": STATEMENT}).json()
+    shown = [row.locator("td").all_inner_texts() for row in page.locator("#rows tbody tr").all()]
+    assert [(group, float(units)) for group, units, _ in shown] == [(row["group_id"], row["units"]) for row in rows]
+
+
+ADDRESSES = ("/", "/runs/{run}?set=cores=2x", "/indexes", "/indexes/spark-4.0.1?text=shuffle", "/sql?run={run}",
+             "/functions?name=BlockManager.getRemoteBytes&index=spark-4.0.1", "/runs/none")  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(scheme: str, served: Served, chromium: Browser) -> None:
+    if not AXE.is_file():
+        pytest.skip("web/node_modules is not there (make page)")
+    sent = served.client.post("/api/runs", files={"files": ("q9.zstd", LOG.read_bytes())}).json()
+    run = served.job_over(sent["id"])["run"]
+    page = chromium.new_page(
+        viewport={"width": 400, "height": 800}, color_scheme="light" if scheme == "light" else "dark"
+    )
+    told: dict[tuple[str, str], list[Any]] = {}
+    for address in ADDRESSES:
+        page.goto(f"http://127.0.0.1:{served.port}{address.format(run=run)}")
+        assert page.evaluate("document.documentElement.scrollWidth") == 400, address
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run()")
+        serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+        told |= {(address, each["id"]): [node["target"] for node in each["nodes"]][:5] for each in serious}
+        assert len(found["passes"]) > 8
+    page.close()
+    assert not told
+
+
+def plain(text: str) -> str:
+    """Without the spaces and quotes that only the setting of a sentence brings."""
+    return " ".join(text.replace("`", "").split())

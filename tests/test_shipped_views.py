@@ -1,0 +1,227 @@
+"""The views that ship with run files and indexes: what they tell is what the answers tell, and what the tables hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from indexes.exports import locate
+from query.run import Run
+from query.statements import child
+from query.statements.asking import answering, request_for
+from query.statements.views import view, views, views_of
+
+Answer = Callable[..., tuple[int, str, str]]
+
+
+def rows(run: Run | None, statement: str, *names: str) -> list[dict[str, Any]]:
+    files = [(name, locate(name)) for name in names]
+    connection = child.opened(None if run is None else run.path, files, statement=statement)
+    try:
+        columns = child.execute(connection, statement)
+        return [dict(zip(columns, row, strict=True)) for row in connection.fetchall()]
+    finally:
+        connection.close()
+
+
+# What all of them keep ----------------------------------------------------------------------------------------------
+
+
+def test_every_view_says_what_it_tells_and_what_its_columns_are(demo_run: Run) -> None:
+    shipped = [*views("run"), *views("index"), *views_of("spark")]
+    python = ("python-3.11", locate("python-3.11"))
+    connection = child.opened(demo_run.path, [python], statement="FROM duckdb_columns()")
+    try:
+        for each in shipped:
+            assert each.comment
+            if each.is_macro:
+                continue
+            question = (
+                "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ? AND database_name = 'memory'"
+            )
+            found = dict(connection.execute(question, [each.name]).fetchall())
+            assert found, each.name
+            assert [name for name, comment in found.items() if not comment] == [], each.name
+    finally:
+        connection.close()
+    assert len(shipped) >= 11
+
+
+def test_a_view_without_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="what it tells"):
+        view("bare", "SELECT 1")
+
+
+def test_a_table_of_the_file_never_stands_for_a_view_that_ships(log_run: Run, tmp_path: Path) -> None:
+    """A stranger's run file may have more tables than it needs: theirs do not answer for ours."""
+    import duckdb
+
+    copy = tmp_path / "copy.duckdb"
+    copy.write_bytes(log_run.path.read_bytes())
+    connection = duckdb.connect(str(copy))
+    connection.execute("CREATE TABLE critical_path AS SELECT 'theirs' AS name")
+    connection.execute("CREATE TABLE group_resources AS SELECT 'theirs' AS name")
+    connection.close()
+    for name in ("critical_path", "group_resources"):
+        names = {each["name"] for each in rows(Run(copy), f"SELECT name FROM {name}")}
+        assert names, name
+        assert "theirs" not in names
+
+
+# Runs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_critical_path_is_that_of_the_answer(demo_run: Run) -> None:
+    told = demo_run.debug().critical_path
+    found = rows(demo_run, "SELECT * FROM critical_path ORDER BY position")
+    assert [each["node_id"] for each in found] == [each.id for each in told]
+    for row, item in zip(found, told, strict=True):
+        assert [row["start_ms"], row["end_ms"]] == [item.start_ms, item.end_ms]
+        assert {name: row[f"{name}_ms"] for name in item.resource_ms} == dict(item.resource_ms)
+    assert [each["rule"] for each in rows(demo_run, "FROM findings")] == [
+        each.rule for each in demo_run.debug().findings
+    ]
+
+
+def test_what_is_computed_is_computed_where_it_is_asked_for(demo_run: Run) -> None:
+    assert rows(demo_run, "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name = 'findings'") == [{"n": 1}]
+    assert rows(demo_run, "SELECT count(*) > 0 AS some FROM Critical_Path") == [{"some": True}]
+
+
+@pytest.mark.parametrize("name", ["group_resources", "worker_resources", "unit_skew"])
+def test_times_by_resource_add_up_to_those_of_the_units(demo_run: Run, name: str) -> None:
+    (found,) = rows(
+        demo_run, f"SELECT sum(cpu_ms + disk_ms + net_ms + other_ms) AS ms, sum(unit_ms) AS whole FROM {name}"
+    )
+    (units,) = rows(demo_run, "SELECT sum(finish_ms - launch_ms) AS ms FROM units")
+    assert found["ms"] == pytest.approx(units["ms"])
+    assert found["whole"] == pytest.approx(units["ms"])
+
+
+def test_stages_are_groups_in_another_word(demo_run: Run) -> None:
+    stages = rows(demo_run, "SELECT 'stage:' || stage_id || '.' || attempt AS id, task_ms FROM stage_resources")
+    groups = rows(demo_run, "SELECT group_id AS id, unit_ms AS task_ms FROM group_resources")
+    assert sorted(map(str, stages)) == sorted(map(str, groups))
+
+
+def test_hot_functions_and_operators_account_for_what_tables_hold(demo_run: Run) -> None:
+    (hot,) = rows(demo_run, "SELECT sum(time_ms) AS ms, sum(samples)::INTEGER AS samples FROM hot_functions")
+    (decided,) = rows(
+        demo_run,
+        "SELECT sum(weight_ms) AS ms, count(*) AS samples FROM samples JOIN stacks USING (stack_id)"
+        " WHERE unit_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0",
+    )
+    assert hot == pytest.approx(decided)
+    (operators,) = rows(demo_run, "SELECT sum(unit_ms) AS ms FROM operator_resources")
+    (times,) = rows(demo_run, "SELECT sum(cpu_ms + disk_ms + net_ms + other_ms) AS ms FROM operator_times")
+    assert operators["ms"] == pytest.approx(times["ms"])
+
+
+def test_stacks_of_a_function_have_it(demo_run: Run) -> None:
+    found = rows(demo_run, "SELECT frames FROM stacks_of('ShuffleBlockFetcherIterator.next') LIMIT 3")
+    assert found
+    for each in found:
+        assert any("ShuffleBlockFetcherIterator.next:" in frame for frame in each["frames"])
+
+
+# Indexes ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_is_the_largest_share(own_cache: None) -> None:
+    (found,) = rows(
+        None,
+        "SELECT count(*) AS n, count(*) FILTER (share = greatest(cpu, disk, net)) AS largest,"
+        " count(*) FILTER (CASE label WHEN 'cpu' THEN cpu WHEN 'disk' THEN disk ELSE net END = share) AS named,"
+        " count(DISTINCT (index_name, function_id)) AS distinct_ones FROM labelled",
+        "python-3.11",
+        "pyspark-4.0.1",
+    )
+    (count,) = rows(None, "SELECT count(*) AS n FROM functions", "python-3.11", "pyspark-4.0.1")
+    assert {*found.values()} == {count["n"]}
+
+
+def test_bodies_modules_and_generated_files_are_told(own_cache: None) -> None:
+    asked_for = (
+        "SELECT any_value(has_body) AS body, any_value(generated) AS made, any_value(module) AS module FROM labelled"
+        " WHERE qualified_name = '{}'"
+    )
+    wanted = {
+        "java.util.List.size": (False, False, "java.base"),
+        "java.util.ArrayList.size": (True, False, "java.base"),
+        "org.apache.spark.sql.catalyst.parser.SqlBaseParser.getRuleNames": (True, True, "org.apache.spark.sql"),
+        "org.apache.spark.status.protobuf.StoreTypes.getDescriptor": (True, True, "org.apache.spark.status"),
+    }
+    for name, told in wanted.items():
+        (row,) = rows(None, asked_for.format(name), "jdk-17", "spark-4.0.1")
+        assert tuple(row.values()) == told, name
+
+
+def test_calls_are_resolved_by_name_or_elsewhere(own_cache: None) -> None:
+    found = {
+        each["status"]: each["n"]
+        for each in rows(None, "SELECT status, count(*) AS n FROM callees GROUP BY status", "python-3.11")
+    }
+    (counts,) = rows(None, "SELECT count(*) AS n, count(callee_id) AS resolved FROM calls", "python-3.11")
+    assert found.keys() == {"resolved", "by name", "elsewhere"}
+    assert sum(found.values()) == counts["n"]
+    assert found["resolved"] == counts["resolved"]
+    (same,) = rows(None, "SELECT count(*) FILTER (status = 'resolved') AS n FROM callers", "python-3.11")
+    assert same["n"] == counts["resolved"]
+
+
+def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
+    for statement, made in (("SELECT 1", set()), ("FROM scope_resources", {"scope_resources", "group_resources"})):
+        connection = child.opened(demo_run.path, [], statement=statement)
+        found = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
+        connection.close()
+        assert found & {each.name for each in views("run")} == made
+
+
+# What a statement that is wrong is told -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "near"),
+    [
+        ("SELECT lable FROM labelled", "label"),
+        ("SELECT l.qualifed_name FROM labelled AS l", "qualified_name"),
+        ("SELECT * FROM labeled", "labelled"),
+        ("SELECT confidense FROM functions WHERE cpu > 0.5", "confidence"),
+    ],
+)
+def test_a_misspelt_name_is_told_the_nearest(crystalperf: Answer, statement: str, near: str) -> None:
+    code, out, err = crystalperf("sql", "--index", "python-3.11", statement)
+    assert (code, out) == (1, "")
+    assert err.rstrip().endswith(f'the nearest is "{near}"')
+    assert err.count("\n") == 1
+
+
+def test_a_view_of_what_was_not_named_says_what_it_comes_with(crystalperf: Answer) -> None:
+    assert crystalperf("sql", "--index", "python-3.11", "FROM critical_path")[2].rstrip().endswith("--run RUN")
+    assert crystalperf("sql", "--index", "python-3.11", "FROM stage_resources")[2].rstrip().endswith("--run RUN")
+
+
+def test_names_of_functions_are_shown_whole(crystalperf: Answer) -> None:
+    name = "org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader.initializeInternal"
+    statement = f"SELECT qualified_name, label, file, symbol FROM labelled WHERE qualified_name = '{name}'"
+    code, out, _ = crystalperf("sql", "--index", "spark-4.0.1", statement)
+    assert code == 0
+    assert name in out
+    assert "VectorizedParquetRecordReader#initializeInternal()." in out
+
+
+def test_an_answer_may_come_as_an_arrow_stream(demo_run: Run) -> None:
+    pa = pytest.importorskip("pyarrow")
+    statement = "SELECT group_id, unit_ms, units FROM group_resources ORDER BY group_id"
+    with answering(request_for(statement, demo_run.path, [], form="arrow"), 60) as (_, pieces):
+        table = pa.ipc.open_stream(b"".join(cast("Iterator[bytes]", pieces))).read_all()
+    assert table.to_pylist() == rows(demo_run, statement)
+
+
+def test_json_of_a_view(crystalperf: Answer, demo_run: Run) -> None:
+    code, out, _ = crystalperf("sql", "--run", demo_run.path, "--json", "SELECT most FROM scope_resources")
+    assert (code, json.loads(out)) == (0, [{"most": "cpu"}])

@@ -1,0 +1,187 @@
+"""TensorFlow: real traces of a session, of two workers with a parameter server, and of the profiler.
+
+tests/data/training holds what lab/runs/tf_job.py made with TensorFlow 2.21: steps of a CNN of 4 MB.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from indexes.errors import InputError
+from lab.checks.verdicts import first_sentence
+from query.frameworks.tensorflow import graph, messages, xplane
+from query.frameworks.training import wire
+from query.model.records import Problems
+
+DATA = Path(__file__).parent / "data/training"
+REAL = Path(__file__).parents[2] / "shared/real-inputs/tensorflow"
+
+
+def steps(folder: str) -> list[messages.RunMetadata]:
+    return [messages.run_metadata(path.read_bytes()) for path in sorted((DATA / folder).glob("*.pb"))]
+
+
+# Real traces ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"]
+)
+def test_the_replay_of_a_real_trace_gives_it_back(name: str) -> None:
+    run = cp.profile(DATA / name)
+    assert run.header().framework == "tensorflow"
+    debug = run.debug()
+    assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
+    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+
+
+def rows(run: Any, statement: str) -> list[tuple[Any, ...]]:
+    return list(run.sql(statement).rows)
+
+
+def test_a_timeline_and_the_metadata_that_it_was_made_of_say_the_same() -> None:
+    from_timeline = cp.profile(DATA / "worker0-step2.timeline.json")
+    from_metadata = cp.profile(DATA / "worker0-step2.run_metadata.pb")
+    assert from_timeline.debug().runtime_ms == pytest.approx(from_metadata.debug().runtime_ms, rel=0.01)
+    longest = (
+        "SELECT operator, count(*) FROM training_operations JOIN units USING (unit_id) GROUP BY operator"
+        " ORDER BY sum(finish_ms - launch_ms) DESC LIMIT 3"
+    )
+    assert rows(from_timeline, longest) == rows(from_metadata, longest)
+
+
+def test_summaries_that_embed_steps_are_read() -> None:
+    assert rows(cp.profile(DATA / "events.out.tfevents"), "SELECT count(*) FROM scopes") == [(1,)]
+
+
+def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_networks() -> None:
+    run = cp.profile(DATA / "tensorflow-ps")
+    workers = {each for (each,) in rows(run, "SELECT worker_id FROM workers")}
+    assert {"worker:0", "worker:1", "ps:0", "network into worker:0", "network into ps:0"} <= workers
+    transfers = "FROM units JOIN training_operations USING (unit_id) WHERE kind = 'transfer'"
+    moved, share = rows(run, f"SELECT sum(bytes), sum(net_ms) / sum(finish_ms - launch_ms) {transfers}")[0]
+    assert moved > 4 * 2 * 4_000_000  # of each of four steps the weights and their gradients
+    assert share == pytest.approx(1.0)
+    assert {scope for (scope,) in rows(run, "SELECT scope_id FROM scopes")} == {
+        f"step:worker:{worker}/{step}" for worker in (0, 1) for step in (1, 2)
+    }
+    step_ms = float(rows(run, "SELECT properties['step_ms'] FROM runs")[0][0])
+    of_each = "SELECT avg(end_ms - start_ms) AS mean FROM scopes GROUP BY split_part(scope_id, '/', 1)"
+    assert step_ms == pytest.approx(rows(run, f"SELECT avg(mean) FROM ({of_each})")[0][0], rel=1e-3)
+
+
+def test_more_workers_crowd_the_servers_link() -> None:
+    run = cp.profile(DATA / "tensorflow-ps")
+    more = run.predict(["processes=2x"])
+    assert more.predicted_ms is not None
+    assert more.predicted_ms > 1.2 * run.debug().runtime_ms
+    assert any("parameter server" in each for each in more.assumptions)
+
+
+def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
+    found = steps("tensorflow-ps")[0]
+    program = graph.program([("1", found)], "x", "x", None, Problems())
+    by_name = {each.operations[0].name: each for each in program.stretches}
+    relu = next(each for name, each in by_name.items() if name.startswith("Conv2D_1"))
+    sources = {program.stretches[each.stretch].operations[0].name for each in relu.sources}
+    assert {"MaxPool2d", "RecvTensor"} <= sources
+    assert all(
+        program.stretches[each.stretch].start_ms <= one.start_ms for one in program.stretches for each in one.sources
+    )
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.later
+def test_public_traces_are_answered_or_refused_in_a_sentence() -> None:
+    for path in sorted(each for each in REAL.rglob("*") if each.is_file()):
+        try:
+            run = cp.profile(path)
+        except InputError as refused:
+            said = str(refused)
+        else:
+            said = f"{path} {run.debug().runtime_ms:.3f}"
+        assert str(path) in said, said
+
+
+# Messages ---------------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_read() -> None:
+    assert messages.kernel_label("[mklcpu 8.0MB 8.0MB] Relu = _MklNativeFusedConv2D(It, Conv2D/Read_S35)") == (
+        "_MklNativeFusedConv2D",
+        ["It", "Conv2D/Read_S35"],
+    )
+    found = messages.transfer_label(
+        "[4.0MB] [500.0Mb/s] edge_25_w/read from /job:ps/replica:0/task:0/device:CPU:0 to /job:w"
+    )
+    assert found is not None
+    assert (found.edge, found.bytes) == ("edge_25_w/read", 4 << 20)
+    assert messages.kernel_label("edge") is None
+    assert messages.transfer_label("x = y()") is None
+
+
+def test_a_damaged_message_ends_its_file_and_not_the_run(tmp_path: Path) -> None:
+    good, torn = sorted((DATA / "tensorflow-ps").glob("worker0*.pb"))
+    (tmp_path / good.name).write_bytes(good.read_bytes())
+    (tmp_path / torn.name).write_bytes(torn.read_bytes()[:-5000])
+    run = cp.profile(tmp_path)
+    assert rows(run, "SELECT name FROM import_stats WHERE severity = 'data loss'") == [("damaged trace",)]
+    with pytest.raises(wire.DamagedMessageError):
+        list(wire.fields(b"\x0a\x05ab"))
+
+
+def test_numbers_of_the_wire_are_what_protocol_buffers_mean() -> None:
+    assert list(wire.fields(b"\x08\x96\x01\x12\x02hi\x1d\x01\x00\x00\x00")) == [(1, 0, 150), (2, 2, b"hi"), (3, 5, 1)]
+    assert wire.signed((1 << 64) - 3) == -3
+    assert wire.double(0x3FF8000000000000) == 1.5
+
+
+def test_an_xplane_has_its_threads_and_operators() -> None:
+    found = list(xplane.planes((DATA / "tensorflow-xplane/vm.xplane.pb").read_bytes()))
+    host = next(each for each in found if each.name == "/host:CPU")
+    names = {each.name for line in host.lines for each in line.events}
+    assert any(name.endswith(":Conv2DBackpropFilter") or "Conv2DBackpropFilter" in name for name in names)
+    assert all(each.end_ms >= each.start_ms > 1e12 for line in host.lines for each in line.events)
+
+
+def test_of_clocks_that_are_off_the_first_by_name_is_told_and_how_many_there_are() -> None:
+    def kernel(task: str, end_ms: float, sources: list[int]) -> graph._Kernel:
+        return graph._Kernel(task, task, "node", "MatMul", end_ms - 1, end_ms, None, [], "", sources=sources)
+
+    servers = [kernel(f"ps:{number}", 13.0, []) for number in range(8)]
+    kernels = [*servers, kernel("worker:0", 10.0, list(range(8)))]
+    problems = Problems()
+    graph._align(kernels, "trace", problems)
+    assert [(each.first_where, each.count) for each in problems] == [("ps:0", 8)]
+    assert [each.end_ms for each in kernels] == [10.0] * 9
+
+
+# Waiting for input ------------------------------------------------------------------------------------------------
+
+FED = "/job:localhost/replica:0/task:0/device:CPU:0 Compute"
+
+
+def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
+    def node(name: str, op: str, start: int, length: int, *inputs: str) -> dict[str, Any]:
+        named = {f"input{number}": each for number, each in enumerate(inputs)}
+        args = {"name": name, "op": op, **named}
+        return {"ph": "X", "cat": "Op", "name": op, "pid": 0, "tid": 0, "ts": start, "dur": length, "args": args}
+
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": FED}},
+        node("fed", "QueueDequeueManyV2", 1_000_000, 70_000),
+        node("product", "MatMul", 1_070_000, 30_000, "fed"),
+    ]
+    path = tmp_path / "timeline.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    run = cp.profile(path)
+    verdict = run.verdict()
+    assert first_sentence(verdict).startswith("Waiting for the next batch of input holds this run up: 70 of 100 ms")
+    assert [(each.rule, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
+    assert "Read ahead" in verdict.actions[0].what  # of a step, a second is no measure
+    assert abs(run.unchanged().replay_error_ratio) <= 0.03

@@ -1,0 +1,243 @@
+"""Class files: what is read of them, whom their calls mean, and that a damaged one is told as such."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+
+from indexer.classfile import Call, ClassFileError, read
+from indexer.parse import parse_file
+from indexer.typed import Graph, Known, Sources, meaning, read_jars, settle, typed_calls
+from indexes.errors import BuildError
+
+CLASSES = Path(__file__).parent / "data" / "classes"
+CALLS = "org.example.Calls"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    jar = tmp_path_factory.mktemp("jars") / "calls.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for each in sorted(CLASSES.glob("*.class")):
+            archive.write(each, f"org/example/{each.name}")
+            archive.write(each, f"META-INF/versions/21/org/example/{each.name}")
+        archive.writestr("org/example/Broken.class", b"\xca\xfe\xba\xbe\0\0")
+        archive.writestr("org/example/readme.txt", b"")
+    return read_jars([jar])
+
+
+@pytest.fixture(scope="module")
+def sources() -> Sources:
+    return sources_of(CLASSES / "Calls.java")
+
+
+@pytest.fixture(scope="module")
+def open_graph() -> Graph:
+    files = [read(each.read_bytes()) for each in sorted((CLASSES / "open").glob("*.class"))]
+    return Graph({each.name: each for each in files})
+
+
+@pytest.fixture(scope="module")
+def open_sources() -> Sources:
+    return sources_of(CLASSES / "open" / "Open.java")
+
+
+def sources_of(file: Path) -> Sources:
+    parsed = parse_file(file, "java", file.name)
+    functions = [
+        Known(
+            each.kind, each.name, f"{each.package}.{(each.class_name or '').replace('.', '$')}", each.enclosing,
+            parsed.file, each.first_line, each.last_line,
+        )
+        for each in parsed.functions
+    ]  # fmt: skip
+    return Sources(functions, {each.class_name: parsed.file for each in parsed.classes})
+
+
+def told(graph: Graph, sources: Sources) -> dict[str, set[tuple[str, str, tuple[str, ...]]]]:
+    """By caller: the method called, the status, and the functions it may mean, as Class.method:line."""
+
+    def shown(number: int) -> str:
+        function = sources.functions[number]
+        return f"{function.class_name.removeprefix('org.example.')}.{function.name}:{function.first_line}"
+
+    found: dict[str, set[tuple[str, str, tuple[str, ...]]]] = {}
+    for caller, each in typed_calls(graph, sources):
+        row = (each.name, each.status, tuple(map(shown, each.targets)))
+        found.setdefault(shown(caller), set()).add(row)
+    return found
+
+
+def test_a_class_file_says_what_it_extends_and_calls() -> None:
+    cached = read((CLASSES / "Calls$Cached.class").read_bytes())
+    assert (cached.name, cached.super_name, cached.interfaces) == (f"{CALLS}$Cached", f"{CALLS}$Disk", ())
+    really = next(each for each in cached.methods if each.name == "reallyRead")
+    assert really.first_line == 30
+    assert really.calls == ((30, Call("special", f"{CALLS}$Disk", "read", "(Ljava/lang/String;)I")),)
+
+
+def test_calls_are_found_behind_switches() -> None:
+    branches = next(each for each in read((CLASSES / "Calls.class").read_bytes()).methods if each.name == "branches")
+    assert [(line, call.name) for line, call in branches.calls] == [
+        (58, "over"), (60, "over"), (62, "names"), (62, "size")
+    ]  # fmt: skip
+
+
+def test_what_calls_mean(graph: Graph, sources: Sources) -> None:
+    assert sorted(graph.classes) == [CALLS, f"{CALLS}$Cached", f"{CALLS}$Disk", f"{CALLS}$Store"]
+    assert [file for file, _ in graph.problems] == ["org/example/Broken.class"]
+    found = told(graph, sources)
+    # An interface's method is any implementation's, a class's its own and its subclasses'.
+    assert found["Calls.virtual:42"] == {
+        ("read", "functions", ("Calls$Store.read:9", "Calls$Disk.read:17", "Calls$Cached.read:24")),
+        ("read", "functions", ("Calls$Disk.read:17", "Calls$Cached.read:24")),
+        ("read", "function", ("Calls$Cached.read:24",)),
+        ("twice", "function", ("Calls$Store.twice:11",)),
+    }
+    assert found["Calls$Cached.reallyRead:29"] == {("read", "function", ("Calls$Disk.read:17",))}
+
+
+def test_overloads_are_told_apart_by_their_lines(graph: Graph, sources: Sources) -> None:
+    assert told(graph, sources)["Calls.overloads:46"] == {
+        ("over", "function", ("Calls.over:34",)),
+        ("over", "function", ("Calls.over:38",)),
+    }
+
+
+def test_lambdas_and_references_are_calls_and_the_jdk_is_outside(graph: Graph, sources: Sources) -> None:
+    found = told(graph, sources)
+    assert ("forEach", "outside", ()) in found["Calls.lambdas:50"]
+    implementations = ("Calls$Store.read:9", "Calls$Disk.read:17", "Calls$Cached.read:24")
+    assert ("read", "functions", implementations) in found["Calls.lambdas:50"]
+    assert found["Calls.<lambda>:51"] >= {("read", "functions", implementations)}
+    assert ("nanoTime", "outside", ()) in found["Calls.names:66"]
+
+
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [
+        (Call("virtual", "[I", "clone", "()Ljava/lang/Object;"), "outside"),
+        (Call("virtual", f"{CALLS}$Disk", "hashCode", "()I"), "outside"),
+        (Call("virtual", f"{CALLS}$Disk", "gone", "()V"), "nowhere"),
+        (Call("static", "com.acme.Far", "away", "()V"), "outside"),
+        (Call("special", f"{CALLS}$Disk", "<init>", "()V"), "function"),
+        (Call("virtual", CALLS, "nothing", "()V"), "function"),
+    ],
+)
+def test_what_no_function_is_behind(graph: Graph, sources: Sources, call: Call, status: str) -> None:
+    assert meaning(graph, sources, call).status == status
+
+
+def test_a_class_without_its_source_is_told(graph: Graph, sources: Sources) -> None:
+    none = Sources(sources.functions, {})
+    call = Call("static", CALLS, "over", "(I)I")
+    assert meaning(graph, none, call).status == "no source"
+    assert list(typed_calls(graph, none)) == []
+
+
+def test_a_damaged_class_file_is_told_as_such() -> None:
+    """Cut at every byte, and with bytes changed: a class or one kind of error, nothing else, and soon."""
+    whole = (CLASSES / "Calls.class").read_bytes()
+    for size in range(len(whole)):
+        with pytest.raises(ClassFileError):
+            read(whole[:size])
+    chance = random.Random(1)
+    read_anyway = 0
+    for _ in range(4000):
+        changed = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 8))):
+            changed[chance.randrange(len(whole))] = chance.choice((0, 1, 0x7F, 0xFF, chance.randrange(256)))
+        try:
+            read(bytes(changed))
+            read_anyway += 1
+        except ClassFileError:
+            pass
+    assert 0 < read_anyway < 4000
+
+
+def test_what_is_no_class_file_is_refused() -> None:
+    for data in (b"", b"PK\3\4", b"\xca\xfe\xba\xbe", bytes(100)):
+        with pytest.raises(ClassFileError):
+            read(data)
+
+
+def test_types_settle_what_texts_say(graph: Graph, sources: Sources) -> None:
+    number = {f"{each.class_name}.{each.name}:{each.first_line}": at for at, each in enumerate(sources.functions)}
+    virtual, lambdas, overloads = (number[f"{CALLS}.{each}"] for each in ("virtual:42", "lambdas:50", "overloads:46"))
+    asked = [(virtual, "twice"), (virtual, "read"), (lambdas, "forEach"), (lambdas, "read"), (overloads, "over")]
+    settled, counts = settle([*asked, (virtual, "gone")], typed_calls(graph, sources), sources.functions)
+    assert settled == {
+        (virtual, "twice"): number[f"{CALLS}$Store.twice:11"],
+        (virtual, "read"): None,
+        (lambdas, "forEach"): "java.util.List.forEach",
+        (lambdas, "read"): None,  # in the lambda, and so in what encloses it
+        (overloads, "over"): None,
+    }
+    assert counts["outside"] > 3
+    assert counts["nowhere"] == 0
+
+
+def test_what_is_no_jar_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.jar").write_bytes(b"PK no")
+    for path in (tmp_path / "a.jar", tmp_path / "b.jar"):
+        with pytest.raises(BuildError, match=r"[ab]\.jar: not a jar that can be read"):
+            read_jars([path])
+
+
+def test_what_a_lambda_may_stand_for_is_open(open_graph: Graph, open_sources: Sources) -> None:
+    """An interface's one class is what a call runs, unless a lambda stands for the interface somewhere."""
+    assert ("org.example.Open$Step", "run", "(I)I") in open_graph.of_lambdas
+    found = told(open_graph, open_sources)
+    assert found["Open.steps:37"] == {("run", "functions", ("Open$Step.run:10", "Open$Named.run:14"))}
+    assert found["Open.only:49"] == {("once", "function", ("Open$Once.once:31",))}
+
+
+def test_abstract_overloads_that_nobody_has_stay_several(open_graph: Graph, open_sources: Sources) -> None:
+    assert told(open_graph, open_sources)["Open.sinks:45"] == {
+        ("put", "functions", ("Open$Sink.put:21", "Open$Sink.put:23"))
+    }
+
+
+def test_what_very_many_classes_override_is_not_settled(graph: Graph, sources: Sources) -> None:
+    below = graph.classes[f"{CALLS}$Cached"]
+    more = {name: replace(below, name=name) for name in (f"{CALLS}$Cached{number}" for number in range(65))}
+    call = Call("virtual", f"{CALLS}$Disk", "read", "(Ljava/lang/String;)I")
+    assert meaning(Graph({**graph.classes, **more}), sources, call).status == "functions"
+
+
+def test_a_name_of_several_classes_outside_is_no_function(open_graph: Graph, open_sources: Sources) -> None:
+    """Words would take `close` for the only function of that name."""
+    number = {each.name: at for at, each in enumerate(open_sources.functions)}
+    asked = [(number["twoOutside"], "close")]
+    settled, _ = settle(asked, typed_calls(open_graph, open_sources), open_sources.functions)
+    assert settled == {asked[0]: None}
+
+
+def test_a_shared_name_is_made_once() -> None:
+    """20 000 calls of 200 members of one class with a name of 60 KB: the name is one text, and so are the calls."""
+    long = b"a/" * 30_000
+
+    def text(value: bytes) -> bytes:
+        return b"\1" + struct.pack(">H", len(value)) + value
+
+    constants = [text(long), b"\7\0\1", text(b"()V"), text(b"Code")]
+    for number in range(200):
+        constants += [text(b"m%d" % number), struct.pack(">BHH", 12, len(constants) + 1, 3)]
+        constants.append(struct.pack(">BHH", 10, 2, len(constants)))
+    calls = b"".join(struct.pack(">BH", 184, 7 + 3 * (number % 200)) for number in range(20_000))
+    code = struct.pack(">HHI", 0, 0, len(calls)) + calls + bytes(4)
+    data = b"\xca\xfe\xba\xbe\0\0\0\x41" + struct.pack(">H", len(constants) + 1) + b"".join(constants)
+    data += (
+        struct.pack(">HHHHHH", 0, 2, 0, 0, 0, 1) + struct.pack(">HHHHHI", 0, 5, 3, 1, 4, len(code)) + code + bytes(2)
+    )
+    (method,) = read(data).methods
+    assert len(method.calls) == 20_000
+    assert len({id(call) for _, call in method.calls}) == 200
+    assert len({id(call.owner) for _, call in method.calls}) == 1

@@ -1,0 +1,36 @@
+// Bundles the page's script and style into report/assets; `--tests` and `--bench` bundle those for Node instead.
+import { readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const LIMIT_BYTES = 300 * 1024;
+const common = { absWorkingDir: here, bundle: true, logLevel: "warning", charset: "ascii", legalComments: "none" };
+
+if (process.argv.includes("--tests") || process.argv.includes("--bench")) {
+  rmSync(join(here, "build"), { recursive: true, force: true });
+  const entries = process.argv.includes("--bench")
+    ? ["bench.ts"]
+    : readdirSync(join(here, "tests")).map((name) => `tests/${name}`);
+  const outdir = process.argv.includes("--bench") ? "build" : "build/tests";
+  await build({ ...common, entryPoints: entries, outdir, platform: "node", format: "esm" });
+} else {
+  const result = await build({
+    ...common,
+    // Readers of these bundles are browsers; licences of what is bundled stand in web/README.md and in the banner.
+    banner: {
+      js: "/* CrystalPerf, Apache-2.0. With @dagrejs/dagre and re2js, MIT; d3-array, ISC. Made from web/. */",
+      css: "/* CrystalPerf, Apache-2.0. Made from web/. */",
+    },
+    entryPoints: { page: "src/main.ts" },
+    outdir: "../report/assets",
+    format: "iife",
+    target: ["chrome123", "firefox121", "safari17.5"],
+    minify: true,
+    metafile: true,
+  });
+  const bytes = Object.values(result.metafile.outputs).reduce((sum, each) => sum + each.bytes, 0);
+  console.log(`page.js and page.css: ${(bytes / 1024).toFixed(1)} KB of ${LIMIT_BYTES / 1024} KB`);
+  if (bytes > LIMIT_BYTES) throw new Error("the page's script and style are larger than they may be");
+}

@@ -1,0 +1,126 @@
+// Places for the groups of one scope and what they waited for.
+
+import { Graph, layout } from "@dagrejs/dagre";
+import type { Dag } from "../data.ts";
+
+export const NODE = { width: 172, height: 58 } as const;
+
+/** What is no group and ties many to many: a point that their lines go through. */
+export const JOINT = { width: 8, height: 8 } as const;
+
+/** Most nodes that a reader can follow, and that are laid out at once. */
+export const MOST_NODES = 120;
+
+export interface Placed {
+  readonly node: number;
+  /** Upper left corner. */
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Drawn {
+  readonly width: number;
+  readonly height: number;
+  readonly groups: readonly Placed[];
+  readonly joints: readonly Placed[];
+  readonly edges: readonly Edge[];
+}
+
+export interface Edge {
+  readonly from: number;
+  readonly to: number;
+  readonly points: readonly (readonly [number, number])[];
+}
+
+/** The groups of a scope, null for those without one; where they are many, those with most of the critical path. */
+export function chosenNodes(
+  dag: Dag,
+  scope: string | null,
+): { readonly nodes: readonly number[]; readonly of: number } {
+  const all = dag.nodes.map((_, node) => node).filter((node) => isOf(dag, node, scope));
+  if (all.length <= MOST_NODES) return { nodes: all, of: all.length };
+  const length = (node: number): number => dag.nodes[node]!.end_ms - dag.nodes[node]!.start_ms;
+  const byWeight = (a: number, b: number): number =>
+    dag.nodes[b]!.path_ms - dag.nodes[a]!.path_ms || length(b) - length(a) || a - b;
+  return {
+    nodes: all
+      .sort(byWeight)
+      .slice(0, MOST_NODES)
+      .sort((a, b) => a - b),
+    of: all.length,
+  };
+}
+
+function isOf(dag: Dag, node: number, scope: string | null): boolean {
+  const { grouped, scope: mine } = dag.nodes[node]!;
+  return grouped && mine === scope;
+}
+
+/** Edges between nodes that are kept, and the points that some of them share. */
+export interface Ties {
+  readonly joints: readonly number[];
+  readonly edges: readonly (readonly [number, number])[];
+}
+
+/** What ties the kept nodes: through others that are not kept, or through a point where that makes fewer lines. */
+export function ties(dag: Dag, kept: ReadonlySet<number>): Ties {
+  const [before, after] = [new Map<number, Set<number>>(), new Map<number, Set<number>>()];
+  const add = (map: Map<number, Set<number>>, key: number, value: number): void => {
+    map.set(key, (map.get(key) ?? new Set()).add(value));
+  };
+  for (const { from, to } of dag.edges) {
+    add(after, from, to);
+    add(before, to, from);
+  }
+  const joints: number[] = [];
+  for (let node = 0; node < dag.nodes.length; node += 1) {
+    if (kept.has(node)) continue;
+    const sources = before.get(node) ?? new Set<number>();
+    const targets = after.get(node) ?? new Set<number>();
+    if (!dag.nodes[node]!.grouped && sources.size * targets.size > sources.size + targets.size) {
+      joints.push(node);
+      continue;
+    }
+    for (const source of sources) after.get(source)?.delete(node);
+    for (const target of targets) before.get(target)?.delete(node);
+    for (const source of sources)
+      for (const target of targets) {
+        add(after, source, target);
+        add(before, target, source);
+      }
+    before.delete(node);
+    after.delete(node);
+  }
+  // A point that lost one of its sides leads nowhere.
+  const used = joints.filter((node) => before.get(node)?.size && after.get(node)?.size);
+  const drawn = new Set([...kept, ...used]);
+  const edges = [...after].flatMap(([from, targets]) => [...targets].map((to) => [from, to] as const));
+  return { joints: used, edges: edges.filter(([from, to]) => from !== to && drawn.has(from) && drawn.has(to)) };
+}
+
+/** Lays nodes out from top to bottom. */
+export function placed(dag: Dag, nodes: readonly number[]): Drawn {
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "TB", nodesep: 18, ranksep: 30, marginx: 10, marginy: 10 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const { joints, edges } = ties(dag, new Set(nodes));
+  for (const node of nodes) graph.setNode(String(node), { ...NODE });
+  for (const node of joints) graph.setNode(String(node), { ...JOINT });
+  for (const [from, to] of edges) graph.setEdge(String(from), String(to), {});
+  layout(graph);
+  const size = graph.graph() as { readonly width?: number; readonly height?: number };
+  const corner = (node: number, { width, height }: { readonly width: number; readonly height: number }): Placed => {
+    const at = graph.node(String(node)) as { readonly x: number; readonly y: number };
+    return { node, x: at.x - width / 2, y: at.y - height / 2 };
+  };
+  return {
+    width: Math.max(1, size.width ?? 0),
+    height: Math.max(1, size.height ?? 0),
+    groups: nodes.map((node) => corner(node, NODE)),
+    joints: joints.map((node) => corner(node, JOINT)),
+    edges: graph.edges().map((edge) => {
+      const { points } = graph.edge(edge) as { readonly points: readonly { readonly x: number; readonly y: number }[] };
+      return { from: Number(edge.v), to: Number(edge.w), points: points.map(({ x, y }) => [x, y] as const) };
+    }),
+  };
+}

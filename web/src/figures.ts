@@ -1,0 +1,67 @@
+// Figures as the terminal writes them: one unit for all times of a page, digits in thirds, `<1 %` for something.
+
+/** The unit of all times of a page: how many ms it has, and how many decimals are shown. */
+export interface TimeUnit {
+  readonly name: string;
+  readonly ms: number;
+  readonly decimals: number;
+}
+
+/** `toFixed`, but halves go to the even digit, as Python rounds: both doors show the same digit. */
+export function fixed(value: number, decimals: number): string {
+  const exact = Math.abs(value).toFixed(Math.min(100, decimals + 60));
+  const [whole = "0", fraction = ""] = exact.split(".");
+  const rest = fraction.slice(decimals);
+  if (!/^50*$/.test(rest)) return signed(value, value.toFixed(decimals));
+  const kept = `${whole}${fraction.slice(0, decimals)}`;
+  const even = Number(kept.at(-1)) % 2 === 0 ? BigInt(kept) : BigInt(kept) + 1n;
+  const digits = even.toString().padStart(decimals + 1, "0");
+  const point = digits.length - decimals;
+  const text = decimals ? `${digits.slice(0, point)}.${digits.slice(point)}` : digits;
+  return signed(value, value < 0 ? `-${text}` : text);
+}
+
+/** `-0.0` is written by neither door where nothing is negative. */
+function signed(value: number, text: string): string {
+  return value === 0 ? text.replace("-", "") : text;
+}
+
+export class Figures {
+  constructor(readonly of: TimeUnit) {}
+
+  /** Without the unit; a dot for what would round to zero, a question mark for what is not known. */
+  number(ms: number | null): string {
+    if (ms === null) return "?";
+    const value = ms / this.of.ms;
+    return Math.abs(value) < 0.5 * 10 ** -this.of.decimals ? "." : fixed(value, this.of.decimals);
+  }
+
+  /** With the unit: `26.0 s`. */
+  text(ms: number): string {
+    return `${fixed(ms / this.of.ms, this.of.decimals)} ${this.of.name}`;
+  }
+
+  /** `58.3 to 100.0 s`. */
+  range(low_ms: number, high_ms: number): string {
+    return `${fixed(low_ms / this.of.ms, this.of.decimals)} to ${this.text(high_ms)}`;
+  }
+}
+
+/** `31 %`, and `<1 %` rather than a zero for something. */
+export function percent(part: number, whole: number): string {
+  if (whole <= 0) return "? %";
+  const value = (100 * part) / whole;
+  return value > 0 && value < 0.5 ? "<1 %" : `${fixed(value, 0)} %`;
+}
+
+/** The signed change in percent: `-43 %`. */
+export function change(after: number, before: number): string {
+  if (before <= 0) return "?";
+  const value = Number(fixed((100 * (after - before)) / before, 0));
+  return value ? `${value > 0 ? "+" : ""}${value} %` : "0 %";
+}
+
+/** `6 104`: thousands apart. */
+export function grouped(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, " ");
+}

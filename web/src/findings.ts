@@ -1,0 +1,65 @@
+// What cost time and what to do about it; labels that measurements contradict; what the answers take for granted.
+
+import type { Context } from "./context.ts";
+import type { FindingSaid } from "./data.ts";
+import { el } from "./dom.ts";
+import { shortened } from "./lists.ts";
+import { shown } from "./names.ts";
+import { coded } from "./verdict.ts";
+
+const FIRST = 6;
+
+export function findings(context: Context): HTMLElement | null {
+  const { said } = context.data;
+  if (![said.findings, said.disagreements, said.assumptions, said.told].some((each) => each.length)) return null;
+  const longest = Math.max(1, ...said.findings.map((each) => each.cost_ms));
+  const rows = said.findings.map((each) => finding(context, each, longest));
+  return el(
+    "section",
+    { id: "findings", "aria-labelledby": "findings-title" },
+    el("h2", { id: "findings-title" }, rows.length ? "Findings, by what they cost at most" : "Findings"),
+    rows.length ? shortened(el("ol", { class: "findings" }, ...rows), FIRST) : null,
+    sentences("Labels that the log contradicts; the log's figures were kept", said.disagreements),
+    sentences("Assumed", said.assumptions),
+    sentences("Measured by the framework itself", said.told),
+  );
+}
+
+function finding(context: Context, found: FindingSaid, longest_ms: number): HTMLElement {
+  const cost = el("i");
+  cost.style.width = `${(100 * found.cost_ms) / longest_ms}%`;
+  const row = el(
+    "li",
+    {},
+    el("div", { class: "cost" }, el("span", { class: "figure" }, found.cost), el("span", { class: "track" }, cost)),
+    el(
+      "div",
+      {},
+      el("p", { class: "what" }, ...coded(found.what), " ", el("span", { class: `basis ${found.basis}` }, found.basis)),
+      found.advice ? el("p", { class: "advice" }, ...coded(found.advice)) : null,
+    ),
+  );
+  const { nodes } = context.data.dag;
+  const named = new Set(nodes.map((_, node) => node).filter((node) => names(found.what, nodes[node]!.id)));
+  context.store.onChoice((choice) => {
+    const about = choice === null || !named.size || [...choice.groups].some((node) => named.has(node));
+    row.classList.toggle("faded", !about);
+  });
+  return row;
+}
+
+/** Whether a sentence names an id, and not one that only begins alike. */
+function names(sentence: string, id: string): boolean {
+  const at = sentence.indexOf(id);
+  return at >= 0 && !/\d/.test(sentence.charAt(at + id.length));
+}
+
+function sentences(title: string, all: readonly string[]): HTMLElement | null {
+  if (!all.length) return null;
+  return el(
+    "div",
+    { class: "sentences" },
+    el("h3", {}, title),
+    el("ul", {}, ...all.map((each) => el("li", {}, shown(each, 600)))),
+  );
+}

@@ -1,0 +1,215 @@
+// The page's data as they come (docs/schema/picture.json; query/answers/picture/values.py says what each field is).
+
+/** ms by resource, and `other`. */
+export type Parts = Readonly<Record<string, number>>;
+
+export type Basis = "measured" | "modelled" | "guessed";
+
+export interface Picture {
+  readonly schema: "crystalperf.picture/1";
+  readonly version: string;
+  readonly said: {
+    readonly title: string;
+    readonly facts: readonly string[];
+    readonly outcome: readonly string[];
+    readonly left_out: string;
+    readonly headline: string;
+    readonly unmodelled: string;
+    readonly rests_on: string;
+    readonly actions: readonly { readonly what: string; readonly gain: string; readonly lines: readonly string[] }[];
+    readonly nothing_to_do: string;
+    readonly other: string;
+    readonly what_ifs: readonly UsualWhatIf[];
+    readonly same: string;
+    readonly unknown: readonly string[];
+    readonly check: string;
+    readonly findings: readonly {
+      readonly cost: string;
+      readonly what: string;
+      readonly basis: Basis;
+      readonly advice: string;
+    }[];
+    readonly disagreements: readonly string[];
+    readonly assumptions: readonly string[];
+    readonly missing: readonly string[];
+    readonly unseen: readonly string[];
+    readonly told: readonly string[];
+    readonly stations: SaidTable;
+    readonly next: string;
+    readonly figure: { readonly name: string; readonly ms: number; readonly decimals: number };
+    readonly words: Words;
+    /** By resource, in the run's order, `other` last. */
+    readonly devices: Readonly<Record<string, string>>;
+    readonly causes: Readonly<Record<string, string>>;
+    readonly how: Readonly<Record<"recorded" | "exact" | "between" | "refused" | "unknown", string>>;
+  };
+  readonly verdict: {
+    readonly run: string;
+    readonly debug: {
+      readonly flow: object | null;
+      readonly runtime_ms: number;
+      readonly resource_ms: Parts;
+      readonly critical_path: readonly {
+        readonly id: string;
+        readonly name: string;
+        readonly start_ms: number;
+        readonly end_ms: number;
+        readonly resource_ms: Parts;
+      }[];
+      readonly findings: readonly { readonly cost_ms: number }[];
+      readonly operators: readonly {
+        readonly scope: string | null;
+        readonly node_id: number | null;
+        readonly name: string;
+        readonly groups: readonly string[];
+        readonly basis: string;
+        readonly resource_ms: Parts;
+      }[];
+    };
+    readonly actions: readonly { readonly basis: Basis }[];
+  };
+  readonly what_if: {
+    readonly recorded_ms: number;
+    readonly bottleneck: string;
+    readonly resource_ms: Parts;
+    readonly groups: readonly string[];
+    readonly group_ms: readonly number[];
+    readonly curves: readonly {
+      readonly key: string;
+      readonly label: string;
+      readonly unit: string;
+      readonly recorded: number | null;
+      readonly points: readonly PicturePoint[];
+      readonly knee: number | null;
+      readonly knee_said: string;
+    }[];
+    readonly pairs: readonly { readonly keys: readonly [string, string]; readonly points: readonly PicturePoint[] }[];
+    readonly coarser: string;
+    readonly command: string;
+  };
+  readonly timeline: {
+    readonly start_ms: number;
+    readonly end_ms: number;
+    readonly figure: { readonly name: string; readonly ms: number; readonly decimals: number };
+    readonly workers: {
+      readonly id: readonly string[];
+      readonly host: readonly (string | null)[];
+      readonly start_ms: readonly number[];
+      readonly end_ms: readonly (number | null)[];
+      readonly reason: readonly (string | null)[];
+    };
+    readonly lanes: readonly number[];
+    readonly groups: readonly string[];
+    readonly group_names: readonly string[];
+    readonly statuses: readonly string[];
+    readonly units: {
+      readonly lane: readonly number[];
+      readonly start_ms: readonly number[];
+      readonly length_ms: readonly number[];
+      readonly group: readonly number[];
+      readonly status: readonly number[];
+      readonly resource: readonly number[];
+      readonly count: readonly number[];
+    };
+    readonly coordinator: Stretches;
+    readonly pauses: Stretches;
+    readonly coarsened: string;
+  };
+  readonly graph: {
+    readonly nodes: readonly {
+      readonly id: string;
+      readonly kind: "group" | "coordinator" | "transfer";
+      readonly name: string;
+      readonly scope: string | null;
+      readonly start_ms: number;
+      readonly end_ms: number;
+      readonly path_ms: number;
+      readonly resource_ms: Parts;
+      readonly units: number;
+      readonly spread: { readonly duration_ms: readonly number[] } | null;
+    }[];
+    readonly source: readonly number[];
+    readonly target: readonly number[];
+    readonly edge_kind: readonly string[];
+    readonly scopes: readonly { readonly id: string; readonly kind: string; readonly name: string }[];
+    readonly operators: readonly { readonly scope: string; readonly node_id: number; readonly detail: string }[];
+    readonly quantiles: readonly number[];
+    readonly reduced: string;
+  };
+  readonly flames: {
+    readonly frames: readonly string[];
+    readonly parent: readonly number[];
+    readonly frame: readonly number[];
+    readonly operators: readonly string[];
+    readonly sampled: {
+      readonly node: readonly number[];
+      readonly group: readonly number[];
+      readonly operator: readonly number[];
+      readonly resource_ms: Readonly<Record<string, readonly number[]>>;
+      readonly waiting_ms: readonly number[];
+      readonly unknown_ms: readonly number[];
+    };
+    readonly labels: {
+      readonly frame: readonly number[];
+      readonly index: readonly string[];
+      readonly shares: readonly (readonly number[])[];
+      readonly confidence: readonly (number | null)[];
+      readonly code: readonly (readonly number[])[];
+      readonly documentation: readonly (readonly number[])[];
+    };
+    readonly mixed_below_share: number;
+    readonly why: string;
+    readonly coarsened: string;
+  } | null;
+  readonly live?: { readonly predict: string } | null;
+}
+
+/** Rows of texts under their heads; the first two are an id and a name. */
+export interface SaidTable {
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** What the heads mean. */
+  readonly note: string;
+}
+
+/** The words of the run's framework. */
+export interface Words {
+  readonly worker: string;
+  readonly workers: string;
+  readonly lane: string;
+  readonly lanes: string;
+  readonly group: string;
+  readonly groups: string;
+  readonly unit: string;
+  readonly units: string;
+  readonly coordinator: string;
+  readonly scope: string;
+}
+
+/** One of the usual questions, as the terminal tells it. */
+export interface UsualWhatIf {
+  readonly question: string;
+  readonly setting: string;
+  readonly runtime: string;
+  readonly change: string;
+  readonly range: string;
+}
+
+export interface PicturePoint {
+  readonly setting: string;
+  readonly ratios: readonly number[];
+  readonly amounts: readonly (number | null)[];
+  readonly predicted_ms: number | null;
+  readonly interval_ms: readonly [number, number] | null;
+  readonly refused: string;
+  readonly bottleneck: string | null;
+  readonly resource_ms: Parts;
+  readonly group_ms: readonly (number | null)[];
+}
+
+interface Stretches {
+  readonly id: readonly string[];
+  readonly name: readonly string[];
+  readonly start_ms: readonly number[];
+  readonly end_ms: readonly number[];
+}

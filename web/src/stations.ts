@@ -1,0 +1,39 @@
+// Of a flow of records its groups, a row each: how many records each takes, and how busy that keeps it.
+
+import type { Context } from "./context.ts";
+import { el } from "./dom.ts";
+import { printable, shown } from "./names.ts";
+
+export function stations(context: Context): HTMLElement | null {
+  const { said, words } = context.data;
+  const { heads, rows, note } = said.stations;
+  if (!rows.length) return null;
+  const [id, , ...figures] = heads;
+  return el(
+    "section",
+    { id: "stations", "aria-labelledby": "stations-title" },
+    el("h2", { id: "stations-title" }, `How busy each ${words.group} is`),
+    el(
+      "div",
+      { class: "table", tabindex: 0, role: "region", "aria-labelledby": "stations-title" },
+      el(
+        "table",
+        {},
+        el("thead", {}, el("tr", {}, el("th", {}, id), ...figures.map((each) => el("th", { class: "figure" }, each)))),
+        el(
+          "tbody",
+          {},
+          ...rows.map(([group, name, ...texts]) =>
+            el(
+              "tr",
+              {},
+              el("td", {}, el("span", { class: "id" }, shown(group ?? "", 40)), " ", shown(name ?? "", 80)),
+              ...texts.map((each) => el("td", { class: "figure" }, each)),
+            ),
+          ),
+        ),
+      ),
+    ),
+    el("p", { class: "aside small" }, printable(note)),
+  );
+}

@@ -1,0 +1,114 @@
+// Units as rows of a picture: a row each lane, or each worker where there are too many lanes, sorted by start.
+
+import type { PathStep, Timeline } from "../data.ts";
+
+export interface Rows {
+  /** First unit of a row; one entry more than there are rows. */
+  readonly first: Int32Array;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  /** Node of the DAG, -1 for groups that are not told apart. */
+  readonly group: Int32Array;
+  /** Place among the resources, as many as there are for `other`. */
+  readonly resource: Uint8Array;
+  readonly failed: Uint8Array;
+  /** How many units each stands for. */
+  readonly count: Int32Array;
+  /** The first row of each worker, and their number at the end. */
+  readonly ofWorker: Int32Array;
+}
+
+/** Most rows that are told apart; beyond it, a worker's lanes share one. */
+export const MOST_ROWS = 320;
+
+export function rowsOf({ units, lanes, workers }: Timeline): Rows {
+  const together = lanes.length > MOST_ROWS;
+  const ofWorker = new Int32Array(workers.length + 1);
+  for (const worker of lanes) ofWorker[worker + 1] = together ? 1 : ofWorker[worker + 1]! + 1;
+  for (let worker = 0; worker < workers.length; worker += 1)
+    ofWorker[worker + 1] = ofWorker[worker + 1]! + ofWorker[worker]!;
+  const rows = ofWorker[workers.length]!;
+  const row = (unit: number): number => {
+    const lane = units.lane[unit]!;
+    return together ? ofWorker[lanes[lane]!]! : lane;
+  };
+
+  const order = Array.from(units.start, (_, unit) => unit);
+  if (together) order.sort((a, b) => row(a) - row(b) || units.start[a]! - units.start[b]!);
+  const first = new Int32Array(rows + 1);
+  for (const unit of order) first[row(unit) + 1] = first[row(unit) + 1]! + 1;
+  for (let each = 0; each < rows; each += 1) first[each + 1] = first[each + 1]! + first[each]!;
+  return {
+    first,
+    start: Float64Array.from(order, (unit) => units.start[unit]!),
+    end: Float64Array.from(order, (unit) => units.start[unit]! + units.length[unit]!),
+    group: Int32Array.from(order, (unit) => units.group[unit]!),
+    resource: Uint8Array.from(order, (unit) => units.resource[unit]!),
+    failed: Uint8Array.from(order, (unit) => Number(units.failed[unit])),
+    count: Int32Array.from(order, (unit) => units.count[unit] ?? 1),
+    ofWorker,
+  };
+}
+
+export const rowCount = (rows: Rows): number => rows.first.length - 1;
+
+/** The worker of a row. */
+export function workerOf(rows: Rows, row: number): number {
+  return rows.ofWorker.findIndex((first) => first > row) - 1;
+}
+
+/** The first unit of a row that ends after a time; units of a row do not overlap, or hardly. */
+export function firstAfter(rows: Rows, row: number, time_ms: number): number {
+  let low = rows.first[row]!;
+  let high = rows.first[row + 1]!;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows.end[middle]! > time_ms) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The unit of a row at a time, -1 for none; `slack_ms` makes a short one easier to hit. */
+export function unitAt(rows: Rows, row: number, time_ms: number, slack_ms: number): number {
+  if (row < 0 || row >= rowCount(rows)) return -1;
+  const found = firstAfter(rows, row, time_ms - slack_ms);
+  return found < rows.first[row + 1]! && rows.start[found]! <= time_ms + slack_ms ? found : -1;
+}
+
+export interface Through {
+  readonly row: number;
+  readonly unit: number;
+  readonly step: number;
+}
+
+/** The units that the critical path goes through: of each step's group, the one that ended last before the step did. */
+export function pathUnits(rows: Rows, path: readonly PathStep[]): Through[] {
+  const wanted = new Map<number, number[]>();
+  path.forEach((step, index) => {
+    if (step.group >= 0) wanted.set(step.group, [...(wanted.get(step.group) ?? []), index]);
+  });
+  const best = new Map<number, Through>();
+  for (let row = 0; row < rowCount(rows); row += 1)
+    for (let unit = rows.first[row]!; unit < rows.first[row + 1]!; unit += 1)
+      for (const step of wanted.get(rows.group[unit]!) ?? []) {
+        const { start_ms, end_ms } = path[step]!;
+        if (rows.end[unit]! > end_ms + 1 || rows.end[unit]! <= start_ms) continue;
+        const known = best.get(step);
+        if (!known || rows.end[unit]! > rows.end[known.unit]!) best.set(step, { row, unit, step });
+      }
+  return [...best.values()].sort((a, b) => a.step - b.step);
+}
+
+/** How many units run in each of `bins` equal stretches, on average. */
+export function occupancy(rows: Rows, from_ms: number, to_ms: number, bins: number): Float64Array {
+  const width = (to_ms - from_ms) / bins || 1;
+  const busy = new Float64Array(bins);
+  for (let unit = 0; unit < rows.start.length; unit += 1) {
+    const start = Math.max(0, (rows.start[unit]! - from_ms) / width);
+    const end = Math.min(bins, (rows.end[unit]! - from_ms) / width);
+    for (let bin = Math.floor(start); bin < end; bin += 1)
+      busy[bin] = busy[bin]! + Math.min(end, bin + 1) - Math.max(start, bin);
+  }
+  return busy;
+}

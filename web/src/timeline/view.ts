@@ -1,0 +1,566 @@
+// The timeline: a row each lane, the coordinator and the critical path above; zoom, pan, brush.
+
+import { ticks } from "d3-array";
+import { key, partsText } from "../bars.ts";
+import { fitted, Surface, type Tip } from "../canvas.ts";
+import { type Context, OTHER, partNames } from "../context.ts";
+import type { Parts } from "../data.ts";
+import { button, el } from "../dom.ts";
+import { Figures, fixed, grouped } from "../figures.ts";
+import { cutLeft, printable, shown } from "../names.ts";
+import { colour, paintOf, pattern } from "../palette.ts";
+import { ofGroup } from "../store.ts";
+import type { Theming } from "../theme.ts";
+import { occupancy, pathUnits, type Rows, rowCount, rowsOf, type Through, unitAt, workerOf } from "./model.ts";
+import { draw, type Fill, type Look } from "./raster.ts";
+
+const AXIS = 22;
+const STRIP = 14;
+const PATH = 20;
+const GAP = 6;
+const TOP = AXIS + STRIP + PATH + GAP;
+const MOST_HEIGHT = 420;
+const LEAST_MS = 0.5;
+const MOST_DETAILED = 25_000;
+const OVERVIEW = 44;
+const FADED = 0.16;
+const WIDE = 118; // room for names at the left, less on a narrow screen
+
+export class TimelineView {
+  readonly element: HTMLElement;
+  readonly #rows: Rows;
+  readonly #surface: Surface;
+  readonly #overview: Surface;
+  readonly #tip: Tip;
+  readonly #names: readonly string[];
+  readonly #through: readonly Through[];
+  readonly #buffer = document.createElement("canvas");
+  #image: ImageData | null = null;
+  #pixels = new Uint32Array(0);
+  #look: Look | null = null;
+  #busy: Float64Array | null = null;
+
+  constructor(
+    readonly context: Context,
+    theming: Theming,
+    tip: Tip,
+  ) {
+    const { timeline, words } = context.data;
+    this.#tip = tip;
+    this.#names = partNames(context);
+    this.#rows = rowsOf(timeline);
+    this.#through = pathUnits(this.#rows, timeline.path);
+    const rows = Math.max(1, rowCount(this.#rows));
+    const height = TOP + Math.min(MOST_HEIGHT, Math.max(60, rows * (rows <= 12 ? 24 : rows <= 40 ? 12 : 4)));
+    this.#surface = new Surface(height, () => this.#paint(), {
+      class: "timeline-canvas",
+      tabindex: 0,
+      role: "application",
+      "aria-label": `Timeline of ${grouped(this.#rows.start.length)} ${words.units}: arrows move, plus and minus zoom, Home shows all`,
+    });
+    this.#overview = new Surface(OVERVIEW, () => this.#paintOverview(), {
+      class: "overview-canvas",
+      "aria-hidden": "true",
+    });
+    this.element = el(
+      "section",
+      { id: "timeline", "aria-labelledby": "timeline-title" },
+      el(
+        "div",
+        { class: "section-head" },
+        el("h2", { id: "timeline-title" }, "Timeline"),
+        el(
+          "div",
+          { class: "tools" },
+          button("−", () => this.#zoom(2), { "aria-label": "Zoom out" }),
+          button("+", () => this.#zoom(0.5), { "aria-label": "Zoom in" }),
+          button("Whole run", () => this.#set(...context.store.whole)),
+        ),
+      ),
+      el("div", { class: "timeline" }, this.#surface.canvas, this.#overview.canvas),
+      el(
+        "div",
+        { class: "under" },
+        key(partNames(context)),
+        timeline.coarsened ? el("p", { class: "aside small" }, printable(timeline.coarsened)) : null,
+      ),
+    );
+    this.#listen();
+    theming.subscribe(() => {
+      this.#look = null;
+      this.#surface.redraw();
+      this.#overview.redraw();
+    });
+    context.store.subscribe(() => {
+      this.#surface.redraw();
+      this.#overview.redraw();
+    });
+  }
+
+  // Geometry -----------------------------------------------------------------------------------------------------------
+
+  get #gutter(): number {
+    return this.#surface.width < 560 ? 58 : WIDE;
+  }
+
+  get #span(): number {
+    return this.#surface.width - this.#gutter;
+  }
+
+  #x(ms: number): number {
+    const [from, to] = this.context.store.now.window;
+    return this.#gutter + ((ms - from) / (to - from)) * this.#span;
+  }
+
+  #time(x: number): number {
+    const [from, to] = this.context.store.now.window;
+    return from + ((x - this.#gutter) / this.#span) * (to - from);
+  }
+
+  #set(from: number, to: number): void {
+    const [first, last] = this.context.store.whole;
+    const length = Math.min(last - first, Math.max(LEAST_MS, to - from));
+    const start = Math.min(last - length, Math.max(first, from));
+    this.context.store.set({ window: [start, start + length] });
+  }
+
+  #zoom(factor: number, around?: number): void {
+    const [from, to] = this.context.store.now.window;
+    const still = around ?? (from + to) / 2;
+    this.#set(still - (still - from) * factor, still + (to - still) * factor);
+  }
+
+  #pan(share: number): void {
+    const [from, to] = this.context.store.now.window;
+    this.#set(from + share * (to - from), to + share * (to - from));
+  }
+
+  // Drawing ------------------------------------------------------------------------------------------------------------
+
+  #paint(): void {
+    const began = performance.now();
+    const { context: brush, width, height } = this.#surface;
+    this.#paintRows(brush, height);
+    this.#paintAxis(brush, width, height);
+    this.#paintLabels(brush, height);
+    this.#paintCoordinator(brush);
+    this.#paintPath(brush, height);
+    performance.measure("timeline frame", { start: began, end: performance.now() });
+  }
+
+  /** Pixels of units in one of CSS: fewer where there are so many units that a frame would take too long. */
+  get #detail(): number {
+    return this.#rows.start.length > MOST_DETAILED ? 1 : this.#surface.scale;
+  }
+
+  #paintRows(brush: CanvasRenderingContext2D, height: number): void {
+    const scale = this.#detail;
+    const [wide, high] = [Math.round(this.#span * scale), Math.round((height - TOP) * scale)];
+    if (wide <= 0) return;
+    if (this.#image?.width !== wide || this.#image.height !== high) {
+      this.#image = new ImageData(wide, high);
+      this.#pixels = new Uint32Array(this.#image.data.buffer);
+      this.#buffer.width = wide;
+      this.#buffer.height = high;
+      this.#look = null;
+    }
+    this.#look ??= this.#looks(wide);
+    const [from_ms, to_ms] = this.context.store.now.window;
+    const view = { from_ms, to_ms, width: wide, height: high, chosen: this.#mask() };
+    draw(this.#rows, view, this.#look, this.#pixels);
+    this.#buffer.getContext("2d")?.putImageData(this.#image, 0, 0);
+    brush.fillStyle = colour("--sunken");
+    brush.fillRect(this.#gutter, TOP, this.#span, height - TOP);
+    brush.imageSmoothingEnabled = false;
+    brush.drawImage(this.#buffer, this.#gutter, TOP, this.#span, height - TOP);
+  }
+
+  /** By node whether it is chosen, none where nothing is. */
+  #mask(): Uint8Array | null {
+    const { data, store } = this.context;
+    const { choice } = store.now;
+    return choice && Uint8Array.from(data.dag.nodes, (_, node) => Number(choice.groups.has(node)));
+  }
+
+  #paintAxis(brush: CanvasRenderingContext2D, width: number, height: number): void {
+    const [from, to] = this.context.store.now.window;
+    const { ms, name } = this.context.data.timeline.figure;
+    const at = ticks(from / ms, to / ms, Math.max(2, Math.floor(this.#span / 90)));
+    const step = (at[1] ?? 1) - (at[0] ?? 0);
+    const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+    brush.fillStyle = colour("--muted");
+    brush.strokeStyle = colour("--grid");
+    brush.textAlign = "center";
+    for (const tick of at) {
+      const x = Math.round(this.#x(tick * ms)) + 0.5;
+      brush.beginPath();
+      brush.moveTo(x, AXIS - 4);
+      brush.lineTo(x, height);
+      brush.stroke();
+      const text = fixed(tick, decimals);
+      const half = brush.measureText(text).width / 2;
+      if (x - half > this.#gutter - 8 && x + half < width) brush.fillText(text, x, AXIS / 2 - 2);
+    }
+    brush.textAlign = "right";
+    brush.fillText(`[${name}]`, this.#gutter - 12, AXIS / 2 - 2);
+  }
+
+  #paintLabels(brush: CanvasRenderingContext2D, height: number): void {
+    const { timeline, words } = this.context.data;
+    const room = this.#gutter - 14;
+    brush.fillStyle = colour("--muted");
+    brush.textAlign = "right";
+    brush.fillText(fitted(brush, words.coordinator, room), this.#gutter - 8, AXIS + STRIP / 2);
+    if (timeline.path.length)
+      brush.fillText(this.#gutter < WIDE ? "path" : "critical path", this.#gutter - 8, AXIS + STRIP + PATH / 2 + 2);
+    const rows = Math.max(1, rowCount(this.#rows));
+    let last = Number.NEGATIVE_INFINITY;
+    timeline.workers.forEach((worker, place) => {
+      const middle = (this.#rows.ofWorker[place]! + this.#rows.ofWorker[place + 1]!) / 2;
+      const y = TOP + (middle / rows) * (height - TOP);
+      const top = TOP + (this.#rows.ofWorker[place]! / rows) * (height - TOP);
+      if (place && (height - TOP) / timeline.workers.length > 10) {
+        brush.fillStyle = colour("--line");
+        brush.fillRect(0, Math.round(top) - 1, this.#surface.width, 1);
+        brush.fillStyle = colour("--muted");
+      }
+      if (y - last < 13) return; // labels do not overlap; rows without one are named by the pointer
+      last = y;
+      brush.fillText(fitted(brush, cutLeft(shown(worker.name, 200), 40), room, true), this.#gutter - 8, y);
+    });
+  }
+
+  #paintCoordinator(brush: CanvasRenderingContext2D): void {
+    const { height } = this.#surface;
+    brush.fillStyle = colour("--shade");
+    for (const each of this.context.data.timeline.pauses) {
+      const [left, right] = [Math.max(this.#gutter, this.#x(each.start_ms)), this.#x(each.end_ms)];
+      if (right > left) brush.fillRect(left, AXIS, right - left, height - AXIS);
+    }
+    brush.fillStyle = colour("--coordinator");
+    for (const each of this.context.data.timeline.coordinator) {
+      const [left, right] = [Math.max(this.#gutter, this.#x(each.start_ms)), this.#x(each.end_ms)];
+      if (right > this.#gutter) brush.fillRect(left, AXIS + 2, Math.max(1, right - left), STRIP - 5);
+    }
+  }
+
+  /** The path as a strip, and through the units that its steps waited for last. */
+  #paintPath(brush: CanvasRenderingContext2D, height: number): void {
+    const { data, store } = this.context;
+    const inks = [colour("--ink"), colour("--surface")] as const;
+    brush.save();
+    brush.beginPath();
+    brush.rect(this.#gutter, 0, this.#span, height);
+    brush.clip();
+    brush.textAlign = "left";
+    for (const step of data.timeline.path) {
+      const [left, right] = [this.#x(step.start_ms), this.#x(step.end_ms)];
+      if (right < this.#gutter || left > this.#surface.width) continue;
+      const place = dominant(step.parts, this.#names);
+      brush.globalAlpha = store.has(step.group) ? 1 : FADED * 2;
+      brush.fillStyle = colour(paintOf(this.#names[place]!, place).variable);
+      brush.fillRect(left, AXIS + STRIP, Math.max(1, right - left - 1), PATH - 4);
+      brush.fillStyle = this.#names[place] === OTHER ? inks[0] : colour("--on-paint");
+      const from = Math.max(left, this.#gutter);
+      const room = right - from - 8;
+      const label = [shown(step.id, 60), step.group < 0 ? "" : shown(step.id, 60).replace(/^.*:/, "")].find(
+        (text) => brush.measureText(text).width <= room,
+      );
+      if (label) brush.fillText(label, from + 4, AXIS + STRIP + PATH / 2 - 1.5);
+    }
+    brush.globalAlpha = 1;
+    this.#paintThrough(brush, height, inks);
+    brush.restore();
+  }
+
+  /** A line through the units that the path waited for: thick along a unit, thin from one to the next. */
+  #paintThrough(brush: CanvasRenderingContext2D, height: number, [ink, halo]: readonly [string, string]): void {
+    const rows = Math.max(1, rowCount(this.#rows));
+    const along = new Path2D();
+    const between = new Path2D();
+    let last: readonly [number, number] | null = null;
+    for (const { row, unit } of this.#through) {
+      const y = TOP + ((row + 0.5) / rows) * (height - TOP);
+      const [left, right] = [this.#x(this.#rows.start[unit]!), this.#x(this.#rows.end[unit]!)];
+      if (last) {
+        between.moveTo(...last);
+        between.lineTo(left, y);
+      }
+      along.moveTo(left, y);
+      along.lineTo(right, y);
+      last = [right, y];
+    }
+    const stroke = (path: Path2D, colours: string, wide: number): void => {
+      brush.strokeStyle = colours;
+      brush.lineWidth = wide;
+      brush.stroke(path);
+    };
+    stroke(between, halo, 3);
+    stroke(between, ink, 0.8);
+    stroke(along, halo, 5);
+    stroke(along, ink, 2.4);
+  }
+
+  #paintOverview(): void {
+    const { context: brush, width } = this.#overview;
+    const gutter = this.#gutter;
+    const span = width - gutter;
+    const [from, to] = this.context.store.whole;
+    if (this.#busy?.length !== Math.floor(span / 2))
+      this.#busy = occupancy(this.#rows, from, to, Math.max(1, Math.floor(span / 2)));
+    const most = this.#busy.reduce((a, b) => Math.max(a, b), 1);
+    brush.fillStyle = colour("--sunken");
+    brush.fillRect(gutter, 8, span, OVERVIEW - 8);
+    brush.fillStyle = colour("--faint");
+    this.#busy.forEach((busy, bin) => {
+      const high = (busy / most) * (OVERVIEW - 12);
+      brush.fillRect(gutter + 2 * bin, OVERVIEW - high, 2, high);
+    });
+    const [left, right] = this.context.store.now.window.map((ms) => gutter + ((ms - from) / (to - from)) * span) as [
+      number,
+      number,
+    ];
+    brush.fillStyle = colour("--shade");
+    brush.fillRect(gutter, 8, left - gutter, OVERVIEW - 8);
+    brush.fillRect(right, 8, width - right, OVERVIEW - 8);
+    brush.strokeStyle = colour("--accent");
+    brush.lineWidth = 1.5;
+    brush.strokeRect(left + 0.75, 8.75, Math.max(2, right - left - 1.5), OVERVIEW - 9.5);
+    brush.fillStyle = colour("--muted");
+    brush.textAlign = "right";
+    const label = gutter < WIDE ? "running" : `${this.context.data.words.units} running`;
+    brush.fillText(fitted(brush, label, gutter - 14), gutter - 8, OVERVIEW / 2 + 4);
+  }
+
+  /** A fill for each resource, then for each faded; `wide` is the picture's width in device pixels. */
+  #looks(wide: number): Look {
+    const scale = this.#detail;
+    const fill = (name: string, place: number, alpha: number): Fill => {
+      const paint = paintOf(name, place);
+      const side = paint.texture === "plain" || alpha < 1 ? 1 : Math.round(30 * scale);
+      const tile = painted(side, (brush) => {
+        brush.fillStyle = colour("--sunken");
+        brush.fillRect(0, 0, side, side);
+        brush.globalAlpha = alpha;
+        const ink = side === 1 ? colour(paint.variable) : pattern(brush, paint, scale);
+        if (typeof ink !== "string") ink.setTransform(new DOMMatrix());
+        brush.fillStyle = ink;
+        brush.fillRect(0, 0, side, side);
+      });
+      const plain = painted(1, (brush) => {
+        brush.fillStyle = colour("--sunken");
+        brush.fillRect(0, 0, 1, 1);
+        brush.globalAlpha = alpha;
+        brush.fillStyle = colour(paint.variable);
+        brush.fillRect(0, 0, 1, 1);
+      });
+      const line = (y: number): Uint32Array =>
+        Uint32Array.from({ length: wide }, (_, x) => tile[y * side + (x % side)]!);
+      return { plain: plain[0]!, lines: side === 1 ? [] : Array.from({ length: side }, (_, y) => line(y)) };
+    };
+    const [failed] = painted(1, (brush) => {
+      brush.fillStyle = colour("--bad");
+      brush.fillRect(0, 0, 1, 1);
+    });
+    return {
+      fills: [1, FADED].flatMap((alpha) => this.#names.map((name, place) => fill(name, place, alpha))),
+      failed: failed!,
+      least: Math.round(5 * scale),
+    };
+  }
+
+  // Hands --------------------------------------------------------------------------------------------------------------
+
+  #listen(): void {
+    const { canvas } = this.#surface;
+    const held = new Map<number, number>();
+    let began: { x: number; window: readonly [number, number]; moved: boolean } | null = null;
+    let spread = 0;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      held.set(event.pointerId, event.offsetX);
+      began = { x: event.offsetX, window: this.context.store.now.window, moved: false };
+      spread = apart(held);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!held.has(event.pointerId) || !began) {
+        this.#hover(event);
+        return;
+      }
+      held.set(event.pointerId, event.offsetX);
+      if (held.size === 2) {
+        const now = apart(held);
+        if (now > 0 && spread > 0) this.#zoom(spread / now, this.#time(middle(held)));
+        spread = now;
+        began.moved = true;
+        return;
+      }
+      const by = began.x - event.offsetX;
+      if (Math.abs(by) > 3) began.moved = true;
+      if (!began.moved) return;
+      this.#tip.hide();
+      const [from, to] = began.window;
+      const ms = (by / this.#span) * (to - from);
+      this.#set(from + ms, to + ms);
+    });
+    const lift = (event: PointerEvent): void => {
+      held.delete(event.pointerId);
+      if (began && !began.moved && event.type === "pointerup") this.#choose(event.offsetX, event.offsetY);
+      if (held.size === 0) began = null;
+    };
+    canvas.addEventListener("pointerup", lift);
+    canvas.addEventListener("pointercancel", lift);
+    canvas.addEventListener("pointerleave", () => this.#tip.hide());
+    canvas.addEventListener("dblclick", (event) => this.#zoom(0.4, this.#time(event.offsetX)));
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        // A wheel without a key scrolls the page, as everywhere else.
+        if (event.ctrlKey || event.metaKey) {
+          event.preventDefault();
+          this.#zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 150), this.#time(event.offsetX));
+        } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
+          event.preventDefault();
+          this.#pan((event.deltaX || event.deltaY) / this.#span);
+        }
+      },
+      { passive: false },
+    );
+    canvas.addEventListener("keydown", (event) => {
+      const acts: Record<string, () => void> = {
+        ArrowLeft: () => this.#pan(-0.1),
+        ArrowRight: () => this.#pan(0.1),
+        "+": () => this.#zoom(0.7),
+        "=": () => this.#zoom(0.7),
+        "-": () => this.#zoom(1 / 0.7),
+        Home: () => this.#set(...this.context.store.whole),
+        Escape: () => this.context.store.set({ choice: null }),
+      };
+      const act = acts[event.key];
+      if (!act) return;
+      event.preventDefault();
+      act();
+    });
+    this.#brush();
+  }
+
+  /** A stretch drawn on the overview is what the timeline shows; within the present one, it is moved. */
+  #brush(): void {
+    const { canvas } = this.#overview;
+    const [first, last] = this.context.store.whole;
+    const at = (x: number): number =>
+      first + (Math.max(0, x - this.#gutter) / Math.max(1, this.#overview.width - this.#gutter)) * (last - first);
+    let from: number | null = null;
+    let moving: readonly [number, number] | null = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      from = at(event.offsetX);
+      const [left, right] = this.context.store.now.window;
+      const part = right - left < 0.98 * (last - first);
+      moving = part && from >= left && from <= right ? [left, right] : null;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (from === null) return;
+      const to = at(event.offsetX);
+      if (moving) this.#set(moving[0] + to - from, moving[1] + to - from);
+      else if (Math.abs(to - from) > (last - first) / 200) this.#set(Math.min(from, to), Math.max(from, to));
+    });
+    const lift = (): void => {
+      from = null;
+    };
+    canvas.addEventListener("pointerup", lift);
+    canvas.addEventListener("pointercancel", lift);
+    canvas.addEventListener("dblclick", () => this.#set(first, last));
+  }
+
+  #row(y: number): number {
+    return Math.floor(((y - TOP) / (this.#surface.height - TOP)) * rowCount(this.#rows));
+  }
+
+  #unit(x: number, y: number): number {
+    if (y < TOP || x < this.#gutter) return -1;
+    const [from, to] = this.context.store.now.window;
+    return unitAt(this.#rows, this.#row(y), this.#time(x), (1.5 * (to - from)) / this.#span);
+  }
+
+  #stepAt(x: number, y: number): number {
+    if (y < AXIS + STRIP || y >= TOP || x < this.#gutter) return -1;
+    const ms = this.#time(x);
+    return this.context.data.timeline.path.findIndex((each) => each.start_ms <= ms && ms < each.end_ms);
+  }
+
+  #choose(x: number, y: number): void {
+    const { store, data } = this.context;
+    const unit = this.#unit(x, y);
+    const group = unit >= 0 ? this.#rows.group[unit]! : (data.timeline.path[this.#stepAt(x, y)]?.group ?? -1);
+    const node = data.dag.nodes[group];
+    if (node) store.toggle(ofGroup(group, shown(node.id, 40)));
+    else store.set({ choice: null });
+  }
+
+  #hover(event: PointerEvent): void {
+    const lines = this.#told(event.offsetX, event.offsetY);
+    this.#surface.canvas.style.cursor = lines.length ? "pointer" : "grab";
+    if (lines.length) this.#tip.show(event.clientX, event.clientY, lines);
+    else this.#tip.hide();
+  }
+
+  #told(x: number, y: number): string[] {
+    const { data } = this.context;
+    const figures = new Figures(data.timeline.figure);
+    const stretch = (from: number, to: number): string =>
+      `${figures.text(to - from)}, from ${figures.number(from)} to ${figures.text(to)}`;
+    const unit = this.#unit(x, y);
+    if (unit >= 0) {
+      const node = data.dag.nodes[this.#rows.group[unit]!];
+      const worker = data.timeline.workers[workerOf(this.#rows, this.#row(y))];
+      const count = this.#rows.count[unit]!;
+      const called = data.called[this.#names[this.#rows.resource[unit]!] ?? OTHER] ?? "";
+      return [
+        shown(node?.id ?? data.words.unit, 60),
+        node ? shown(node.name, 120) : "",
+        `${count > 1 ? `${grouped(count)} ${data.words.units}, ` : ""}${stretch(this.#rows.start[unit]!, this.#rows.end[unit]!)}`,
+        `mostly: ${called}`,
+        worker ? shown([worker.name, worker.host].filter(Boolean).join("  "), 80) : "",
+      ].filter(Boolean);
+    }
+    const step = data.timeline.path[this.#stepAt(x, y)];
+    if (step)
+      return [
+        shown(step.id, 60),
+        shown(step.name, 120),
+        stretch(step.start_ms, step.end_ms),
+        partsText(this.context, step.parts),
+      ].filter(Boolean);
+    if (x < this.#gutter || y < AXIS || y > AXIS + STRIP) return [];
+    const ms = this.#time(x);
+    const found = data.timeline.coordinator.find((each) => each.start_ms <= ms && ms < each.end_ms);
+    return found ? [data.words.coordinator, shown(found.name, 160), stretch(found.start_ms, found.end_ms)] : [];
+  }
+}
+
+/** The part that is most of it. */
+function dominant(parts: Parts, names: readonly string[]): number {
+  return names.reduce((best, name, place) => ((parts[name] ?? 0) > (parts[names[best]!] ?? 0) ? place : best), 0);
+}
+
+function apart(held: ReadonlyMap<number, number>): number {
+  const [a = 0, b = 0] = held.values();
+  return held.size === 2 ? Math.abs(a - b) : 0;
+}
+
+function middle(held: ReadonlyMap<number, number>): number {
+  const [a = 0, b = 0] = held.values();
+  return (a + b) / 2;
+}
+
+/** The pixels of a small square. */
+function painted(side: number, paint: (brush: CanvasRenderingContext2D) => void): Uint32Array {
+  const canvas = document.createElement("canvas");
+  canvas.width = side;
+  canvas.height = side;
+  const brush = canvas.getContext("2d", { willReadFrequently: true });
+  if (!brush) throw new Error("this browser has no canvas");
+  paint(brush);
+  return new Uint32Array(brush.getImageData(0, 0, side, side).data.buffer);
+}

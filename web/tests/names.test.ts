@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cutLeft, cutRight, printable, shown, tied } from "../src/names.ts";
+
+test("what cannot be seen, or turns text around, is shown as it is written", () => {
+  assert.equal(printable("a\u202eb\u0007c\nd\u{e0041}"), "a\\u202eb\\x07c d\\U000e0041");
+  assert.equal(printable("grüße 数据 📈 <b>"), "grüße 数据 📈 <b>");
+});
+
+test("a long name costs no more than what is shown of it", () => {
+  const name = shown("x".repeat(1_000_000), 50);
+  assert.equal(name.length, 50);
+  assert.ok(name.endsWith("…"));
+  assert.equal(cutLeft("java.util.HashMap.put", 12), "…HashMap.put");
+  assert.equal(cutRight("short", 5), "short");
+});
+
+test("figures keep their unit at the end of a line", () => {
+  assert.equal(tied("49.5 of 116.2 s (43 %); 2 139 samples"), "49.5 of 116.2\u00a0s (43\u00a0%); 2\u00a0139 samples");
+});
