@@ -107,6 +107,26 @@ def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
     assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
 
 
+def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that other machines made there are rows without folders."""
+    (first, repetition), *others = sweep.plan(1, None, ["skew"])
+    line = json.dumps({"number": first.number, "repetition": repetition, "latency_ms": 81.5})
+    (tmp_path / "rows.jsonl").write_text(f"{line}\n")
+
+    def run_once(_run: Any, _home: Path, _jobs: Path, folder: Path) -> dict[str, Any]:
+        folder.mkdir(parents=True)
+        row = {"workload": {"rate": 5, "name": "skew"}, "state": "FINISHED", "job_ms": 1}
+        (folder / "run.json").write_text(json.dumps(row))
+        return row
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], 0.0) == len(others)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 0
+    rows = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert line in rows
+    assert len(rows) == len(others) + 1
+
+
 def test_what_is_changed_is_over_the_base() -> None:
     one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
     assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)

@@ -72,12 +72,17 @@ def run_suite(
     minutes: float | None,
     commits: Commits | None = None,
 ) -> int:
-    """Make the runs that are not there yet; returns how many are still missing.
+    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing.
 
     A run that fails is told and left for the next call; LabError after MOST_FAILURES in a row.
     """
     planned = plan(repetitions, only, tuple(workloads))
-    missing = [each for each in planned if not (folder_of(out, *each) / "run.json").exists()]
+    kept = _kept(out)
+    missing = [
+        (one, repetition)
+        for one, repetition in planned
+        if (one.number, repetition) not in kept and not (folder_of(out, one, repetition) / "run.json").exists()
+    ]
     until = time.monotonic() + 60 * minutes if minutes is not None else None
     print(f"{len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
     done = failures = 0
@@ -139,8 +144,9 @@ def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: a line for each run that is there, without its threads."""
-    lines = []
+    """OUT/rows.jsonl: a line for each run that is there, without its threads, and those kept of runs that are not."""
+    lines = list[str]()
+    kept = _kept(out)
     for one, repetition in plan(9, None, {each.workload for each in configurations()}):
         file = folder_of(out, one, repetition) / "run.json"
         if file.exists():
@@ -148,9 +154,18 @@ def write_rows(out: Path) -> None:
             truth = measured(row, ages(file.parent / "ages"))
             facts = {"number": one.number, "workload": one.workload, "role": one.role, "repetition": repetition}
             lines.append(json.dumps({**facts, "changed": dict(one.changed), **truth, "state": row["state"]}))
+        elif (one.number, repetition) in kept:
+            lines.append(kept[one.number, repetition])
     partial = out / "rows.partial"
     partial.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
     partial.rename(out / "rows.jsonl")
+
+
+def _kept(out: Path) -> dict[tuple[int, int], str]:
+    """The lines of OUT/rows.jsonl by configuration's number and repetition."""
+    file = out / "rows.jsonl"
+    rows = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {(row["number"], row["repetition"]): line for line in rows for row in (json.loads(line),)}
 
 
 def score(out: Path, only: str | None) -> str:
