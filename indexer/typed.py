@@ -11,7 +11,8 @@ for as the JVM does, in its owner, what that extends and what it implements:
     functions   several: overriding ones in subclasses, overloads that the lines do not tell apart, or a lambda's
                 interface; those that are known are kept
     outside     a method of a class outside the package, whose owner and name are known
-    made        a member that a compiler made: an accessor of a field, a default argument, a case class's copy
+    accessor    the reading or setting of a field, which is a call where the source has a `val`
+    made        another member that a compiler made: a default argument, a case class's unapply
     no source   a class of the package whose source is not in the index
     nowhere     neither its owner nor what that extends has such a method
 """
@@ -34,7 +35,7 @@ from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, Clas
 from indexes.errors import BuildError
 from indexes.names import demangle
 
-Status = Literal["function", "functions", "outside", "made", "no source", "nowhere"]
+Status = Literal["function", "functions", "outside", "accessor", "made", "no source", "nowhere"]
 
 MOST_TARGETS = 64
 """Overriding functions that a call is said to mean at most; where there are more, only the declared one is named."""
@@ -296,8 +297,15 @@ def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
     # Of an abstract method and its one implementation, the implementation runs.
     alone = not unknown and method.flags & ABSTRACT and len(set(instead)) == 1
     runs = tuple(dict.fromkeys(instead if alone else (*declared, *instead)))
-    status: Status = "made" if not runs else "function" if len(runs) == 1 and not unknown else "functions"
-    return Meaning(status, runs, owner, name)
+    if not runs:
+        return Meaning("accessor" if _is_accessor(method) else "made", (), owner, name)
+    return Meaning("function" if len(runs) == 1 and not unknown else "functions", runs, owner, name)
+
+
+def _is_accessor(method: Method) -> bool:
+    """Whether a method that no function was compiled to only reads or sets a field."""
+    made = method.descriptor.startswith("()") or method.name.endswith("_$eq")
+    return made and not method.calls and "$default$" not in method.name
 
 
 def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tuple[int, ...]:
@@ -314,11 +322,18 @@ def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tu
         if method.flags & ABSTRACT or not method.calls:
             return sources.named(owner, method.name)
         forwarded = [each for _, each in method.calls if demangle(each.name).name == demangle(method.name).name]
-        onward = graph.declaring(forwarded[0]) if forwarded else None
+        # What a case class's `apply` and `copy` or an implicit class's conversion returns is what it makes.
+        made = [each for _, each in method.calls if each.name == "<init>" and method.descriptor.endswith(_type(each))]
+        onward = graph.declaring((forwarded or made)[0]) if forwarded or made else None
         if not isinstance(onward, tuple):
             return ()
         owner, method = onward
     return ()
+
+
+def _type(call: Call) -> str:
+    """The end of a descriptor that returns an instance of a call's class."""
+    return f")L{call.owner.replace('.', '/')};"
 
 
 def written_as(meaning: Meaning) -> tuple[str, ...]:

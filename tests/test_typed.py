@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer.classfile import Call, ClassFileError, read
+from indexer.classfile import Call, ClassFile, ClassFileError, Method, read
 from indexer.parse import parse_file
 from indexer.typed import Graph, Known, Sources, meaning, read_jars, settle, typed_calls
 from indexes.errors import BuildError
@@ -133,6 +133,34 @@ def test_lambdas_and_references_are_calls_and_the_jdk_is_outside(graph: Graph, s
 )
 def test_what_no_function_is_behind(graph: Graph, sources: Sources, call: Call, status: str) -> None:
     assert meaning(graph, sources, call).status == status
+
+
+def test_what_scalac_makes_of_a_case_class_is_its_constructor_or_reads_a_field() -> None:
+    """`Point(1)` is Point$.apply, `copy()` Point.copy: both make a Point.  `x` reads a field."""
+    init = Call("special", "a.Point", "<init>", "(I)V")
+    point = ClassFile(
+        "a.Point", "java.lang.Object", (),
+        (
+            Method("<init>", "(I)V", 1, 1, ()), Method("x", "()I", 1, 1, ()),
+            Method("copy", "(I)La/Point;", 1, 1, ((1, init),)),
+        ),
+    )  # fmt: skip
+    companion = ClassFile(
+        "a.Point$", "java.lang.Object", (),
+        (Method("apply", "(I)La/Point;", 1, 1, ((1, init),)), Method("apply$default$1", "()I", 1, 1, ())),
+    )  # fmt: skip
+    graph = Graph({each.name: each for each in (point, companion)})
+    parsed = parse_file(b"package a\ncase class Point(x: Int = 1)", "scala", "Point.scala")
+    known = [Known(each.kind, each.name, each.runtime_class, None, "Point.scala", 1, 2) for each in parsed.functions]
+    sources = Sources(known, {"a.Point": "Point.scala"})
+    asked = [
+        ("a.Point$", "apply", "(I)La/Point;"), ("a.Point", "copy", "(I)La/Point;"), ("a.Point", "x", "()I"),
+        ("a.Point$", "apply$default$1", "()I"),
+    ]  # fmt: skip
+    told = [meaning(graph, sources, Call("virtual", *each)) for each in asked]
+    assert [(each.status, each.targets) for each in told] == [
+        ("function", (0,)), ("function", (0,)), ("accessor", ()), ("made", ())
+    ]  # fmt: skip
 
 
 def test_a_class_without_its_source_is_told(graph: Graph, sources: Sources) -> None:

@@ -27,6 +27,8 @@ from indexes.store import attach
 
 SHOWN = 12
 
+OPEN = ("accessor", "made", "no source", "nowhere", "outside, its class not at hand")
+
 
 def sources_of(index_name: str) -> tuple[Sources, list[tuple[int, str, int | None]]]:
     """The functions and classes of an index, and its calls: caller, name, and the function where words settle it."""
@@ -75,6 +77,20 @@ def reason(meaning: Meaning, at_hand: set[str]) -> str:
     return meaning.status
 
 
+def shown(meaning: Meaning, sources: Sources, at_hand: set[str]) -> str:
+    """The same, and of several functions why they are."""
+    if meaning.status != "functions":
+        return reason(meaning, at_hand)
+    classes = [sources.functions[each].class_name for each in meaning.targets]
+    if len(classes) == 1:
+        return "functions: one is known, a lambda or a class beyond 64 may stand in"
+    return "functions: overloads" if len(set(classes)) == 1 else "functions: by class hierarchy"
+
+
+RESOLVED = ("function", "functions: by class hierarchy", "outside, its class at hand")
+"""What issue 21 calls resolved: a function, a set by class hierarchy, a known method outside."""
+
+
 def report(
     graph: Graph, sources: Sources, calls: Sequence[tuple[int, str, int | None]], at_hand: set[str]
 ) -> list[str]:
@@ -84,14 +100,19 @@ def report(
     by_name: dict[tuple[int, str], set[Meaning]] = defaultdict(set)
     for caller, meaning in typed_calls(graph, sources):
         told = reason(meaning, at_hand)
-        sites[told] += 1
-        if told in ("made", "no source", "nowhere", "outside, its class not at hand"):
+        sites[shown(meaning, sources, at_hand)] += 1
+        if told in OPEN:
             unknown[f"{told}: {meaning.owner}.{meaning.name}"] += 1
         for name in written_as(meaning):
             by_name[caller, name].add(meaning)
     total = sites.total()
     lines = [f"{total} calls in written functions", "", "| what a call means | calls | % |", "|---|---:|---:|"]
     lines += [f"| {what} | {count} | {100 * count / total:.1f} |" for what, count in sites.most_common()]
+    resolved = sum(sites[each] for each in RESOLVED)
+    lines += [f"| **resolved: {', '.join(RESOLVED)}** | {resolved} | {100 * resolved / total:.1f} |"]
+    calls_in_source = total - sites["accessor"]
+    share = 100 * resolved / calls_in_source
+    lines += [f"| the same, of the {calls_in_source} that do not read or set a field | {resolved} | {share:.1f} |"]
     seen = {caller for caller, _ in by_name}
     rows: Counter[str] = Counter()
     wrong = 0
@@ -117,7 +138,7 @@ def report(
     lines += ["", f"{asked} rows of calls whose function has class files", "", "| by | rows | % |", "|---|---:|---:|"]
     lines += [f"| {what} | {count} | {100 * count / asked:.1f} |" for what, count in sorted(rows.items())]
     lines += ["", f"words name a function that types do not: {wrong}"]
-    for told in ("made", "no source", "nowhere", "outside, its class not at hand"):
+    for told in OPEN:
         most = [(what, count) for what, count in unknown.most_common() if what.startswith(f"{told}:")][:SHOWN]
         lines += ["", *(f"    {count:6} {what}" for what, count in most)]
     return lines
