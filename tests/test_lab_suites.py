@@ -187,7 +187,7 @@ def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
     assert ran == ["one-0", "one-1", "one-2", "one-0"]
     assert training.run_all([training.Configuration("other", "pytorch")], "python", tmp_path, None) == 0
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    names = ["one-0", "one-1", "one-2", "other"]
+    names = ["one-1", "one-2", "one-0", "other"]
     assert [(each["name"], each["step_ms"]) for each in rows] == [(name, [200.0]) for name in names]
 
 

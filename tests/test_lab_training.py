@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import crystalperf as cp
-from lab.runs.training import SWEPT, base_of, planned
+from lab.runs.training import SWEPT, base_of, planned, role_of, run_all
 from lab.score import training
 
+KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/pytorch"
 
-def test_bases_come_before_each_six_and_no_run_twice() -> None:
-    runs = planned(2)
+
+@pytest.mark.parametrize(("framework", "models"), [("pytorch", 2), ("tensorflow", 1)])
+def test_bases_come_before_each_six_and_no_run_twice(framework: str, models: int) -> None:
+    swept = [each for each in SWEPT if each.framework == framework]
+    runs = planned(2, framework)
     names = [each.name for each in runs]
-    assert names == [each.name for each in planned(2)]
+    assert names == [each.name for each in planned(2, framework)]
     assert len(set(names)) == len(names)
-    bases = {each.name for each in SWEPT if base_of(each) is each}
-    assert len(bases) == 2
+    bases = {each.name for each in swept if role_of(each) == "base"}
+    assert len(bases) == models
     since = 0
     for name in names:
         since = 0 if name.rpartition(".")[0] in bases else since + 1
         assert since <= 6
     kept = [name.rpartition(".")[0] for name in names]
-    assert all(kept.count(each.name) == 2 for each in SWEPT if each.name not in bases)
+    assert all(kept.count(each.name) == 2 for each in swept if each.name not in bases)
+    roles = [role_of(each) for each in swept]
+    assert min(roles.count("even"), roles.count("odd")) >= 8
+
+
+def test_a_sweep_goes_on_from_rows_whose_folders_have_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(KEPT / "rows.jsonl", tmp_path)
+    kept = (tmp_path / "rows.jsonl").read_text()
+    names = [json.loads(line)["name"] for line in kept.splitlines()]
+    assert run_all([each for each in planned(1) if each.name in names], "no python", tmp_path, None) == 0
+    assert f"{len(names)} runs, 0 to do" in capsys.readouterr().err
+    missing = [each for each in planned(1) if each.name not in names]
+    assert run_all(missing, "no python", tmp_path, 0.0) == len(missing) > 0
+    assert (tmp_path / "rows.jsonl").read_text() == kept
 
 
 def test_a_question_names_what_is_other_than_in_the_base() -> None:
@@ -33,6 +52,7 @@ def test_a_question_names_what_is_other_than_in_the_base() -> None:
     assert training.asks(other, base_of(other)) == ["cpu_speed=0.333333x", "network=50Mbps", "ranks=1.5x"]
     for each in SWEPT:
         assert base_of(each).asked == each.asked
+        assert base_of(each).framework == each.framework
 
 
 def test_a_folder_without_a_sweep_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,15 +62,12 @@ def test_a_folder_without_a_sweep_is_one_sentence(tmp_path: Path, capsys: pytest
     assert complaint.count("\n") == 1
 
 
-KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/pytorch"
-
-
 def test_kept_runs_are_scored_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert training.main([str(KEPT), "--only", "even"]) == 0
     lines = capsys.readouterr().out.splitlines()
     (ours,) = [each for each in lines if each.startswith(f"| {training.OURS} | even ")]
     mean = float(ours.split("|")[4].split("±")[0])
-    (ring,) = [each for each in lines if each.startswith("| computing, then a ring | even ")]
+    (ring,) = [each for each in lines if each.startswith("| computing, then sending | even ")]
     assert mean < float(ring.split("|")[4].split("±")[0])
 
 

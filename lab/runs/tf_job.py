@@ -2,9 +2,11 @@
 
 Runs by itself, in an environment that has TensorFlow and nothing of this project.  Without a cluster it trains alone;
 with one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worker", "task": 0}, its variables live on the
-parameter servers and each worker trains by itself (asynchronously).
+parameter servers, the first worker is the chief, which sets them up, and each worker trains by itself
+(asynchronously).
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing.
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing.  With `lasting_s`
+a worker goes on until so long after it began, so that all of them train beside each other to the end.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ v1 = tf.compat.v1
 DEFAULTS = {
     "batch": 16, "steps": 3, "timed": 12, "read_ms": 0.0, "intra": 1, "inter": 2, "seed": 1, "out": "traces",
     "cluster": None, "job": "worker", "task": 0, "queue": False, "feeders": 1, "kind": "session",
+    "held": None, "lasting_s": 0.0,
 }  # fmt: skip
 
 
@@ -80,6 +83,7 @@ def session_job(asked: dict) -> list[float]:
         cluster = tf.train.ClusterSpec(asked["cluster"])
         server = tf.distribute.Server(cluster, job_name=asked["job"], task_index=asked["task"], config=config)
         if asked["job"] == "ps":
+            wait_for_all(asked)
             sys.stdin.read()  # serves until its starter goes
             return []
         here = f"/job:worker/task:{asked['task']}"
@@ -87,10 +91,16 @@ def session_job(asked: dict) -> list[float]:
         config.device_filters.extend(["/job:ps", here])
     with v1.Graph().as_default(), v1.device(device):
         _, train = network(*examples(asked))
+        unset = v1.report_uninitialized_variables(v1.global_variables())
         with v1.Session(target, config=config) as session:
-            session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+            if asked["task"] == 0:
+                session.run(v1.global_variables_initializer())
+            while session.run(unset).size:
+                time.sleep(0.1)
+            session.run(v1.local_variables_initializer())
             coordinator = v1.train.Coordinator()
             threads = v1.train.start_queue_runners(session, coordinator) if asked["queue"] else []
+            wait_for_all(asked)
             seconds = _steps(session, train, asked)
             coordinator.request_stop()
             for _ in threads:
@@ -99,9 +109,18 @@ def session_job(asked: dict) -> list[float]:
     return seconds
 
 
+def wait_for_all(asked: dict) -> None:
+    """Say that this process is ready to train, and wait until its starter, with all limits in force, lets all go."""
+    if asked["held"]:
+        Path(asked["held"], f"{asked['job']}{asked['task']}.ready").touch()
+        while not Path(asked["held"], "go").exists():
+            time.sleep(0.02)
+
+
 def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> list[float]:
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
     for _ in range(3):
         session.run(train)
     options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, output_partition_graphs=True)
@@ -122,11 +141,13 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> list[float]
                 writer.add_run_metadata(found, f"step{number}", number)
                 writer.close()
     seconds = []
-    for number in range(3 + asked["timed"]):
+    number = 0
+    while number < 3 + asked["timed"] or time.perf_counter() < began + asked["lasting_s"]:
         begin = time.perf_counter()
         session.run(train)
         if number >= 3:
             seconds.append(time.perf_counter() - begin)
+        number += 1
     return seconds
 
 

@@ -3,20 +3,22 @@
     python -m lab.runs.training list
     python -m lab.runs.training pytorch -o DIR [--python PYTHON] [--only NAME …]
     python -m lab.runs.training tensorflow -o DIR --python PYTHON [--only NAME …] [--limit MINUTES] [--keep FOLDER]
-    python -m lab.runs.training sweep -o DIR [--repetitions N] [--limit MINUTES] [--keep FOLDER]
+    python -m lab.runs.training sweep -o DIR [--framework tensorflow --python PYTHON] [--only NAME …] [--limit MINUTES]
 
-`sweep` is PyTorch under CPU quotas, on shaped networks and with other numbers of ranks (root), each rank a node of its
-own; `python -m lab.score.training DIR` predicts each of its configurations from its model's base.
+`sweep` is PyTorch (ranks and gloo) or TensorFlow (a chief, other workers and a parameter server) under CPU quotas, on
+shaped networks and with other numbers of ranks (root), each process a node of its own; `python -m lab.score.training
+DIR` predicts each of its configurations from its model's base.  Limits hold from when all processes are ready to train.
 
-Each configuration has a folder with its traces, what its processes said and `steps.json`; one that has that file is not
-run again, so that a series can be stopped and taken up.  PYTHON is of an environment that has the framework and nothing
-of this project.
+Each configuration has a folder with its traces, what its processes said and `steps.json`.  One that has that file, or a
+row in DIR's `rows.jsonl`, is not run again, so that a series can be stopped and taken up.  PYTHON is of an environment
+that has the framework and nothing of this project.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -55,7 +57,7 @@ MOST_FAILURES = 3
 class Configuration:
     """One way to train; `asked` goes to the job, `ranks` are processes of PyTorch or workers of TensorFlow.
 
-    With `servers` TensorFlow's variables live on that many parameter servers.  `cores` is each rank's CPU time per
+    With `servers` TensorFlow's variables live on that many parameter servers.  `cores` is each process' CPU time per
     second, `network_bps` the rate of its cable in each direction, bits per second; None leaves them unlimited.
     """
 
@@ -96,33 +98,62 @@ CONFIGURATIONS = (
 )
 
 MBIT = 1_000_000
-SWEPT = tuple(
-    Configuration(
-        f"{model}-r{ranks}-c{cores:g}-n{mbit}", "pytorch", ranks, 0, {"model": model, "timed": 24}, cores, mbit * MBIT
-    )
-    for model in ("cnn", "transformer")
-    for ranks in (2, 3)
-    for cores in (0.2, 0.4, 0.6)
-    for mbit in (50, 100, 200, 1000)
-)
-"""What `sweep` runs.  What is fitted may look at even places, odd ones are for scoring; bases are neither."""
+SWEPT = (
+    *(
+        Configuration(
+            f"{model}-r{ranks}-c{cores:g}-n{mbit}",
+            "pytorch", ranks, 0, {"model": model, "timed": 24}, cores, mbit * MBIT,
+        )
+        for model in ("cnn", "transformer")
+        for ranks in (2, 3)
+        for cores in (0.2, 0.4, 0.6)
+        for mbit in (50, 100, 200, 1000)
+    ),
+    *(
+        Configuration(
+            f"tf-w{workers}-c{cores:g}-n{mbit}",
+            "tensorflow", workers, 1, {"timed": 4, "lasting_s": 10.0}, cores, mbit * MBIT,
+        )
+        for workers in (2, 3)
+        for cores in (0.2, 0.3, 0.45)
+        for mbit in (100, 200, 400, 1000)
+    ),
+)  # fmt: skip
+"""What `sweep` runs."""
 
 _SEED = 20210714
 _PER_BASE = 6
+_BASES = ("cnn-r2-c0.6-n200", "transformer-r2-c0.6-n200", "tf-w2-c0.45-n200")
 
 
 def base_of(one: Configuration) -> Configuration:
     """The configuration of the same model whose recorded run predictions start from."""
-    return next(each for each in SWEPT if each.name == f"{one.asked['model']}-r2-c0.6-n200")
+    return next(
+        each
+        for each in SWEPT
+        if each.name in _BASES and (each.framework, each.asked.get("model")) == (one.framework, one.asked.get("model"))
+    )
 
 
-def planned(repetitions: int) -> list[Configuration]:
-    """The sweep's runs in one shuffled order, the same on every call, both bases before each six; a repetition's name
-    ends in its number."""
+def role_of(one: Configuration) -> str:
+    """Whether what is fitted may look at it: even; odd ones are only scored; bases are neither.
+
+    PyTorch's go by their place (at 100 and 1 000 Mbit/s all are odd), TensorFlow's by the hash of their name.
+    """
+    if one is base_of(one):
+        return "base"
+    place = SWEPT.index(one) if one.framework == "pytorch" else hashlib.sha256(one.name.encode()).digest()[-1]
+    return "odd" if place % 2 else "even"
+
+
+def planned(repetitions: int, framework: str = "pytorch") -> list[Configuration]:
+    """The sweep's runs of a framework in one shuffled order, the same on every call, the bases before each six; a
+    repetition's name ends in its number."""
     chance, found, made = random.Random(_SEED), list[Configuration](), 0
-    bases = [each for each in SWEPT if base_of(each) is each]
+    swept = [each for each in SWEPT if each.framework == framework]
+    bases = [each for each in swept if base_of(each) is each]
     for repetition in range(repetitions):
-        wanted = [each for each in SWEPT if each not in bases]
+        wanted = [each for each in swept if each not in bases]
         chance.shuffle(wanted)
         for place, each in enumerate(wanted):
             if place % _PER_BASE == 0:
@@ -146,9 +177,10 @@ def run(one: Configuration, python: str, out: Path) -> Path:
             check_host(namespaces=True, limits=one.cores is not None)
             stack.enter_context(borrowed_machine(nodes))
             shape_network(nodes)
-        jobs = _pytorch(one, python, folder, nodes) if one.framework == "pytorch" else _tensorflow(one, python, folder)
-        for node in nodes:
-            limit_rates(node)
+        start = _pytorch if one.framework == "pytorch" else _tensorflow
+        jobs = start(one, python, folder, nodes)
+        if nodes:
+            _let_go(jobs, nodes, folder, one.name)
         found = _finished(jobs, one.name)
     facts = {key: value for key, value in asdict(one).items() if key not in ("name", "framework")}
     building = kept.with_suffix(".tmp")
@@ -163,8 +195,24 @@ def _nodes(one: Configuration) -> list[Node]:
         return []
     return [
         Node(f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True)
-        for rank in range(one.ranks)
+        for rank in range(one.ranks + one.servers)
     ]
+
+
+def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str) -> None:
+    """Put the CPU quotas in force once all jobs are ready to train, and let them.  Raises LabError after TIMEOUT_S."""
+    until = time.monotonic() + TIMEOUT_S
+    while len(list(folder.glob("*.ready"))) < len(jobs):
+        if any(each.process.poll() is not None for each in jobs):
+            return  # told by who waits for their end
+        if time.monotonic() > until:
+            for each in jobs:
+                each.process.kill()
+            raise LabError(f"{name}: its jobs were not ready within {TIMEOUT_S:.0f} s")
+        time.sleep(0.05)
+    for node in nodes:
+        limit_rates(node)
+    (folder / "go").touch()
 
 
 def run_all(
@@ -175,7 +223,8 @@ def run_all(
     However it ends, the rows of what ran are committed.  Raises LabError after MOST_FAILURES in a row.
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    missing = [each for each in wanted if not (out / each.name / "steps.json").exists()]
+    kept = _rows(out)
+    missing = [each for each in wanted if each.name not in kept and not (out / each.name / "steps.json").exists()]
     print(f"{len(wanted)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
     failures, left = 0, len(missing)
 
@@ -207,16 +256,27 @@ def run_all(
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: of each run that is there what was asked, and the median untraced step of each process, ms."""
-    lines = []
+    """OUT/rows.jsonl: of each run what was asked, and the median untraced step of each process, ms.
+
+    Rows of runs whose folders have gone stay.
+    """
+    rows = _rows(out)
     for file in sorted(out.glob("*/steps.json")):
         told = json.loads(file.read_text(encoding="utf-8"))
         steps = [1e3 * statistics.median(one["step_s"]) for one in told["found"] if one["step_s"]]
         facts = {key: value for key, value in told.items() if key != "found" and value is not None}
-        lines.append(json.dumps({"name": file.parent.name, **facts, "step_ms": [round(one, 3) for one in steps]}))
+        name = file.parent.name
+        rows[name] = json.dumps({"name": name, **facts, "step_ms": [round(one, 3) for one in steps]})
     building = out / "rows.partial"
-    building.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    building.write_text("".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
     building.rename(out / "rows.jsonl")
+
+
+def _rows(out: Path) -> dict[str, str]:
+    """The lines of OUT/rows.jsonl by their runs' names."""
+    file = out / "rows.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {json.loads(line)["name"]: line for line in lines}
 
 
 @dataclass(frozen=True)
@@ -247,23 +307,28 @@ def _pytorch(one: Configuration, python: str, folder: Path, nodes: Sequence[Node
     group = {"WORLD_SIZE": str(one.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     if nodes:
         group |= {"MASTER_ADDR": nodes[0].address, "GLOO_SOCKET_IFNAME": "eth0"}
+        asked["held"] = str(folder)
     return [
         _job(python, "torch_job.py", asked, folder / f"rank{rank}.log", {**group, "RANK": str(rank)}, node)
         for rank, node in enumerate(nodes or [None] * one.ranks)
     ]
 
 
-def _tensorflow(one: Configuration, python: str, folder: Path) -> list[Job]:
-    """The workers first; parameter servers serve until their input ends."""
+def _tensorflow(one: Configuration, python: str, folder: Path, nodes: Sequence[Node]) -> list[Job]:
+    """The workers first, the chief before the others; parameter servers serve until their input ends."""
     asked = {**one.asked, "out": str(folder / "traces")}
+    if nodes:
+        asked["held"] = str(folder)
     if not one.servers:
-        return [_job(python, "tf_job.py", asked, folder / "worker0.log", {})]
-    addresses = [f"127.0.0.1:{port}" for port in _ports(one.ranks + one.servers)]
-    asked["cluster"] = {"worker": addresses[: one.ranks], "ps": addresses[one.ranks :]}
+        return [_job(python, "tf_job.py", asked, folder / "worker0.log", {}, *nodes)]
     roles = [("worker", task) for task in range(one.ranks)] + [("ps", task) for task in range(one.servers)]
+    hosts = [each.address for each in nodes] or ["127.0.0.1"] * len(roles)
+    addresses = [f"{host}:{port}" for host, port in zip(hosts, _ports(len(roles)), strict=True)]
+    asked["cluster"] = {"worker": addresses[: one.ranks], "ps": addresses[one.ranks :]}
+    places: Sequence[Node | None] = nodes or [None] * len(roles)
     return [
-        _job(python, "tf_job.py", {**asked, "job": job, "task": task}, folder / f"{job}{task}.log", {})
-        for job, task in roles
+        _job(python, "tf_job.py", {**asked, "job": job, "task": task}, folder / f"{job}{task}.log", {}, node)
+        for (job, task), node in zip(roles, places, strict=True)
     ]
 
 
@@ -305,6 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.runs.training", description="run real trainings")
     parser.add_argument("what", choices=("list", "pytorch", "tensorflow", "sweep"))
     parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/training"), metavar="DIR")
+    parser.add_argument("--framework", choices=("pytorch", "tensorflow"), default="pytorch", help="that is swept")
     parser.add_argument("--python", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each of the sweep")
@@ -315,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.what == "list":
         print("\n".join(each.name for each in CONFIGURATIONS))
         return 0
-    chosen = planned(given.repetitions) if given.what == "sweep" else CONFIGURATIONS
+    chosen = planned(given.repetitions, given.framework) if given.what == "sweep" else CONFIGURATIONS
     wanted = [each for each in chosen if each.framework == given.what or given.what == "sweep"]
     wanted = [each for each in wanted if not given.only or each.name in given.only]
     commits = None if given.keep is None else Commits(given.keep, given.every)

@@ -1,4 +1,4 @@
-"""Steps of PyTorch predicted and rerun: ``python -m lab.score.training DIR``, Markdown tables.
+"""Steps of PyTorch or TensorFlow predicted and rerun: ``python -m lab.score.training DIR``, Markdown tables.
 
 DIR is what ``python -m lab.runs.training sweep`` made.  Each configuration is predicted from the traces of its model's
 first base; the truth is the steps that it really took, untraced: of each process the median, and of these the mean.
@@ -19,11 +19,17 @@ from typing import Any
 import crystalperf as cp
 from indexes.errors import CrystalPerfError
 from lab.errors import LabError
-from lab.runs.training import SWEPT, Configuration, base_of
+from lab.runs.training import SWEPT, Configuration, base_of, role_of
 from lab.scored import OURS, Scored
 from query.run import Run
 
 ROLES = ("even", "odd")
+_SENT = "SELECT coalesce(sum(bytes), 0) / count(DISTINCT (worker_id, step)) FROM training_collectives"
+_FETCHED = """
+SELECT sum(bytes) / count(DISTINCT scope_id)
+FROM training_operations JOIN units USING (unit_id) JOIN groups USING (group_id)
+WHERE kind = 'transfer' AND worker_id LIKE 'network into worker:%'
+"""
 RATIO = "CrystalPerf's change, times the untraced base"
 """The same predictions without what the profiler itself costs a step."""
 
@@ -32,7 +38,7 @@ RATIO = "CrystalPerf's change, times the untraced base"
 class Base:
     """A recorded base: its run, the step that its traces show, and those that its repetitions took untraced, ms.
 
-    `bytes` are what a process brings to the collectives of a step.
+    `bytes` are what a process brings to the collectives of a step, or fetches from parameter servers.
     """
 
     configuration: Configuration
@@ -68,14 +74,16 @@ def _no_change(_one: Configuration, base: Base) -> float:
 
 
 def _in_turn(one: Configuration, base: Base) -> float:
-    """Paleo's terms (Qi et al., ICLR '17): computing, then a ring's 2 (n - 1) / n of the bytes over the link.
+    """Paleo's terms (Qi et al., ICLR '17): computing, then a ring's 2 (n - 1) / n of the bytes over the link, or what
+    all workers fetch over the parameter server's.
 
     Computing is what the link leaves of the base's step, rather than operations over the device's rate, which no trace
     tells: kinder to it than its own paper.
     """
 
     def sending_ms(of: Configuration) -> float:
-        return 8e3 * base.bytes * 2 * (of.ranks - 1) / of.ranks / (of.network_bps or 1)
+        times = of.ranks / of.servers if of.servers else 2 * (of.ranks - 1) / of.ranks
+        return 8e3 * base.bytes * times / (of.network_bps or 1)
 
     computing_ms = max(base.step_ms - sending_ms(base.configuration), 0.0)
     return computing_ms * (base.configuration.cores or 1) / (one.cores or 1) + sending_ms(one)
@@ -84,20 +92,22 @@ def _in_turn(one: Configuration, base: Base) -> float:
 BASELINES: Mapping[str, Callable[[Configuration, Base], float]] = {
     "no change": _no_change,
     "linear": _linear,
-    "computing, then a ring": _in_turn,
+    "computing, then sending": _in_turn,
 }
 
 
 def score(out: Path, roles: Sequence[str] = ROLES) -> str:
     """Every configuration with its truth and its prediction, then how far off all are.  Raises LabError."""
     truths = _truths(out)
-    bases = {each.name: _base(out, each, truths) for each in SWEPT if base_of(each) is each}
+    swept = [each for each in SWEPT if each.name in truths]
+    wanted = {each.name: each for each in map(base_of, swept)}
+    bases = {name: _base(out, each, truths) for name, each in wanted.items()}
     lines = ["| configuration | role | step [ms] | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
     found = {role: Scored() for role in roles}
-    for number, one in enumerate(SWEPT):
-        role, measured = ROLES[number % 2], truths.get(one.name)
-        if role in roles and measured and one.name not in bases:
-            lines.append(_scored(one, role, statistics.median(measured), bases[base_of(one).name], found[role]))
+    for one in swept:
+        if (role := role_of(one)) in roles:
+            measured = statistics.median(truths[one.name])
+            lines.append(_scored(one, role, measured, bases[base_of(one).name], found[role]))
     lines += ["", "| predicted by | role | configurations | mean ± sd % | worst % | held % | half-width % |"]
     lines.append("|---|---|---|---|---|---|---|")
     for role, scored in found.items():
@@ -154,9 +164,7 @@ def _base(out: Path, one: Configuration, truths: Mapping[str, Sequence[float]]) 
         raise LabError(f"{traces}: no traces of a base; the sweep makes them first")
     run = cp.profile([traces])
     with run.reading() as connection:
-        sent = connection.execute(
-            "SELECT coalesce(sum(bytes), 0) / count(DISTINCT (worker_id, step)) FROM training_collectives"
-        ).fetchone()
+        sent = connection.execute(_FETCHED if one.servers else _SENT).fetchone()
     assert sent is not None
     return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]))
 
