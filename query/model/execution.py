@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,6 +98,15 @@ class Volumes:
             if name == "input_bytes":
                 found = found - self.far
         return found + self.far if resource.name == NET else found
+
+
+def no_volumes(units: int) -> Volumes:
+    """The volumes of so many units of which nothing is known."""
+    columns: dict[str, Any] = {
+        each.name: np.zeros(units, dtype=np.float64 if each.name.endswith("_ms") else np.int64)
+        for each in fields(Volumes)
+    }
+    return Volumes(**columns)
 
 
 @dataclass(frozen=True)

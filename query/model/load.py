@@ -20,7 +20,7 @@ from query.model.capacity import Loads, cpu_limits
 from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes
+from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.places import FAR, far_groups
 from query.model.records import Floats, Ints
 from query.model.world import settings_of
@@ -29,13 +29,19 @@ ALL, WHOLE = "all", "whole"
 """The whole run, without its pauses and with them."""
 
 _IDS_SHOWN = 20
+_OF_UNITS = (
+    *("unit_id", "group_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
+    *("placement", "upstream_ms"),
+)
+"""Columns of scope_units.sql that Units are made of, beside their time by resource."""
 
 
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evidence: bool = True) -> Execution:
     """Read a scope from a run file; of `all`, pauses are left out (query.model.clock).
 
-    Without evidence there is the execution DAG and its units, but nothing that only answers need: how sure vectors
-    are, times by operator, what was lost, limits of CPUs.  Raises SettingError where the scope is not in the run.
+    Without evidence there is the execution DAG and its units, but nothing that only answers need: volumes (all are 0),
+    how sure vectors are, times by operator, what was lost, limits of CPUs.  Raises SettingError where the scope is not
+    in the run.
     """
     stretch = find_scope(connection, scope)
     resources = run_resources(connection)
@@ -50,7 +56,9 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         first = float(slots.available_ms.min()) if len(slots) else None
         clock = without_pauses(connection, framework, stretch.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
-    groups, units, volumes = _groups_and_units(connection, stretch, clock, workers, hosts, names)
+    groups, units, volumes = _groups_and_units(
+        connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
+    )
     if with_evidence and volumes.spill_memory.any():
         volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
     if with_evidence:
@@ -245,6 +253,8 @@ def _groups_and_units(
     workers: dict[str, int],
     hosts: dict[str, int],
     names: tuple[str, ...],
+    *,
+    with_volumes: bool,
 ) -> tuple[list[Group], Units, Volumes]:
     """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
@@ -257,13 +267,14 @@ def _groups_and_units(
     }
     ids = list(described)
     named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
-    question = sql.text("scope_units").format(parts=parts, far=FAR)
+    wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
+    question = sql.text("scope_units").format(parts=parts, far=FAR, columns=wanted)
     columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
     if (columns["group_number"] < 0).any():  # a trace need not describe every group
         ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
         columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
-    launch = np.clip(columns["launch_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
-    finish = np.clip(columns["finish_ms"].astype(np.float64), scope.start_ms, scope.end_ms)
+    launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
+    finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
     whole = columns["finish_ms"] - columns["launch_ms"]
     kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
@@ -303,6 +314,20 @@ def _groups_and_units(
         placement=columns["placement"].astype(np.int64),
         upstream_ms=np.asarray(columns["upstream_ms"]).astype(np.float64) * kept,
     )
+    if not with_volumes:
+        return groups, units, no_volumes(len(units))
+    return groups, units, _volumes(connection, columns, whole, kept, number, group_of)
+
+
+def _volumes(
+    connection: duckdb.DuckDBPyConnection,
+    columns: dict[str, Any],
+    whole_ms: Floats,
+    kept: Floats,
+    number: dict[str, int],
+    group_of: Ints,
+) -> Volumes:
+    """What the framework logged per unit, of whose time of `whole_ms` the share `kept` lies in the scope."""
 
     def volume(name: str) -> Ints:
         return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
@@ -311,7 +336,7 @@ def _groups_and_units(
     reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
     by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
     is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place)
-    volumes = Volumes(
+    return Volumes(
         input=volume("input"),
         far=np.where(is_far, volume("input"), 0),
         remote=volume("remote"),
@@ -322,12 +347,11 @@ def _groups_and_units(
         spill_disk=volume("spill_disk"),
         peak_memory=volume("peak_memory"),
         gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
-        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole) * kept,
+        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole_ms) * kept,
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
-        spill_ms=np.zeros(len(launch)),
+        spill_ms=np.zeros(len(kept)),
         peers_ms=np.asarray(columns["peers_ms"]).astype(np.float64) * kept,
     )
-    return groups, units, volumes
 
 
 def _stated(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Dependency]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from query.model.records import Floats
+from query.model.records import Floats, Ints
 
 if TYPE_CHECKING:
     from query.model.dag import Units
@@ -68,11 +68,16 @@ class Timeline:
     def __init__(self, units: Units) -> None:
         lasting = units.duration_ms > 0
         launch, finish = units.launch_ms[lasting], units.finish_ms[lasting]
-        shares = units.parts_ms[lasting] / (finish - launch)[:, None]
-        level = Level(launch, finish, np.hstack([shares, np.ones((len(launch), 1))]))
-        count = np.rint(level.values[:, -1:])
-        means = np.where(count > 0, level.values[:, :-1] / np.maximum(count, 1), 0.0)
-        self.moments, self.integral = level.moments, _integral(level.moments, means)
+        moments = np.concatenate([launch, finish])
+        order = np.argsort(moments, kind="stable")
+        self.moments: Floats = moments[order]
+        since_last, length = np.diff(self.moments), finish - launch
+        running = np.rint(_open(np.ones(len(launch)), order))
+        self.integral = np.zeros((max(len(moments), 1), units.parts_ms.shape[1]))
+        for column in range(units.parts_ms.shape[1]):  # one by one, or a million units would need hundreds of MB
+            mean = _open(units.parts_ms[lasting, column] / length, order) / np.maximum(running, 1)
+            mean[running <= 0] = 0.0
+            np.cumsum(mean * since_last, out=self.integral[1:, column])
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
@@ -95,6 +100,15 @@ class Timeline:
         before = self.integral[place]
         found: Floats = before + share[:, None] * (self.integral[place + 1] - before)
         return found
+
+
+def _open(rate: Floats, order: Ints) -> Floats:
+    """The sum of the rates of the intervals open from each moment to the next, (moments - 1,).
+
+    `order` sorts all starts and then all ends by time.
+    """
+    sums: Floats = np.cumsum(np.concatenate([rate, -rate])[order])[:-1]
+    return sums
 
 
 def _integral(moments: Floats, values: Floats) -> Floats:

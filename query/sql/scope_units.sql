@@ -5,40 +5,43 @@
 --             $groups, $workers, $hosts, the names that the columns of numbers refer to
 --             {parts}, the columns of the units' time by resource
 --             {far}, how far data are that lie on another machine (query.model.places)
+--             {columns}, those that are wanted, or *
 --
 -- one row per unit that ran within the scope, by launch:
 --   group, worker, host   positions in the lists of names; -1 for a group or a worker, 0 for a host that is in none
 --   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
 --               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
 --   is_far      whether its data were on another machine, as far as they have a place
-WITH within AS (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
+WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
 host_names AS (SELECT unnest($hosts::VARCHAR[]) AS host, unnest(range(len($hosts::VARCHAR[]))) AS number),
-wishing AS (SELECT DISTINCT group_id FROM within WHERE data_at = 'host')
-SELECT
-    unit_id,
-    coalesce(group_names.number, -1) AS group_number,
-    coalesce(worker_names.number, -1) AS worker_number,
-    coalesce(host_names.number, 0) AS host_number,
-    launch_ms, finish_ms, {parts},
-    CASE
-        WHEN data_at = 'host' THEN 1
-        -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
-        -- data a worker holds.
-        WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
-        ELSE 0
-    END AS placement,
-    coalesce(data_at IN {far}, false) AS is_far,
-    coalesce(upstream_ms, 0) AS upstream_ms, coalesce(peers_ms, 0) AS peers_ms,
-    coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
-    coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,
-    coalesce(output_bytes, 0) AS output_bytes, coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,
-    coalesce(spill_disk_bytes, 0) AS spill_disk_bytes, coalesce(peak_memory_bytes, 0) AS peak_memory_bytes,
-    coalesce(gc_ms, 0) AS gc_ms, coalesce(on_cpu_ms, cpu_ms, 0) AS on_cpu_ms, coalesce(overhead_ms, 0) AS overhead_ms
-FROM within
-LEFT JOIN group_names USING (group_id)
-LEFT JOIN worker_names USING (worker_id)
-LEFT JOIN host_names ON host_names.host = coalesce(within.host, '?')
-LEFT JOIN wishing USING (group_id)
-ORDER BY launch_ms, unit_id
+wishing AS (SELECT DISTINCT group_id FROM within WHERE data_at = 'host'),
+told AS (
+    SELECT
+        unit_id,
+        coalesce(group_names.number, -1) AS group_number,
+        coalesce(worker_names.number, -1) AS worker_number,
+        coalesce(host_names.number, 0) AS host_number,
+        launch_ms, finish_ms, {parts},
+        CASE
+            WHEN data_at = 'host' THEN 1
+            -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
+            -- data a worker holds.
+            WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
+            ELSE 0
+        END AS placement,
+        coalesce(data_at IN {far}, false) AS is_far,
+        coalesce(upstream_ms, 0) AS upstream_ms, coalesce(peers_ms, 0) AS peers_ms,
+        coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
+        coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,
+        coalesce(output_bytes, 0) AS output_bytes, coalesce(spill_memory_bytes, 0) AS spill_memory_bytes,
+        coalesce(spill_disk_bytes, 0) AS spill_disk_bytes, coalesce(peak_memory_bytes, 0) AS peak_memory_bytes,
+        coalesce(gc_ms, 0) AS gc_ms, coalesce(on_cpu_ms, cpu_ms, 0) AS on_cpu_ms, coalesce(overhead_ms, 0) AS overhead_ms
+    FROM within
+    LEFT JOIN group_names USING (group_id)
+    LEFT JOIN worker_names USING (worker_id)
+    LEFT JOIN host_names ON host_names.host = coalesce(within.host, '?')
+    LEFT JOIN wishing USING (group_id)
+)
+SELECT {columns} FROM told ORDER BY launch_ms, unit_id
