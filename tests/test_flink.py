@@ -22,6 +22,7 @@ from query.inputs.containers import LogFile, Part
 from query.model.trace import Trace
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
+KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
 JOB = "0123456789abcdef0123456789abcdef"
 START = 1_700_000_000_000.0
 
@@ -181,10 +182,28 @@ def test_idling_behind_a_blocking_exchange_is_ones_own(tmp_path: Path) -> None:
     assert of(trace, "units", "upstream_ms") == [0, 0]
 
 
-def test_deploying_is_no_time_of_the_subtasks_own(tmp_path: Path) -> None:
-    trace = read(archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50, deploying=20)]}))
-    assert trace.bounds.held_ms.tolist() == [30]
-    assert of(trace, "units", "starting_ms") == [20]
+def test_samples_tell_what_a_subtask_started_on() -> None:
+    """Three quarters of the aggregate's 774 ms is opening it, with its classes loaded and its code compiled."""
+    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    with run.reading() as connection:
+        (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
+        unseen = cp.profile(KEPT / "084-join-0/collected")
+    assert row[0] == 575
+    assert row[1] < 0.2 * row[0]
+    with unseen.reading() as connection:
+        (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
+    assert row[1] >= row[0], "without a recording nothing tells"
+
+
+def test_what_others_wrote_elsewhere_crossed_the_network(tmp_path: Path) -> None:
+    """Of 60 bytes that both readers got from a vertex, 20 were written on the other's machine."""
+    sources = [attempt(0, 0, 50, **{"write-bytes": 40}), attempt(1, 0, 50, **{"write-bytes": 20}, worker="tm2")]
+    readers = [attempt(0, 50, 100, **{"read-bytes": 30}), attempt(1, 50, 100, **{"read-bytes": 30}, worker="tm2")]
+    for each in (sources[1], readers[1]):
+        each["host"] = "h2:4711"
+    trace = read(archive_of(tmp_path / "a", {"aa": sources, "bb": readers}, {"bb": [("aa", "blocking")]}))
+    assert of(trace, "units", "remote_bytes") == [0, 0, 10, 20]
+    assert of(trace, "units", "local_bytes") == [10, 10, 20, 10]
 
 
 def test_deploying_is_told_as_starting(tmp_path: Path) -> None:

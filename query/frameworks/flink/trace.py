@@ -25,7 +25,7 @@ from query.frameworks.flink import archive, series, tables
 from query.frameworks.flink.archive import Archive, Attempt
 from query.frameworks.flink.series import Series
 from query.inputs.containers import LogFile
-from query.model.records import Problems, integers, numbers, objects, shortened
+from query.model.records import Columns, Problems, integers, numbers, objects, shortened
 from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
 
 _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
@@ -83,6 +83,8 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     if units:
         units["part"] = integers([each.facts.subtask for each in subtasks])
         units["attempt"] = integers([each.facts.attempt for each in subtasks])
+        if not streams:
+            units |= _read_bytes(subtasks, edges, ids)
         units["starting_ms"] = units["overhead_ms"] = numbers([each.starting_ms for each in subtasks])
     else:
         units = {name: objects([]) for name in ("unit_id", "group_id", "worker_id", "launch_ms", "finish_ms", "status")}
@@ -102,7 +104,7 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
         workers=rows(_workers(subtasks, lanes)),
         groups=rows([_group(found, vertex, ids, subtasks, edges) for vertex in order]),
         units=units,
-        bounds=_bounds(subtasks, waits),
+        bounds=_bounds(subtasks, waits, streams=streams),
         dependencies=rows(edges),
         scopes=rows([_scope(found, end_ms - start_ms)]),
         problems=tuple(problems),
@@ -246,15 +248,47 @@ def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float,
     )
 
 
-def _bounds(subtasks: list[_Subtask], waits: list[float]) -> Bounds:
-    """A subtask has its lane once it runs; what it waited for others then was measured, and is on no resource."""
+def _read_bytes(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) -> Columns:
+    """Bytes that each subtask read over the network and beside it, unknown where its reads are.
+
+    Flink sums up what a subtask read, wherever from.  The share that its sources had written on other machines crossed
+    the network: each source gives all of its readers about as much, and where it gives to one only, most lie together.
+    """
+    sources: dict[str, set[str]] = {}
+    for edge in edges:
+        sources.setdefault(edge.target, set()).add(edge.source)
+    written: Counter[tuple[str, str]] = Counter()
+    for each in subtasks:
+        written[ids[each.vertex], _machine(each)] += _counted(each.facts.metrics.written_bytes) or 0
+    remote, local = list[int | None](), list[int | None]()
+    for each in subtasks:
+        read, given = _counted(each.facts.metrics.read_bytes), sources.get(ids[each.vertex], set())
+        mine = {place: count for place, count in written.items() if place[0] in given}
+        far = sum(count for (_, machine), count in mine.items() if machine != _machine(each))
+        share = far / sum(mine.values()) if sum(mine.values()) else 0.0
+        remote.append(None if read is None else round(read * share))
+        local.append(None if read is None else read - round(read * share))
+    return {"remote_bytes": integers(remote), "local_bytes": integers(local)}
+
+
+def _machine(each: _Subtask) -> str:
+    return _host(each.facts.host) or each.worker
+
+
+def _bounds(subtasks: list[_Subtask], waits: list[float], *, streams: bool) -> Bounds:
+    """What a subtask waited for others was measured, and is on no resource.
+
+    It has its lane from deployment on: its thread loads classes and opens operators then, which its samples tell.  Of a
+    stream that is left out, for it says nothing of a record.
+    """
     columns = len(known()) + 1
     floor, outside, nothing = (np.zeros((len(subtasks), columns)) for _ in range(3))
     held = np.zeros(len(subtasks))
     for number, each in enumerate(subtasks):
-        held[number] = each.finish_ms - each.launch_ms - each.starting_ms
+        apart = each.starting_ms if streams else 0.0
+        held[number] = each.finish_ms - each.launch_ms - apart
         floor[number, -1] = waits[number]
-        outside[number, -1] = each.starting_ms
+        outside[number, -1] = apart
     return Bounds(held, floor, nothing, outside)
 
 
