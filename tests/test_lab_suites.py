@@ -176,7 +176,7 @@ def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
         ran.append(name)
         if ran == ["one-0"]:
             raise LabError("one-0: a job ended with code 1")
-        return [{"rank": 0, "step_s": [0.1, 0.3, 0.2]}]
+        return [{"rank": 0, "step_s": [0.1, 0.3, 0.2], "cpu_s": 0.05}]
 
     monkeypatch.setattr(training, "_pytorch", lambda *_: [])
     monkeypatch.setattr(training, "_finished", finished)
@@ -188,7 +188,9 @@ def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
     assert training.run_all([training.Configuration("other", "pytorch")], "python", tmp_path, None) == 0
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     names = ["one-1", "one-2", "one-0", "other"]
-    assert [(each["name"], each["step_ms"]) for each in rows] == [(name, [200.0]) for name in names]
+    assert [(each["name"], each["step_ms"], each["cpu_ms"]) for each in rows] == [
+        (name, [200.0], [50.0]) for name in names
+    ]
 
 
 LOUD = """

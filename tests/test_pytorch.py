@@ -163,6 +163,21 @@ def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel
     assert any("no reruns" in each for each in faster.assumptions)
 
 
+def test_an_operator_of_the_cpu_that_is_scaled_changes_what_the_step_took_by_its_own_time() -> None:
+    """In a training of one process whose input comes from loaders."""
+    run = cp.profile(DATA / "torch-loader")
+    statement = """
+        SELECT sum(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id)
+        WHERE operator = 'aten::linear'
+    """
+    ((took_ms,),) = run.sql(statement).rows
+    assert took_ms > 1
+    for setting, left in (("2x", 0.5), ("1000x", 0.001), ("0.5x", 2)):
+        found = run.predict([f"operator.aten::linear={setting}"])
+        assert found.predicted_ms == pytest.approx(found.runtime_ms + (left - 1) * took_ms, rel=1e-3)
+        assert any(" ms of operator time" in each for each in found.assumptions)
+
+
 def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_path: Path) -> None:
     """A product on one stream; a copy to the host on another begins as that ends, and its call returns behind it."""
     copy = {**kernel("Memcpy DtoH (Device -> Pageable)", 905, 2, 6), "cat": "gpu_memcpy", "tid": 20}

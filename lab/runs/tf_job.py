@@ -5,8 +5,9 @@ with one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worke
 parameter servers, the first worker is the chief, which sets them up, and each worker trains by itself
 (asynchronously).
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing.  With `lasting_s`
-a worker goes on until so long after it began, so that all of them train beside each other to the end.
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing, and the CPU
+seconds of all threads per such step.  With `lasting_s` a worker goes on until so long after it began, so that all of
+them train beside each other to the end.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def network(images: tf.Tensor, labels: tf.Tensor) -> tuple:
     return loss, v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
 
 
-def session_job(asked: dict) -> list[float]:
+def session_job(asked: dict) -> tuple[list[float], float]:
     """Train in a session; the profiled steps leave run_metadata_N.pb."""
     v1.disable_eager_execution()
     v1.disable_resource_variables()
@@ -85,7 +86,7 @@ def session_job(asked: dict) -> list[float]:
         if asked["job"] == "ps":
             wait_for_all(asked)
             sys.stdin.read()  # serves until its starter goes
-            return []
+            return [], 0.0
         here = f"/job:worker/task:{asked['task']}"
         target, device = server.target, v1.train.replica_device_setter(worker_device=here, cluster=cluster)
         config.device_filters.extend(["/job:ps", here])
@@ -101,12 +102,12 @@ def session_job(asked: dict) -> list[float]:
             coordinator = v1.train.Coordinator()
             threads = v1.train.start_queue_runners(session, coordinator) if asked["queue"] else []
             wait_for_all(asked)
-            seconds = _steps(session, train, asked)
+            found = _steps(session, train, asked)
             coordinator.request_stop()
             for _ in threads:
                 session.close()
                 break
-    return seconds
+    return found
 
 
 def wait_for_all(asked: dict) -> None:
@@ -117,7 +118,8 @@ def wait_for_all(asked: dict) -> None:
             time.sleep(0.02)
 
 
-def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> list[float]:
+def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[float], float]:
+    """The seconds of each step that is neither traced nor the first after that, and the CPU seconds of one."""
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -141,17 +143,19 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> list[float]
                 writer.add_run_metadata(found, f"step{number}", number)
                 writer.close()
     seconds = []
-    number = 0
+    number, used = 0, 0.0
     while number < 3 + asked["timed"] or time.perf_counter() < began + asked["lasting_s"]:
+        if number == 3:
+            used = time.process_time()
         begin = time.perf_counter()
         session.run(train)
         if number >= 3:
             seconds.append(time.perf_counter() - begin)
         number += 1
-    return seconds
+    return seconds, (time.process_time() - used) / len(seconds)
 
 
-def eager_job(asked: dict) -> list[float]:
+def eager_job(asked: dict) -> tuple[list[float], float]:
     """Train a Keras-free tf.function with the profiler of TensorFlow 2, which leaves an XPlane."""
     tf.config.threading.set_intra_op_parallelism_threads(asked["intra"])
     tf.config.threading.set_inter_op_parallelism_threads(asked["inter"])
@@ -183,18 +187,18 @@ def eager_job(asked: dict) -> list[float]:
         with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
             train(*next(batches))
     tf.profiler.experimental.stop()
-    seconds = []
+    seconds, used = [], time.process_time()
     for _ in range(asked["timed"]):
         begin = time.perf_counter()
         train(*next(batches)).numpy()
         seconds.append(time.perf_counter() - begin)
-    return seconds
+    return seconds, (time.process_time() - used) / max(len(seconds), 1)
 
 
 def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
-    seconds = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
-    print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds}), flush=True)
+    seconds, cpu = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
+    print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds, "cpu_s": cpu}), flush=True)
     os._exit(0)  # queue runners and servers have threads that never end
 
 

@@ -4,7 +4,8 @@ Runs by itself, in an environment that has torch and nothing of this project:
 
     RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python torch_job.py '{"out": "/tmp/traces"}'
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without the profiler.
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without the profiler, and the CPU
+seconds of all its threads per such step.
 """
 
 from __future__ import annotations
@@ -118,7 +119,10 @@ def main() -> None:
                 dist.barrier()
         if number >= profiled + 3:
             seconds.append(time.perf_counter() - begin)
-    print(json.dumps({"rank": rank, "step_s": seconds}), flush=True)
+        if number == profiled + 2:
+            used = time.process_time()
+    cpu = (time.process_time() - used) / max(timed, 1)
+    print(json.dumps({"rank": rank, "step_s": seconds, "cpu_s": cpu}), flush=True)
     if ranks > 1:
         dist.destroy_process_group()
 

@@ -256,17 +256,19 @@ def run_all(
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: of each run what was asked, and the median untraced step of each process, ms.
+    """OUT/rows.jsonl: of each run what was asked, and of each process that trains the median untraced step and the CPU
+    time of one, ms.
 
     Rows of runs whose folders have gone stay.
     """
     rows = _rows(out)
     for file in sorted(out.glob("*/steps.json")):
         told = json.loads(file.read_text(encoding="utf-8"))
-        steps = [1e3 * statistics.median(one["step_s"]) for one in told["found"] if one["step_s"]]
+        trained = [one for one in told["found"] if one["step_s"]]
         facts = {key: value for key, value in told.items() if key != "found" and value is not None}
-        name = file.parent.name
-        rows[name] = json.dumps({"name": name, **facts, "step_ms": [round(one, 3) for one in steps]})
+        facts["step_ms"] = [round(1e3 * statistics.median(one["step_s"]), 3) for one in trained]
+        facts["cpu_ms"] = [round(1e3 * one["cpu_s"], 3) for one in trained if "cpu_s" in one]
+        rows[file.parent.name] = json.dumps({"name": file.parent.name, **facts})
     building = out / "rows.partial"
     building.write_text("".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
     building.rename(out / "rows.jsonl")
