@@ -10,23 +10,24 @@ from cli.parts import listed
 from cli.remedies import with_remedy
 from cli.text import TimeUnit, change, counted, printable, time_unit
 from query.answers.verdict import knee_of
-from query.answers.whatifs import told
+from query.answers.whatifs import alike, told
 from query.answers.words import (
     capitalised,
+    counted_digits,
     knee_sentence,
     measure_word,
     most_sentence,
     not_known_sentences,
-    per_second,
     range_sentence,
     refusal_sentence,
     replay_sentence,
     same_sentence,
+    step_ms,
     step_sentence,
 )
 
 if TYPE_CHECKING:
-    from query.answers.values import Header, Prediction, Sweep, Verdict, WhatIf
+    from query.answers.values import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
 
 RANGE = "90 % range"
 GROUPS_SHOWN = 20
@@ -45,23 +46,40 @@ def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
     most_change = sorted(changes, key=lambda each: -changes[each])[:most]
     shown = [each for each in found.changing if id(each) in most_change]
     intervals = any(each.interval_ms for each in shown)
+    steps = _Steps(verdict.header, runtime_ms, verdict.debug.scope)
+    rates = [
+        each
+        for each in verdict.what_ifs
+        if each.flow is not None
+        and each.flow.most_per_s is not None
+        and not alike(each.flow.most_per_s, each.flow.recorded_most_per_s or 0.0)
+    ]
     if shown:
         heads = [
             "What if",
             "--set",
+            *steps.head,
             f"{measure_word(verdict.debug.measure)} [{unit.name}]",
             "change",
             *([RANGE] if intervals else []),
         ]
         rows = [
-            [each.question, each.setting, *_cells(each, runtime_ms, unit), *_ranges(each, unit, intervals)]
+            [
+                each.question,
+                each.setting,
+                *steps.cells(each.predicted_ms),
+                *_cells(each, runtime_ms, unit),
+                *_ranges(each, unit, intervals),
+            ]
             for each in shown
         ]
-        page.table(heads, rows, "<<>>" + ">" * intervals)
-    elif verdict.what_ifs:
+        page.table(heads, rows, "<<" + ">" * len(steps.head) + ">>" + ">" * intervals)
+    elif verdict.what_ifs and not rates:
         page.line("What if")
-    if found.same:
-        page.paragraph(same_sentence(found.same), hanging="  ")
+    if rates:
+        _rates(page, [(each.setting, each.flow) for each in rates if each.flow is not None])
+    if same := [each for each in found.same if each not in rates]:
+        page.paragraph(same_sentence(same), hanging="  ")
     _not_known(page, found.unknown, runtime_ms, unit)
     if shown and verdict.replayed_ms is not None:
         sentence = replay_sentence(verdict.replayed_ms, runtime_ms, unit)
@@ -139,26 +157,28 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     intervals = any(each.interval_ms for each in sweep.points)
     knee = knee_of(sweep)
     worth = knee.point if knee is not None and knee.worth else None
+    steps = _Steps(header, first.runtime_ms, first.scope)
+    here = "<- worth it" if steps.head else "<- worth it up to here"
     rows = [
         [
             point.setting,
+            *steps.cells(point.predicted_ms),
             *_cells(point, first.runtime_ms, unit),
             *_ranges(point, unit, intervals),
-            "<- worth it up to here" if number == worth else "",
+            here if number == worth else "",
         ]
         for number, point in enumerate(sweep.points)
     ]
-    rows.append(["as recorded", unit.number(first.runtime_ms), "", *([""] if intervals else []), ""])
-    heads = ["What if", f"{measure_word(first.measure)} [{unit.name}]", "change", *([RANGE] if intervals else []), ""]
-    page.table(heads, rows, "<>>" + ">" * intervals + "<", cut=0)
-    page.line()
-    if any(each.flow is not None for each in sweep.points):
-        rows = [
-            [each.setting, per_second(each.flow.most_per_s), each.flow.limit]
-            for each in sweep.points
-            if each.flow is not None and each.flow.most_per_s is not None
-        ]
-        page.table(["What if", "sustained at most", "busy all the time then"], rows, "<><", cut=0)
+    last = [unit.number(first.runtime_ms), "", *([""] if intervals else []), ""]
+    rows.append(["as recorded", *steps.cells(first.runtime_ms), *last])
+    time_head = f"{measure_word(first.measure)} [{unit.name}]"
+    heads = ["What if", *steps.head, time_head, "change", *([RANGE] if intervals else []), ""]
+    rates = [(each.setting, each.flow) for each in sweep.points if each.flow is not None]
+    if not rates or any(each.predicted_ms is not None for each in sweep.points):
+        page.table(heads, rows, "<" + ">" * len(steps.head) + ">>" + ">" * intervals + "<", cut=0)
+        page.line()
+    if rates:
+        _rates(page, rates)
         page.line()
     if knee is not None:
         page.paragraph(knee_sentence(knee, sweep))
@@ -179,6 +199,46 @@ def _not_known(page: Page, refused: Sequence[Prediction] | Sequence[WhatIf], run
     """What is not answered, by reason, with what can be said all the same."""
     for sentence in not_known_sentences(refused, runtime_ms, unit, with_remedy):
         page.paragraph(sentence, hanging="  ")
+
+
+class _Steps:
+    """The column of a table that says what one step takes; none of a run that has no steps."""
+
+    def __init__(self, header: Header, runtime_ms: float, scope: str) -> None:
+        self._header, self._runtime_ms, self._scope = header, runtime_ms, scope
+        self._unit = time_unit(header.step_ms or 0.0)
+        told = step_ms(header, runtime_ms, runtime_ms, scope) is not None
+        self.head = [f"step [{self._unit.name}]"] if told else []
+
+    def cells(self, predicted_ms: float | None) -> list[str]:
+        """The cell of a row whose run takes so long."""
+        after_ms = step_ms(self._header, predicted_ms, self._runtime_ms, self._scope)
+        return [self._unit.number(after_ms) if after_ms is not None else "" for _ in self.head]
+
+
+def _rates(page: Page, answers: Sequence[tuple[str, FlowChange]]) -> None:
+    """A row for each changed world in which the highest rate that a flow sustains is told, beside the recorded one."""
+    rows = []
+    for setting, flow in answers:
+        if flow.most_per_s is None:
+            continue
+        low, high = flow.most_per_s_interval or (flow.most_per_s, flow.most_per_s)
+        before = flow.recorded_most_per_s
+        rows.append(
+            [
+                setting,
+                f"{'at least ' if flow.at_least else ''}{counted_digits(flow.most_per_s)}",
+                "" if before is None else change(flow.most_per_s, before),
+                "" if flow.at_least else f"{counted_digits(low)} to {counted_digits(high)}",
+                flow.limit,
+            ]
+        )
+    if not rows:
+        return
+    before = answers[0][1].recorded_most_per_s
+    if before is not None:
+        rows.append(["as recorded", counted_digits(before), "", "", ""])
+    page.table(["What if", "sustained [records/s]", "change", RANGE, "full first"], rows, "<>>><", cut=4)
 
 
 def _cells(answer: Prediction | WhatIf, runtime_ms: float, unit: TimeUnit) -> list[str]:

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
+from cli.screen import verdict_text
+from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from query.model.load import load
@@ -24,6 +26,7 @@ from query.run import Run
 from query.whatif.flow import highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
+SWEEPS = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
 
 AGES_MS = {"ads-3000": 101.4, "ads-12000": 68.4, "skew-8000": 84.3}
 """Mean ages of records at the sinks, as the sinks themselves measured them after 15 s of warming up."""
@@ -159,6 +162,16 @@ def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_pat
     assert told.flow.most_per_s is not None
     assert told.flow.rate_per_s == pytest.approx(100 * told.flow.recorded_per_s)
     assert told.is_answered
+
+
+def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_told(tmp_path: Path) -> None:
+    run = cp.profile([SWEEPS / "071-full-0"], output=tmp_path / "full.duckdb")  # at its limit
+    lines = sweep_text(run.header(), run.sweep(["cpu_speed=0.5x,2x"])).split("\n")
+    assert not any("latency [" in each for each in lines)
+    (row,) = [each for each in lines if each.startswith("cpu_speed=2x") and "%" in each]
+    assert "+100 %" in row
+    usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
+    assert "cpu_speed=2x 194 000 +100 %" in usual
 
 
 def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
+from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.answers.words import header_facts, step_sentence
 from query.frameworks import Job
@@ -74,6 +75,21 @@ def test_a_step_is_told_beside_the_whole_run() -> None:
     assert told == pytest.approx(header.step_ms * slower.predicted_ms / slower.runtime_ms, rel=0.02)
     assert "3 steps of " in "".join(header_facts(header))
     assert step_sentence(header, run.predict(["cpu_speed=0.5x"], scope="step:4")) == ""
+
+
+def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    header, sweep = run.header(), run.sweep(["cpu_speed=0.5x,2x"])
+    assert header.step_ms is not None
+    lines = sweep_text(header, sweep).split("\n")
+    (head,) = [each for each in lines if each.startswith("What if")]
+    assert "step [ms]" in head
+    for point in sweep.points:
+        assert point.predicted_ms is not None
+        (row,) = [each for each in lines if each.startswith(point.setting)]
+        step_ms = header.step_ms * point.predicted_ms / point.runtime_ms
+        assert float(row.split()[1]) == pytest.approx(step_ms, abs=0.5)
+    assert "step [" not in sweep_text(header, run.sweep(["cpu_speed=0.5x,2x"], scope="step:4"))
 
 
 def figure_of(sentence: str) -> float:

@@ -670,7 +670,10 @@ class Knee:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """One of the usual questions, and the answer; `predicted_ms` is None where it is refused (see Prediction)."""
+    """One of the usual questions, and the answer; `predicted_ms` is None where it is refused (see Prediction).
+
+    Of a run that is a flow of records `flow` has the rates, told where times are refused too.
+    """
 
     question: str
     setting: str
@@ -679,6 +682,7 @@ class WhatIf:
     bound_ms: tuple[float | None, float | None] | None = None
     refused: tuple[str, ...] = ()
     remedy: Remedy | None = None
+    flow: FlowChange | None = None
 
     @property
     def doubles(self) -> bool:

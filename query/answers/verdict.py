@@ -127,6 +127,7 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
         prediction.bound_ms,
         prediction.refused,
         prediction.remedy,
+        prediction.flow,
     )
 
 

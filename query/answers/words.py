@@ -92,10 +92,18 @@ def _steps_words(steps: int, step_ms: float) -> str:
 
 def step_sentence(header: Header, answer: Prediction) -> str:
     """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
-    if header.step_ms is None or answer.predicted_ms is None or answer.scope != "all" or answer.runtime_ms <= 0:
+    after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
+    if header.step_ms is None or after_ms is None:
         return ""
-    unit, after_ms = time_unit(header.step_ms), header.step_ms * answer.predicted_ms / answer.runtime_ms
+    unit = time_unit(header.step_ms)
     return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}."
+
+
+def step_ms(header: Header, predicted_ms: float | None, runtime_ms: float, scope: str) -> float | None:
+    """What one step of a run takes where the whole of it takes so long, ms; None where it has none."""
+    if header.step_ms is None or predicted_ms is None or scope != "all" or runtime_ms <= 0:
+        return None
+    return header.step_ms * predicted_ms / runtime_ms
 
 
 def samples_sentence(header: Header, debug: Debug) -> str:
@@ -275,17 +283,18 @@ def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[
             f" more time than it would there; {who} would be full first{_with(flow.limit_resource, resources)}."
         )
     return (
-        f"At most {per_second(flow.most_per_s)} are sustained{before}, in 9 of 10 cases {_counted_digits(low)} to"
-        f" {_counted_digits(high)}: then {who} is busy all the time{_with(flow.limit_resource, resources)}."
+        f"At most {per_second(flow.most_per_s)} are sustained{before}, in 9 of 10 cases {counted_digits(low)} to"
+        f" {counted_digits(high)}: then {who} is busy all the time{_with(flow.limit_resource, resources)}."
     )
 
 
 def per_second(rate: float) -> str:
     """`12 300 records/s`, with three digits that count."""
-    return f"{_counted_digits(rate)} records/s"
+    return f"{counted_digits(rate)} records/s"
 
 
-def _counted_digits(rate: float) -> str:
+def counted_digits(rate: float) -> str:
+    """`12 300`, with three digits that count."""
     return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
 
 
