@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -74,7 +74,6 @@ class WallClock:
 
     def __init__(self, dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> None:
         self.dag, self.units, self.coordinator_parts, self.names = dag, units, coordinator_parts, names
-        self.everything = Timeline(units)
         order = np.argsort(units.group, kind="stable")
         bounds = np.searchsorted(units.group[order], np.arange(len(dag.groups) + 1))
         self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
@@ -119,8 +118,12 @@ class WallClock:
             # While none of its own runs a group waits for slots: then the units in the slots say what the time went to.
             own = self._timeline(node.group).between(start_ms, end_ms)
             gaps = left_open(_within(self._runs(node.group), start_ms, end_ms), start_ms, end_ms)
-            parts = own + self.everything.over(gaps)
+            parts = own + self._everything.over(gaps) if len(gaps) else own
         return fill(parts, end_ms - start_ms)
+
+    @cached_property
+    def _everything(self) -> Timeline:
+        return Timeline(self.units)
 
     def _runs(self, group: int) -> Floats:
         """When units of a group ran, disjoint."""

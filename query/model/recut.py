@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,8 +28,10 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number in range(len(execution.dag.groups)):
-        mine = np.flatnonzero(units.group == number)
+    by_group = np.argsort(units.group, kind="stable")
+    bounds = np.searchsorted(units.group[by_group], np.arange(len(execution.dag.groups) + 1))
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
+        mine = by_group[begin:end]
         if number not in counts:
             pieces.append(units.select(mine))
             for name, values in columns.items():

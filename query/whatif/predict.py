@@ -35,6 +35,7 @@ from query.whatif.path import path_parts
 from query.whatif.priors import borrowed
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import Settled, settled
+from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Physics, moves_known
 from query.whatif.waves import sequential_limits
 
@@ -53,13 +54,16 @@ class Unchanged:
     """Per group the units it may run at a time, see sequential_limits()."""
     policy: Policy
     """How the framework gave out slots."""
+    beside: Beside
+    """Which units ran beside each other."""
 
 
 def replay_unchanged(execution: Execution) -> Unchanged:
     """Replay a scope as it was recorded; how far it is off is the model's own error."""
     units, policy = execution.units, _policy(execution)
     limits = sequential_limits(execution, policy)
-    return Unchanged(replay(execution.dag, units, units.duration_ms, execution.slots, policy, limits), limits, policy)
+    replayed = replay(execution.dag, units, units.duration_ms, execution.slots, policy, limits)
+    return Unchanged(replayed, limits, policy, Beside(execution.slots, replayed))
 
 
 def _policy(execution: Execution) -> Policy:
@@ -101,7 +105,10 @@ def predict(
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
-        predicted, outcome = _predicted(execution, world, base, replans, physics)
+        ends = None
+        if physics is MODEL and not _stated(execution, world) and _is_told(execution, world):
+            ends = _ends(execution, world, base, replans)  # then the answer is between them, whatever the model says
+        predicted, outcome = ends[0] if ends else _predicted(execution, world, base, replans, physics)
         if reason := beyond(execution, world):
             kept, _ = _predicted(execution, world, base, replans=False)
             predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
@@ -113,7 +120,8 @@ def predict(
             why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
-        ends = _ends(execution, world, base, replans) if physics is MODEL else None
+        if ends is None and physics is MODEL:
+            ends = _ends(execution, world, base, replans)
         if ends is not None and not _stated(execution, world):
             (low, at_best), (high, at_worst) = ends
             if high > MOST_APART * low:
@@ -181,6 +189,12 @@ def _ends(
         return None
     best, worst = (_predicted(execution, world, base, replans, replace(MODEL, end=end)) for end in ENDS)
     return (best, worst) if best[0] <= worst[0] else (worst, best)
+
+
+def _is_told(execution: Execution, world: World) -> bool:
+    """Whether a question is within the model's range, and unknown time is not what it is about."""
+    found = unseen(execution, world)
+    return beyond(execution, world) is None and (found is None or moves_known(execution, found[0]))
 
 
 def _stated(execution: Execution, world: World) -> bool:
@@ -283,7 +297,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
-    found = settled(state, execution, base.replayed, world, policy, base.limits, physics)
+    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside)
     return _Outcome(state.assuming(*_assumed(state, world)), found)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from indexes.resources import CPU
 from query.model.dag import ANYWHERE
@@ -46,10 +47,12 @@ def settled(
     policy: Policy,
     limits: list[int | None],
     physics: Physics = MODEL,
+    beside: Beside | None = None,
 ) -> Settled:
     """The replay of a changed state.
 
     `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
+    `beside` is who ran beside whom in `base`, where several questions share it.
     """
     execution, slots = state.execution, state.slots
     units, names = execution.units, execution.names
@@ -57,12 +60,14 @@ def settled(
     before = base
     if execution is not recorded:  # what the new units would share and when they would warm up on the recorded slots
         before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, limits)
-    beside_recorded = Beside(recorded.slots, base)
+    beside_recorded = beside or Beside(recorded.slots, base)
     beside_before = beside_recorded if before is base else Beside(recorded.slots, before)
     parts_before = state.parts_ms if state.before_ms is None else state.before_ms
     known = _transfers(recorded, beside_recorded, execution, parts_before, world, physics)
-    parts, parts_before = _explained(state.parts_ms, known), _explained(parts_before, known)
+    # One column after the other in memory, for that is how they are gone through.
+    parts, parts_before = (np.asfortranarray(_explained(each, known)) for each in (state.parts_ms, parts_before))
     by_bytes = [each.transfer.column for each in known]
+    rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
     shared = {
         column: each.shared_by
         for column, each in enumerate(execution.resources)
@@ -96,15 +101,14 @@ def settled(
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     if has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
+    warms_up = bool((warm_up != 1).any())
     for _ in range(ROUNDS):
-        current = parts.copy()
+        current = parts.copy(order="F")
         for column in shared:
             current[:, column] *= factor[column]
-        wave = first_wave(group=units.group, replayed=now)
-        warmth = np.where(wave & ~wave_before, warm_up[units.group], 1.0)
-        warmth = np.where(~wave & wave_before, 1.0 / warm_up[units.group], warmth)
+        warmth = _warmth(units.group, now, wave_before, warm_up) if warms_up else None
         current[:, cpu] += current.sum(axis=1) * (stretch - 1.0) - waits * (1.0 - left)
-        more = np.delete(current - parts_before, by_bytes, axis=1).sum(axis=1)
+        more = sum((current[:, column] - parts_before[:, column] for column in rest), np.zeros(len(units)))
         took = []
         for each, others in zip(known, among, strict=True):
             transfer_ms, seen_ms = each.in_world(others, more)
@@ -112,7 +116,7 @@ def settled(
             current[:, each.transfer.column] = np.maximum(mine + (seen_ms - each.seen_ms), 0.0)
             took.append(transfer_ms)
         length = current.sum(axis=1)
-        takes = np.maximum(length * warmth, least_ms)
+        takes = np.maximum(length if warmth is None else length * warmth, least_ms)
         last, now = now, again(takes)
         beside = Beside(slots, now)
         for column, whose in shared.items():
@@ -132,6 +136,14 @@ def settled(
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
     return Settled(now, _lasting(current * _over(takes, length)[:, None], now.finish_ms - now.launch_ms))
+
+
+def _warmth(group: Ints, now: Replayed, wave_before: npt.NDArray[np.bool_], warm_up: Floats) -> Floats:
+    """How much longer each unit takes for being the first of its group on its slot where it was not, or the reverse."""
+    wave = first_wave(group=group, replayed=now)
+    warmth = np.where(wave & ~wave_before, warm_up[group], 1.0)
+    found: Floats = np.where(~wave & wave_before, 1.0 / warm_up[group], warmth)
+    return found
 
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:

@@ -20,7 +20,8 @@ class Sorted:
 
     def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats) -> None:
         self.length_ms = end_ms - start_ms
-        by_group = np.argsort(group, kind="stable")
+        few = int(group.max(initial=0)) < 1 << 16  # then the sort counts rather than compares
+        by_group = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
         moments = np.stack([start_ms, end_ms])
         orders = [np.zeros(0, dtype=np.int64)]
         of_groups = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
@@ -28,11 +29,13 @@ class Sorted:
             both = np.concatenate([mine, mine + len(group)])
             orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
         order = np.concatenate(orders)
-        self._interval, self._opens = (order % max(len(group), 1)).astype(np.int32), order < len(group)
+        self._closes = order >= len(group)
+        self._interval = np.where(self._closes, order - len(group), order)
         self._gap_ms = np.diff(moments.reshape(-1)[order])
-        self._gap_ms[np.diff(group[self._interval]) != 0] = 0.0  # from one group to the next there is no time
-        place = np.empty(len(order), dtype=np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
+        last_of_group = 2 * np.cumsum([len(mine) for mine in of_groups])[:-1] - 1
+        self._gap_ms[last_of_group] = 0.0  # from one group to the next there is no time
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
         self._first, self._last = place[: len(group)], place[len(group) :]
 
     def means(self, rate: Floats) -> Floats:
@@ -40,11 +43,14 @@ class Sorted:
 
         (intervals,), as `rate` is, whose unit it has; one without length has its own rate.
         """
-        steps = rate[self._interval]
-        level = np.cumsum(np.where(self._opens, steps, -steps))[:-1]
-        integral = np.concatenate([np.zeros(1), np.cumsum(level * self._gap_ms)])
         if not len(rate):
             return rate
+        steps = rate[self._interval]
+        np.negative(steps, out=steps, where=self._closes)
+        level = np.cumsum(steps, out=steps)[:-1]
+        level *= self._gap_ms
+        integral = np.zeros(len(steps))
+        np.cumsum(level, out=integral[1:])
         total = integral[self._last] - integral[self._first]
         found: Floats = np.divide(total, self.length_ms, out=rate.copy(), where=self.length_ms > 0)
         return found

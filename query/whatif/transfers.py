@@ -181,6 +181,7 @@ def as_recorded(
     seen, took = [nothing for _ in found], [each.least_ms for each in found]
     overlap = [np.full(count, each.overlap) for each in found]
     for turn in range(ROUNDS):
+        was = [*took, *seen]
         for position, each in enumerate(found):
             if beside is not None and turn:
                 among[position] = beside(each, share_of(took[position], parts_ms.sum(axis=1)))
@@ -192,6 +193,8 @@ def as_recorded(
             if each.measured_ms is not None:
                 overlap[position] = shown(took[position], mine, each.measured_ms, has_ms - mine, each.overlap)
             seen[position] = np.minimum(within(took[position], has_ms, overlap[position]), mine + unknown_ms)
+        if turn and all(map(np.array_equal, was, [*took, *seen])):
+            break  # the next turn would find the same
     rest = parts_ms.sum(axis=1) - sum(seen, nothing)
     known = []
     for each, company, took_ms, share in zip(found, among, took, overlap, strict=True):

@@ -15,6 +15,9 @@ from query.whatif.replay import Replayed
 WARM_UP_UNITS = 4
 """Fewest units in the first wave and after it from which a group's warm-up is estimated."""
 
+PLACES = 8
+"""Most pairs of a group and a slot for each unit up to which a table of all pairs is the quickest."""
+
 WARM_UP_MOST = 2.0
 """A larger ratio between waves is other data, or workers still arriving, rather than warm-up."""
 
@@ -49,13 +52,20 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
 
 def first_wave(*, group: Ints, replayed: Replayed) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which units are the first of their group on their slot, (units,)."""
-    order = np.lexsort((replayed.launch_ms, replayed.slot, group))
-    group, slot = group[order], replayed.slot[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (group[1:] != group[:-1]) | (slot[1:] != slot[:-1])
-    result = np.zeros(len(order), dtype=bool)
-    result[order] = first
-    return result
+    place = group * (int(replayed.slot.max(initial=-1)) + 1) + replayed.slot
+    places = int(place.max(initial=-1)) + 1
+    if places > PLACES * len(place):
+        used, place = np.unique(place, return_inverse=True)
+        places = len(used)
+    earliest = np.full(places, np.inf)
+    np.minimum.at(earliest, place, replayed.launch_ms)
+    first = np.asarray(replayed.launch_ms == earliest[place], np.bool_)
+    found = np.flatnonzero(first)
+    once = np.unique(place[found], return_index=True)[1]
+    if len(once) < len(found):  # of units that were launched at one moment, the first in recorded order
+        first[found] = False
+        first[found[once]] = True
+    return first
 
 
 def warm_up_factors(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Floats:

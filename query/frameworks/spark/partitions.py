@@ -110,8 +110,10 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int]:
         return execution, 0
     tasks, volumes = execution.units, execution.volumes
     counts: dict[int, int] = {}
+    by_stage = np.argsort(tasks.group, kind="stable")
+    bounds = np.searchsorted(tasks.group[by_stage], np.arange(len(execution.dag.groups) + 1))
     for number, stage in enumerate(execution.dag.groups):
-        mine = np.flatnonzero(tasks.group == number)
+        mine = by_stage[bounds[number] : bounds[number + 1]]
         wanted = _tasks_wanted(
             plan,
             len(mine),
