@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from indexer.cache import Kept
 from indexer.callgraph import resolve_calls
 from indexer.catalogue import known_source
+from indexer.pytyped import Linked, python_calls
 from indexer.records import Function, ParsedFile
 from indexer.sources import Source, SourceFile, hash_file
-from indexer.typed import Known, Sources, read_jars, settle, typed_calls
+from indexer.typed import Known, Meaning, Sources, read_jars, settle, typed_calls
 from indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
 from indexer.workers import parse_files
 from indexes.content import content_hash
@@ -96,7 +98,7 @@ def build(
             "arguments": json.dumps({"model": model, "workers": workers} | given),
             "functions": str(len(functions)),
         }
-        if classes:
+        if counts:
             metadata["source_calls"] = json.dumps(dict(sorted(counts.items())))
         path = output or built_path(name)
         writing = bar.add_task("write", total=None, unit="")
@@ -312,7 +314,7 @@ ResolvedCall = tuple[int, str, int | None]
 def _calls(
     parsed: Sequence[ParsedFile], functions: Sequence[Function], classes: Sequence[Path], warnings: Warnings
 ) -> tuple[list[ResolvedCall], Counter[str]]:
-    """The calls of all texts, by caller and name; and with class files how many calls mean what (indexer.typed).
+    """The calls of all texts, by caller and name; and how many calls mean what, of Python and by class files.
 
     Class files that cannot be read, and archives without a call of these functions, become warnings.
     """
@@ -324,26 +326,31 @@ def _calls(
     ]
     callees = resolve_calls(functions, written)
     found: list[ResolvedCall] = [(*call[:2], callee) for call, callee in zip(written, callees, strict=True)]
-    counts: Counter[str] = Counter()
+    typed: list[Iterable[tuple[int, Meaning]]] = []
+    if facts := [each.facts for each in parsed if each.facts]:
+        typed.append(python_calls(Linked.of(facts), functions))
+    known = _known(parsed, functions)
     if classes:
-        sources, graph = _sources(parsed, functions), read_jars(classes)
-        settled, counts = settle([call[:2] for call in found], typed_calls(graph, sources), sources.functions)
+        graph = read_jars(classes)
         warnings += graph.problems
-        if not counts:
+        meant = list(typed_calls(graph, Sources(known, _files_of_classes(parsed))))
+        if not meant:
             warnings.append((classes[0].name, "its class files have no call of this source; names alone tell them"))
-        found = [
-            (caller, told, None) if isinstance(told, str) else (caller, name, told)
-            for caller, name, callee in found
-            for told in (settled.get((caller, name), callee),)
-        ]
+        typed.append(meant)
+    settled, counts = settle([call[:2] for call in found], chain.from_iterable(typed), known)
+    found = [
+        (caller, told, None) if isinstance(told, str) else (caller, name, told)
+        for caller, name, callee in found
+        for told in (settled.get((caller, name), callee),)
+    ]
     return sorted(found, key=lambda call: call[:2]), counts
 
 
-def _sources(parsed: Sequence[ParsedFile], functions: Sequence[Function]) -> Sources:
-    """What class files are held against."""
+def _known(parsed: Sequence[ParsedFile], functions: Sequence[Function]) -> list[Known]:
+    """What class files are held against, of each function."""
     starts = _Positions.of(parsed).starts
     places = [(start, file.file) for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
-    known = [
+    return [
         Known(
             each.kind,
             each.name,
@@ -355,7 +362,10 @@ def _sources(parsed: Sequence[ParsedFile], functions: Sequence[Function]) -> Sou
         )
         for each, (start, file) in zip(functions, places, strict=True)
     ]
-    return Sources(known, {each.class_name: file.file for file in parsed for each in file.classes})
+
+
+def _files_of_classes(parsed: Sequence[ParsedFile]) -> dict[str, str]:
+    return {each.class_name: file.file for file in parsed for each in file.classes}
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:

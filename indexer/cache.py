@@ -33,7 +33,7 @@ MOST_BYTES = 256 << 20
 
 _MAGIC = b"CrystalPerf build 1\n"
 _KEY_BYTES = 16
-_PARSER = ("parse.py", "documentation.py", "records.py")
+_PARSER = ("parse.py", "documentation.py", "pyfacts.py", "records.py")
 _GRAMMARS = ("tree-sitter", "tree-sitter-cpp", "tree-sitter-java", "tree-sitter-python", "tree-sitter-scala")
 
 

@@ -23,6 +23,7 @@ from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Query, QueryCursor
 
 from indexer.documentation import clean_comment, clean_docstring, is_documentation
+from indexer.pyfacts import read_facts
 from indexer.records import Call, ClassLines, Function, FunctionKind, Language, ParsedFile
 from indexes.names import encode
 
@@ -136,6 +137,7 @@ class _Sweep:
             tuple(self.classes),
             tuple(Call(caller, name, receiver) for (caller, name), receiver in self._calls_with_lambdas()),
             tuple(self._problems(errors)),
+            read_facts(self.text, self.file) if self.language == "python" else None,
         )
 
     def _sweep(self, root: Node, events: Sequence[tuple[int, int, str, Node]]) -> None:

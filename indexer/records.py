@@ -4,13 +4,16 @@ ParsedFile
 ├── functions  Function, in order of appearance: a function's number is its position
 ├── classes    ClassLines: which JVM classes the file declares, and where
 ├── calls      Call: which names a function's text calls
-└── errors     what could not be read, one sentence each
+├── errors     what could not be read, one sentence each
+└── facts      of Python: what the file says of types
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from indexer.pyfacts import PyFacts
 
 Language = Literal["java", "scala", "python", "cpp"]
 FunctionKind = Literal["function", "method", "constructor", "initialiser", "lambda"]
@@ -95,3 +98,4 @@ class ParsedFile:
     classes: tuple[ClassLines, ...] = ()
     calls: tuple[Call, ...] = ()
     errors: tuple[str, ...] = ()
+    facts: PyFacts | None = None

@@ -15,6 +15,7 @@ for as the JVM does, in its owner, what that extends and what it implements:
     made        another member that a compiler made: a default argument, a case class's unapply
     no source   a class of the package whose source is not in the index
     nowhere     neither its owner nor what that extends has such a method
+    unknown     of Python, whose calls `indexer.pytyped` finds: nothing tells what the call is made on
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, Clas
 from indexes.errors import BuildError
 from indexes.names import demangle
 
-Status = Literal["function", "functions", "outside", "accessor", "made", "no source", "nowhere"]
+Status = Literal["function", "functions", "outside", "accessor", "made", "no source", "nowhere", "unknown"]
 
 MOST_TARGETS = 64
 """Overriding functions that a call is said to mean at most; where there are more, only the declared one is named."""
@@ -71,6 +72,8 @@ class Meaning:
     targets: tuple[int, ...]
     owner: str
     name: str
+    written: str = ""
+    """The name that the text has for it, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -338,6 +341,8 @@ def _type(call: Call) -> str:
 
 def written_as(meaning: Meaning) -> tuple[str, ...]:
     """The names by which a text may call a method: a constructor by its class's, `apply` by either."""
+    if meaning.written:
+        return (meaning.written,)
     simple = meaning.owner.rpartition(".")[2].rstrip("$").rpartition("$")[2]
     return {"<init>": (simple,), "apply": ("apply", simple)}.get(meaning.name, (meaning.name,))
 

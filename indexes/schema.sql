@@ -57,8 +57,8 @@ CREATE TABLE runtime_names (                  -- one row per name under which a 
 
 CREATE TABLE calls (                          -- one row per call that a function's text contains, once per callee name
     caller_id INTEGER NOT NULL,               -- the calling function
-    callee_name VARCHAR NOT NULL,             -- simple name called; CLASS.METHOD where class files say that it is no function of this index
-    callee_id INTEGER                         -- the called function where its name, or class files, leave no doubt, else NULL
+    callee_name VARCHAR NOT NULL,             -- simple name called; CLASS.METHOD where types say that it is no function of this index
+    callee_id INTEGER                         -- the called function where its name, or types, leave no doubt, else NULL
 );
 
 CREATE TABLE build_warnings (                 -- one row per source file that could not be indexed in full

@@ -5,7 +5,7 @@
 --   function_id   the calling function
 --   function      its qualified name
 --   callee_name   the simple name called, as the text has it; with its class where it is outside
---   status        resolved: to one function of the index; by name: functions of the index have that name, and nothing told which is meant, or whether it is another library's; elsewhere: no function of the index has it; outside: class files say that it is another library's, and callee_name says whose
+--   status        resolved: to one function of the index; by name: functions of the index have that name, and nothing told which is meant, or whether it is another library's; elsewhere: no function of the index has it; outside: types say that it is another library's, and callee_name says whose
 --   candidates    functions of the index that have the name; 1 where it is resolved
 --   callee_id     the called function where it is resolved
 --   callee        its qualified name
