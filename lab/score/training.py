@@ -1,5 +1,7 @@
 """Steps of PyTorch or TensorFlow predicted and rerun: ``python -m lab.score.training DIR``, Markdown tables.
 
+`--write PAGE --mark NAME` puts the last of them into a page.
+
 DIR is what ``python -m lab.runs.training sweep`` made.  Each configuration is predicted from the traces of its model's
 first base; the truth is the steps that it really took, untraced: of each process the median, and of these the mean.
 A prediction is of the traced steps together, and taken as that many steps.
@@ -19,6 +21,7 @@ from typing import Any
 import crystalperf as cp
 from indexes.errors import CrystalPerfError
 from lab.errors import LabError
+from lab.pages import put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
 from lab.scored import OURS, Scored
 from query.run import Run
@@ -91,13 +94,16 @@ def _in_turn(one: Configuration, base: Base) -> float:
 
 BASELINES: Mapping[str, Callable[[Configuration, Base], float]] = {
     "no change": _no_change,
-    "linear": _linear,
-    "computing, then sending": _in_turn,
+    "all in proportion to the CPU": _linear,
+    "computing, then sending (Paleo's terms)": _in_turn,
 }
 
 
-def score(out: Path, roles: Sequence[str] = ROLES) -> str:
-    """Every configuration with its truth and its prediction, then how far off all are.  Raises LabError."""
+def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]]:
+    """A table of every configuration with its truth and its prediction, and one of how far off all are.
+
+    Raises LabError.
+    """
     truths = _truths(out)
     swept = [each for each in SWEPT if each.name in truths]
     wanted = {each.name: each for each in map(base_of, swept)}
@@ -108,18 +114,18 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> str:
         if (role := role_of(one)) in roles:
             measured = statistics.median(truths[one.name])
             lines.append(_scored(one, role, measured, bases[base_of(one).name], found[role]))
-    lines += ["", "| predicted by | role | configurations | mean ± sd % | worst % | held % | half-width % |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    all_of = ["| predicted by | role | configurations | mean ± sd % | worst % | in the 90 % range | its half-width |"]
+    all_of.append("|---|---|---|---|---|---|---|")
     for role, scored in found.items():
-        lines += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
+        all_of += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
     for name, base in bases.items():
         away = [abs(each / base.step_ms - 1) for each in base.steps_ms]
         mean, worst, traced = (
             100 * each for each in (statistics.mean(away), max(away), base.traced_ms / base.step_ms - 1)
         )
-        lines.append(f"| {name}: its {len(away)} runs around their median | | | {mean:.1f} | {worst:.0f} | | |")
-        lines.append(f"| {name}: its traced steps against these | | | {traced:+.1f} | | | |")
-    return "\n".join(lines)
+        all_of.append(f"| {name}: its {len(away)} runs around their median | | | {mean:.1f} | {worst:.0f} | | |")
+        all_of.append(f"| {name}: its traced steps against these | | | {traced:+.1f} | | | |")
+    return lines, all_of
 
 
 def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Scored) -> str:
@@ -174,9 +180,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.score.training", description="predict the sweep of trainings")
     parser.add_argument("out", type=Path, metavar="DIR")
     parser.add_argument("--only", choices=ROLES, help="even ones to learn from, odd ones to score")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put how far off all are into this page")
+    parser.add_argument("--mark", default="pytorch steps", metavar="NAME", help="where (default: pytorch steps)")
     given = parser.parse_args(arguments)
     try:
-        print(score(given.out, ROLES if given.only is None else (given.only,)))
+        each, all_of = score(given.out, ROLES if given.only is None else (given.only,))
+        print("\n".join([*each, "", *all_of]))
+        if given.write is not None:
+            put(given.write, given.mark, all_of)
     except LabError as error:
         print(f"python -m lab.score.training: {error}", file=sys.stderr)
         return 1
