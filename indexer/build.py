@@ -98,7 +98,7 @@ def build(
             "arguments": json.dumps({"model": model, "workers": workers} | given),
             "functions": str(len(functions)),
         }
-        if counts:
+        if classes or counts:
             metadata["source_calls"] = json.dumps(dict(sorted(counts.items())))
         path = output or built_path(name)
         writing = bar.add_task("write", total=None, unit="")
