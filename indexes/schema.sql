@@ -280,6 +280,15 @@ CREATE TABLE loads (                          -- one row per measurement that a 
     processors INTEGER NOT NULL               -- hardware threads of the machine
 );
 
+CREATE TABLE thread_loads (                   -- one row per measurement that a recording has of one thread's CPU time (JFR's jdk.ThreadCPULoad); threads that used next to none have no row
+    worker_id VARCHAR,                        -- worker of the recording
+    thread VARCHAR NOT NULL,                  -- thread, by name and number, as in samples
+    start_ms DOUBLE NOT NULL,                 -- start of the interval that was measured
+    end_ms DOUBLE NOT NULL,                   -- its end
+    cpu_ms DOUBLE NOT NULL,                   -- CPU time of the thread in it, the kernel's on its behalf included
+    unit_id BIGINT                            -- the unit that held the thread; NULL for other threads, and where threads are not named by what they run
+);
+
 CREATE TABLE import_stats (                   -- one row per kind of thing that reading did not take as it stood
     name VARCHAR NOT NULL,                    -- short name, stable
     severity VARCHAR NOT NULL,                -- info, data loss or error

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import crystalperf as cp
 from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink import sweep
@@ -19,7 +20,9 @@ from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.suite import configurations
 from lab.flink.truth import Ages
 from lab.scored import spread
+from query.frameworks.flink import FLINK
 from query.model.flow import Flow, Hop, Station
+from query.model.load import load
 
 CPU = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -173,6 +176,36 @@ def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> No
     full = {"workload": {**row["workload"], "rate": None, "records": 120_000}}
     assert sweep.measured(full, third)["throughput_per_s"] == pytest.approx(3000.0)
     assert sweep.measured(row, None)["kept_up"] is None
+
+
+def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
+    """The recording's shares are of one processor after the quota came, of two before: nothing but the sums tells."""
+    folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/011-ads-0"
+    run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
+    with run.reading() as connection:
+        rows = connection.execute(
+            """
+            WITH process AS (SELECT worker_id, avg(cpu_cores) AS cores FROM loads
+                             WHERE time_ms BETWEEN 20000 AND 40000 GROUP BY worker_id),
+                 threads AS (SELECT worker_id, sum(cpu_ms * (least(end_ms, 40000) - greatest(start_ms, 20000))
+                                                   / (end_ms - start_ms)) / 20000 AS cores
+                             FROM thread_loads WHERE end_ms > 20000 AND start_ms < 40000 GROUP BY worker_id)
+            SELECT threads.cores, process.cores FROM threads JOIN process USING (worker_id)
+            """
+        ).fetchall()
+        (named,) = connection.execute(
+            "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
+        ).fetchall()
+        execution = load(connection, "all")
+        assert execution.framework.flow is not None
+        flow = execution.framework.flow(connection, execution)
+        said = FLINK.rules.told(connection, execution)
+    assert len(rows) == 2
+    assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
+    assert named == (True,)
+    assert flow is not None
+    assert all(0.3 * each.cpu_cores < each.fixed_cores < 0.6 * each.cpu_cores for each in flow.places)
+    assert "used the CPU: compiling" in said[0]
 
 
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:

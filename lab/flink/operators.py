@@ -38,12 +38,13 @@ _RAN = f"{computes()} AND kind <> '{WAKING}'"  # a thread that waits for the CPU
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the CPU time of a stream's operators and its network threads, the share of each: told by samples, and true.
+    """Of the CPU time of a stream's operators and its network threads, the share of each: told, by samples, and true.
 
     `event_loop` is the share of these samples that are in an event loop of Netty's.
     """
 
     told: Mapping[str, float]
+    sampled: Mapping[str, float]
     true: Mapping[str, float]
     event_loop: float
 
@@ -54,10 +55,11 @@ def report(base: Path, other: Path | None) -> str:
     for folder in (base, other) if other else (base,):
         row = _row(folder)
         lines += [f"{folder.name}: {row['cluster']['cpu_cores']} of a core each TaskManager", ""]
-        lines += ["| operator | CPU, samples % | CPU, kernel % | points |", "|---|---|---|---|"]
+        lines += ["| operator | CPU, told % | kernel % | points | samples % |", "|---|---|---|---|---|"]
         found = shares(_run(folder), row)
         lines += [
             f"| {name} | {100 * told:.1f} | {100 * found.true[name]:.1f} | {100 * (told - found.true[name]):+.1f} |"
+            f" {100 * found.sampled[name]:.1f} |"
             for name, told in found.told.items()
         ]
         lines += ["", f"Samples on the CPU in an event loop of Netty's: {100 * found.event_loop:.1f} %", ""]
@@ -72,7 +74,8 @@ def shares(run: Run, row: Mapping[str, object]) -> Shares:
         flow = _flow(connection, load(connection, "all"))
         names = tuple(each.name for each in flow.stations)
         start_ms = _marked_ms(connection)
-        told = dict(connection.execute(_TOLD.format(on_cpu=_RAN), [_NETTY, NETWORK, start_ms]).fetchall())
+        told = dict(connection.execute(_TOLD, [_NETTY, NETWORK, start_ms]).fetchall())
+        sampled = dict(connection.execute(_SAMPLED.format(on_cpu=_RAN), [_NETTY, NETWORK, start_ms]).fetchall())
         loop = connection.execute(_LOOP.format(on_cpu=_RAN), [_EVENT_LOOP, _NETTY, start_ms]).fetchone()
     true = dict.fromkeys((*names, NETWORK), 0.0)
     threads = row["threads_ms"]
@@ -82,11 +85,25 @@ def shares(run: Run, row: Mapping[str, object]) -> Shares:
             if (name := _owner(thread, names)) is not None:
                 true[name] += ms
     return Shares(
-        _normed({name: told.get(name, 0.0) for name in true}), _normed(true), 0.0 if loop is None else loop[0] or 0.0
+        _normed({name: told.get(name, 0.0) for name in true}),
+        _normed({name: sampled.get(name, 0.0) for name in true}),
+        _normed(true),
+        0.0 if loop is None else loop[0] or 0.0,
     )
 
 
 _TOLD = """
+    -- measured CPU time by operator, and of network threads: name, ms
+    SELECT CASE WHEN l.unit_id IS NULL THEN $2 ELSE g.name END AS name,
+        sum(l.cpu_ms * (l.end_ms - greatest(l.start_ms, $3)) / (l.end_ms - l.start_ms))
+    FROM thread_loads AS l
+    LEFT JOIN units AS u ON u.unit_id = l.unit_id
+    LEFT JOIN groups AS g ON g.group_id = u.group_id
+    WHERE (l.unit_id IS NOT NULL OR starts_with(l.thread, $1)) AND l.end_ms > greatest(l.start_ms, $3)
+    GROUP BY 1
+"""
+
+_SAMPLED = """
     -- CPU time on samples by operator, and of network threads: name, ms
     SELECT CASE WHEN s.unit_id IS NULL THEN $2 ELSE g.name END AS name, sum(weight_ms)
     FROM samples AS s

@@ -48,6 +48,8 @@ _TEXTS = (
     ("samples", "worker_id"),
     ("samples", "thread"),
     ("loads", "worker_id"),
+    ("thread_loads", "worker_id"),
+    ("thread_loads", "thread"),
     ("import_stats", "first_where"),
 )
 """Columns in which names may stand among other words of a log."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from query.code.decide import StackTable
 from query.frameworks import Framework
-from query.model.records import Columns, Floats, Problems, objects
+from query.model.records import Columns, Floats, Ints, Problems, objects
 from query.model.trace import Trace
 from query.recordings import jfr
 from query.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
+from query.samples.threadloads import thread_loads
 from query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
 
 ADRIFT = 0.05
@@ -22,13 +23,15 @@ ADRIFT = 0.05
 
 @dataclass(frozen=True)
 class Placed:
-    """One recording placed in the run: its rows of `samples`, with units where threads worked for one, and `loads`."""
+    """One recording placed in the run: its rows of `samples`, with units where threads worked for one, `loads` and
+    `thread_loads`."""
 
     worker_id: str | None
     clock_offset_ms: float
     pid: int | None
     rows: Columns
     loads: Columns
+    thread_loads: Columns
     sees_all: bool
 
 
@@ -69,11 +72,10 @@ def place(
     launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
     finish = np.asarray(units["finish_ms"], dtype=np.float64)[mine]
     seen = _seen(time, start_ms, in_unit, in_unit | idle)
+    names = [framework.unit_thread(each.java_name or each.os_name) for each in recording.threads]
+    unit_names = [trace.unit_threads[each] for each in mine] if trace.unit_threads else []
     if trace.unit_threads:
-        names = [framework.unit_thread(each.java_name or each.os_name) for each in recording.threads]
-        position = named_unit_at(
-            time.thread, names, start_ms, [trace.unit_threads[each] for each in mine], launch, finish
-        )
+        position = named_unit_at(time.thread, names, start_ms, unit_names, launch, finish)
         shift, in_unit = 0.0, (position >= 0) & ~idle
     else:
         shift = clock_shift(seen, launch, finish)
@@ -101,8 +103,14 @@ def place(
         "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
         "unit_id": unit_id,
     }
-    loads = _loads(recording, worker_id, shift - start_of_run_ms)
-    return Placed(worker_id, shift, recording.jvm.pid if recording.jvm else None, rows, loads, sees_all(recording))
+    pid, offset_ms = recording.jvm.pid if recording.jvm else None, shift - start_of_run_ms
+    of_threads = thread_loads(recording, worker_id, offset_ms, thread_names)
+    thread_of = {name: number for number, name in enumerate(thread_names)}
+    threads = np.array([thread_of[each] for each in of_threads["thread"].tolist()], dtype=np.int64)
+    middle_ms = (of_threads["start_ms"] + of_threads["end_ms"]) / 2
+    position = named_unit_at(threads, names, middle_ms, unit_names, launch, finish)
+    of_threads = _from_launch(of_threads, position, ids, launch)
+    return Placed(worker_id, shift, pid, rows, _loads(recording, worker_id, offset_ms), of_threads, sees_all(recording))
 
 
 def _loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns:
@@ -115,6 +123,22 @@ def _loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns
         "cpu_cores": (load.user + load.system)[:count].astype(np.float64) * processors,
         "machine_cores": load.machine[:count].astype(np.float64) * processors,
         "processors": np.full(count, processors, dtype=np.int64),
+    }
+
+
+def _from_launch(of_threads: Columns, position: Ints, ids: Ints, launch_ms: Floats) -> Columns:
+    """The rows with the units at their `position` among `ids`, -1 for none: a unit's thread began with it."""
+    end_ms, of_unit = of_threads["end_ms"], position >= 0
+    if not of_unit.any():
+        none = np.ma.MaskedArray(np.zeros(len(position), np.int64), np.ones(len(position), dtype=np.bool_))
+        return {**of_threads, "unit_id": none}
+    begun_ms = np.where(of_unit, launch_ms[np.maximum(position, 0)], -np.inf)
+    start_ms = np.maximum(of_threads["start_ms"], np.minimum(begun_ms, end_ms - 1.0))
+    return {
+        **of_threads,
+        "start_ms": start_ms,
+        "cpu_ms": of_threads["cpu_ms"] * (end_ms - start_ms) / (end_ms - of_threads["start_ms"]),
+        "unit_id": np.ma.MaskedArray(ids[np.maximum(position, 0)], ~of_unit),
     }
 
 

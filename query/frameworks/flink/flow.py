@@ -7,10 +7,12 @@ busy time is on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import duckdb
 import numpy as np
 
+from query.frameworks.flink.frames import COMPILING, FIXED, helper
 from query.model.execution import Execution
 from query.model.flow import Flow, Hop, Place, Station
 from query.model.records import Floats
@@ -57,14 +59,9 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
         for group in order
     )
     hops = _hops([(source, target, why) for source, target, why in edges], found)
-    return Flow(
-        stations=stations,
-        hops=hops,
-        places=_places(connection, stretch, sum(each.busy * each.lanes for each in stations)),
-        start_ms=stretch[0],
-        end_ms=stretch[1],
-        markers_ms=_markers(connection, *stretch),
-    )
+    whole = Flow(stations, hops, (), stretch[0], stretch[1], _markers(connection, *stretch))
+    busy_lanes = sum(each.busy * each.lanes for each in stations)
+    return replace(whole, places=_places(connection, stretch, busy_lanes, at_limit=whole.at_limit))
 
 
 def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
@@ -218,12 +215,15 @@ def _hops(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ...]
 
 
 def _places(
-    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], busy_lanes: float
+    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], busy_lanes: float, *, at_limit: bool
 ) -> tuple[Place, ...]:
     """TaskManagers, by the CPU time of their processes.
 
-    What is beyond their share of `busy_lanes`, subtasks that have work in the mean, does not grow with the records.
+    What threads use that work by the clock does not grow with the records; nor does compiling, unless a job is at its
+    limit, where it lasts the longer the slower records come.  Where no recording tells threads apart, it is what is
+    beyond a share of `busy_lanes`, subtasks that have work in the mean.
     """
+    fixed = _fixed_cores(connection, stretch, FIXED if at_limit else (*FIXED, COMPILING))
     rows = connection.execute(
         """
         SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
@@ -240,8 +240,27 @@ def _places(
             most = min(most, stated)
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
-            found.append(Place(worker, used, most, max(used - busy_lanes / len(rows), 0.0)))
+            beside = fixed.get(worker, max(used - busy_lanes / len(rows), 0.0))
+            found.append(Place(worker, used, most, min(beside, used)))
     return tuple(found)
+
+
+def _fixed_cores(
+    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], doing: tuple[str, ...]
+) -> dict[str, float]:
+    """By TaskManager, cores of the threads that do one of these; those without a recording are left out."""
+    rows = connection.execute(
+        """
+        SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
+        FROM thread_loads WHERE end_ms > $1 AND start_ms < $2 AND end_ms > start_ms GROUP BY worker_id, thread
+        """,
+        list(stretch),
+    ).fetchall()
+    found: dict[str, float] = {}
+    for worker, thread, cpu_ms in rows:
+        mine = cpu_ms / (stretch[1] - stretch[0]) if helper(thread) in doing else 0.0
+        found[worker] = found.get(worker, 0.0) + mine
+    return found
 
 
 def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:

@@ -24,6 +24,8 @@ _READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<
 """Threads whose work a subtask waits for.  Those that flush its buffers (OutputFlusher for …), and its timers, work
 beside it and sleep most of the time: theirs is no time of the subtask's."""
 
+COMPILING = "compiling"
+
 HELPERS: dict[str, str] = {
     "buffers' flushers": r"OutputFlusher for .*",
     "timers": r"(System )?Time Trigger for .*",
@@ -33,8 +35,12 @@ HELPERS: dict[str, str] = {
     "checkpoints": r"AsyncOperations.*|.*[Cc]heckpoint.*|jobmanager-io.*|cluster-io.*",
     "metrics": r"flink-metrics.*|Flink-Metric.*",
     "messages": r"flink-(pekko|akka|scheduler).*|flink-\d+.*",
+    COMPILING: r"C[12] CompilerThread\d+",
 }
 """Threads of a TaskManager that work for no one subtask, by what they do: patterns of their names."""
+
+FIXED = ("buffers' flushers", "timers", "checkpoints", "metrics", "messages")
+"""Of these what they do by the clock, whatever records come."""
 
 _MANAGER = re.compile(r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn)\.(?:Yarn)?Task(?:Manager|Executor)Runner")
 _COORDINATOR = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
@@ -48,6 +54,12 @@ def unit_thread(name: str) -> str:
     """The thread of the subtask that a thread works for, by its name: its own, or that of whom it reads for."""
     helped = _READERS.fullmatch(name)
     return name if helped is None else helped["unit"]
+
+
+def helper(thread: str) -> str | None:
+    """What a thread of a TaskManager that works for no one subtask does, by its name, with its number or without."""
+    name = thread.rpartition("#")[0] or thread
+    return next((what for what, pattern in HELPERS.items() if re.fullmatch(pattern, name)), None)
 
 
 def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:

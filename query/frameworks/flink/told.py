@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import duckdb
 
-from query.frameworks.flink.frames import HELPERS
+from query.frameworks.flink.frames import helper
 from query.model.execution import Execution
 from query.model.kinds import RUNNING
 
@@ -29,23 +27,29 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
 
 
 def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
-    kinds = ", ".join(f"'{each}'" for each in (RUNNING, "execution", "native"))
+    """By their measured CPU time; where no recording has that, by the time that samples saw them running."""
+    scope = [execution.scope.start_ms, execution.scope.end_ms]
     rows = connection.execute(
-        f"""
-        SELECT thread, sum(weight_ms) FROM samples
-        WHERE unit_id IS NULL AND thread IS NOT NULL AND kind IN ({kinds}) AND time_ms BETWEEN ? AND ?
-        GROUP BY thread
-        """,
-        [execution.scope.start_ms, execution.scope.end_ms],
+        "SELECT thread, sum(cpu_ms) FROM thread_loads WHERE unit_id IS NULL AND end_ms BETWEEN ? AND ? GROUP BY thread",
+        scope,
     ).fetchall()
+    what = "used the CPU"
+    if not rows:
+        what, kinds = "were seen running", ", ".join(f"'{each}'" for each in (RUNNING, "execution", "native"))
+        rows = connection.execute(
+            f"""
+            SELECT thread, sum(weight_ms) FROM samples
+            WHERE unit_id IS NULL AND thread IS NOT NULL AND kind IN ({kinds}) AND time_ms BETWEEN ? AND ?
+            GROUP BY thread
+            """,
+            scope,
+        ).fetchall()
     sums: dict[str, float] = {}
     for thread, ms in rows:
-        name = thread.rpartition("#")[0]
-        what = next((word for word, pattern in HELPERS.items() if re.fullmatch(pattern, name)), None)
-        if what is not None:
-            sums[what] = sums.get(what, 0.0) + ms
-    worth = sorted(((ms, what) for what, ms in sums.items() if ms >= LEAST_MS), reverse=True)
+        if (does := helper(thread)) is not None:
+            sums[does] = sums.get(does, 0.0) + ms
+    worth = sorted(((ms, does) for does, ms in sums.items() if ms >= LEAST_MS), reverse=True)
     if not worth:
         return []
-    listed = ", ".join(f"{what} {ms / 1e3:.1f} s" for ms, what in worth)
-    return [f"Beside subtasks, threads of TaskManagers were seen running: {listed}"]
+    listed = ", ".join(f"{does} {ms / 1e3:.1f} s" for ms, does in worth)
+    return [f"Beside subtasks, threads of TaskManagers {what}: {listed}"]
