@@ -11,6 +11,7 @@ from cli.text import counted, cut_left, grouped, percent, printable, time_unit
 from query.answers.folding import fold_path
 from query.answers.stations import stations_table
 from query.answers.words import (
+    WORTH_SHOWING,
     bottleneck_sentence,
     capitalised,
     disagreement_words,
@@ -26,10 +27,13 @@ from query.answers.words import (
 if TYPE_CHECKING:
     from cli.page import Page
     from cli.text import TimeUnit
-    from query.answers.values import Bottleneck, Debug, Finding, Header
+    from query.answers.values import Bottleneck, Debug, Finding, Header, PathOperator
 
 PLAN_METRICS = "plan metrics"
 """The basis of time that the framework itself measured of its operators."""
+
+USUAL_RESOURCES = 4
+"""Columns of a run whose framework adds none: CPU, disk, network and other."""
 
 TELLING_CALLEE = 0.25
 """What a function called for its work is named from this share of its time."""
@@ -66,7 +70,7 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
 
 def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     """The critical path in order of time; the short stretches are summed in one row."""
-    resources = list(debug.resource_ms)
+    resources = _resources(debug, unit)
     shown, rest = fold_path(debug.critical_path, debug.runtime_ms, most)
     rows = [
         [
@@ -81,9 +85,44 @@ def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
         sums = [sum(item.resource_ms.get(each, 0.0) for item in rest) for each in resources]
         length = sum(item.end_ms - item.start_ms for item in rest)
         rows.append([f"{len(rest)} more", "shorter ones", unit.number(length), *map(unit.number, sums)])
-    rows.append(["whole", "", unit.number(debug.runtime_ms), *map(unit.number, debug.resource_ms.values())])
+    rows.append(["whole", "", unit.number(debug.runtime_ms), *_whole(debug, resources, unit)])
     heads = ["Critical path", "what the end waited for", f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<<>" + ">" * len(resources), cut=1, strong_last=True)
+    other(page, debug, unit)
+
+
+def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """The critical path by operator, longest first; the short ones are summed in one row."""
+    resources, whole_ms = _resources(debug, unit), debug.runtime_ms
+    shown = [each for each in debug.path_operators[:most] if each.time_ms >= WORTH_SHOWING * whole_ms]
+    rest = debug.path_operators[len(shown) :]
+
+    def row(name: str, groups: str, summed: Sequence[PathOperator]) -> list[str]:
+        parts = [sum(each.resource_ms.get(part, 0.0) for each in summed) for part in resources]
+        return [name, groups, unit.number(sum(each.time_ms for each in summed)), *map(unit.number, parts)]
+
+    rows = [row(each.name, grouped(each.groups), [each]) for each in shown]
+    if rest:
+        rows.append(row(f"{counted(len(rest), 'shorter one')}", "", rest))
+    rows.append(["whole", "", unit.number(whole_ms), *_whole(debug, resources, unit)])
+    heads = ["Critical path by operator", debug.vocabulary.groups, f"time [{unit.name}]", *resources]
+    page.table(heads, rows, "<>>" + ">" * len(resources), cut=0, strong_last=True)
+
+
+def _resources(debug: Debug, unit: TimeUnit) -> list[str]:
+    """The resources that have a column: where there are more than the usual ones, those that time went to."""
+    if len(debug.resource_ms) <= USUAL_RESOURCES:
+        return list(debug.resource_ms)
+    busy = [debug.resource_ms, *(each.resource_ms for each in debug.operators)]
+    return [name for name in debug.resource_ms if any(not unit.is_nothing(each.get(name, 0.0)) for each in busy)]
+
+
+def _whole(debug: Debug, resources: Sequence[str], unit: TimeUnit) -> list[str]:
+    return [unit.number(debug.resource_ms[name]) for name in resources]
+
+
+def other(page: Page, debug: Debug, unit: TimeUnit) -> None:
+    """What the time on the path was that is on no resource."""
     told = other_words(debug, unit)
     if told:
         page.paragraph(f"other: {told}", "       ")
@@ -151,12 +190,16 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
 def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: int) -> None:
     """The operators of plans that most unit time went to."""
-    known = [each for each in debug.operators if each.scope is not None and not unit.is_nothing(each.time_ms)]
+    known = [each for each in debug.operators if not unit.is_nothing(each.time_ms)]
+    if any(each.scope is not None for each in known):  # beside operators of plans, time without one is of no plan
+        known = [each for each in known if each.scope is not None]
     if not any(each.node_id is not None for each in known):
         return
     page.line()
-    resources = list(debug.resource_ms)
+    resources = _resources(debug, unit)
     several = len({each.scope for each in known}) > 1
+    # Where each unit is an operator, all of its time is known.
+    partly = () if debug.path_operators else (PLAN_METRICS,)
     rows = []
     for each in known[:most]:
         place = "" if each.node_id is None else str(each.node_id)
@@ -164,7 +207,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
         rows.append(
             [
                 f"{each.scope} {place}" if several else place,
-                each.name if each.basis != PLAN_METRICS else f"{each.name} *",
+                f"{each.name} *" if each.basis in partly else each.name,
                 ", ".join(ran_in[:3]) + (" …" if len(ran_in) > 3 else ""),
                 unit.number(each.time_ms),
                 *(unit.number(each.resource_ms.get(key, 0.0)) for key in resources),
@@ -175,7 +218,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
-    if any(each.basis == PLAN_METRICS for each in known[:most]):
+    if any(each.basis in partly for each in known[:most]):
         page.paragraph(f"* timed by {header.framework_title} itself, which leaves some out; the others by samples")
 
 

@@ -33,9 +33,13 @@ def debug_text(header: Header, debug: Debug) -> str:
     page.line()
     parts.lead(page, bottleneck_of(debug), header, debug, unit)
     page.line()
+    if debug.path_operators:
+        parts.path_operators(page, debug, unit, OPERATOR_ROWS)
+        page.line()
     parts.path_table(page, debug, unit, PATH_ROWS)
     parts.findings(page, debug.findings, unit)
-    parts.groups(page, debug, unit, GROUP_ROWS)
+    if not debug.path_operators:  # else units of a group are unlike, and no one of them is late
+        parts.groups(page, debug, unit, GROUP_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)

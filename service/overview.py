@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,7 +10,7 @@ from query.answers.figures import counted
 from query.answers.folding import fold_path
 from query.answers.picture.door import Door
 from query.answers.picture.said import said
-from query.answers.values import PathItem, Verdict
+from query.answers.values import PathItem, PathOperator, Verdict
 from query.answers.words import device_name, measure_word
 from service.problems import sentence
 
@@ -20,21 +21,28 @@ MOST_STRETCHES = 12
 def overview(told: Verdict) -> dict[str, Any]:
     """As JSON.  Times are ms.
 
-    path       stretches of the critical path in order of time, and as the last row the sum of those that are short
+    path       stretches of the critical path in order of time, or (by_operator) its operators where each is a run of
+               unlike ones; the last row is the sum of those that are short
     functions  the functions that most time went to, by what the index says of them
     measure    what the times are of: runtime or latency
     """
     debug, header = told.debug, told.header
-    shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_STRETCHES)
-    rows = [_row(each.id, each.name, [each]) for each in shown]
-    if rest:
-        rows.append(_row("", f"{counted(len(rest), 'shorter stretch')}", rest))
+    if debug.path_operators:
+        rows = [_operators(each.name, [each]) for each in debug.path_operators[:MOST_STRETCHES]]
+        if others := debug.path_operators[MOST_STRETCHES:]:
+            rows.append(_operators(counted(len(others), "shorter one"), others))
+    else:
+        shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_STRETCHES)
+        rows = [_row(each.id, each.name, [each]) for each in shown]
+        if rest:
+            rows.append(_row("", counted(len(rest), "shorter stretch"), rest))
     return {
         "said": asdict(said(told, Door(tell=sentence))),
         "measure": measure_word(header.measure),
         "runtime_ms": debug.runtime_ms,
         "resource_ms": dict(debug.resource_ms),
         "path": rows,
+        "by_operator": bool(debug.path_operators),
         "functions": [
             {
                 "name": each.qualified_name,
@@ -49,10 +57,14 @@ def overview(told: Verdict) -> dict[str, Any]:
 
 
 def _row(identity: str, name: str, stretches: list[PathItem]) -> dict[str, Any]:
-    names = stretches[0].resource_ms
-    return {
-        "id": identity,
-        "name": name,
-        "length_ms": sum(each.end_ms - each.start_ms for each in stretches),
-        "resource_ms": {part: sum(each.resource_ms.get(part, 0.0) for each in stretches) for part in names},
-    }
+    length_ms = sum(each.end_ms - each.start_ms for each in stretches)
+    return {"id": identity, "name": name, "length_ms": length_ms, "resource_ms": _summed(stretches)}
+
+
+def _operators(name: str, operators: Sequence[PathOperator]) -> dict[str, Any]:
+    length_ms = sum(each.time_ms for each in operators)
+    return {"id": "", "name": name, "length_ms": length_ms, "resource_ms": _summed(operators)}
+
+
+def _summed(items: Sequence[PathItem | PathOperator]) -> dict[str, float]:
+    return {part: sum(each.resource_ms.get(part, 0.0) for each in items) for part in items[0].resource_ms}

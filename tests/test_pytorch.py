@@ -64,6 +64,19 @@ def test_two_ranks_are_one_run_whose_replay_gives_it_back() -> None:
     assert ("gloo:all_reduce", 2, True) in found
 
 
+def test_the_critical_path_by_operator_is_the_path_of_its_stretches(tmp_path: Path) -> None:
+    debug = cp.profile(DATA / "torch-2-ranks").debug()
+    for name, whole_ms in debug.resource_ms.items():
+        assert sum(each.resource_ms[name] for each in debug.path_operators) == pytest.approx(whole_ms, abs=1e-6)
+    times = [each.time_ms for each in debug.path_operators]
+    assert times == sorted(times, reverse=True)
+    assert all(1 <= each.groups <= len(debug.critical_path) for each in debug.path_operators)
+
+    one = [event("aten::a", 0, 3000), event("aten::b", 3000, 1000), event("aten::a", 4000, 2000)]
+    alone = cp.profile(written(tmp_path / "one.json", one)).debug()
+    assert {each.name: round(each.time_ms, 3) for each in alone.path_operators} == {"aten::a": 5.0, "aten::b": 1.0}
+
+
 def test_a_step_is_told_beside_the_whole_run() -> None:
     run = cp.profile(DATA / "torch-2-ranks")
     header, slower = run.header(), run.predict(["cpu_speed=0.5x"])

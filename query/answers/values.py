@@ -56,6 +56,19 @@ class PathItem:
 
 
 @dataclass(frozen=True)
+class PathOperator:
+    """What an operator has of the critical path, over so many of its groups (query.explain.by_operator)."""
+
+    name: str
+    groups: int
+    resource_ms: Parts
+
+    @property
+    def time_ms(self) -> float:
+        return sum(self.resource_ms.values())
+
+
+@dataclass(frozen=True)
 class SampleCounts:
     """Stack samples: all, those on unit threads, and of those the ones whose deciding frame is indexed code.
 
@@ -387,6 +400,7 @@ class Debug(Listed):
     that of the scope in which no unit ran, whatever was waited for.  `unmodelled` is a device that computed for units
     and is in no resource, so that no answer knows what more of it would bring.
     `told` is what the framework measured of itself, a sentence each.
+    `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
     """
 
     scope: str
@@ -414,6 +428,7 @@ class Debug(Listed):
     unmodelled: str | None = None
     told: tuple[str, ...] = ()
     flow: FlowFacts | None = None
+    path_operators: tuple[PathOperator, ...] = ()
 
     @property
     def conclusive(self) -> bool:

@@ -30,6 +30,7 @@ from query.answers.values import (
 from query.attribute import storage
 from query.code.libraries import library_of
 from query.explain import findings, losses
+from query.explain.by_operator import path_by_operator
 from query.explain.doubts import doubted
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
 from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
@@ -94,6 +95,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         unmodelled=unmodelled,
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
+        path_operators=path_by_operator(connection, execution, path),
     )
     return doubted(connection, execution, pieces, answer)
 
