@@ -59,6 +59,8 @@ def test_every_entry_says_what_and_why() -> None:
         ("os", "listdir", "disk"),
         ("ossaudiodev", "open", None),
         ("io", "open", "disk"),
+        ("os.path", "exists", "disk"),
+        ("os.path", "join", None),
         ("io.netty.channel.pool.SimpleChannelPool", "open", None),
         ("_pywrap_file_io", "FileExists", "disk"),
         ("_pywrap_file_io.WritableFile", "append", "disk"),
