@@ -14,7 +14,7 @@ from typing import Literal
 
 from indexes import store
 from indexes.errors import InputError, Remedy
-from query.frameworks import Framework
+from query.frameworks import Framework, either
 from query.frameworks.known import frameworks
 from query.inputs import foreign
 from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened, told
@@ -64,9 +64,9 @@ def choose(inputs: Inputs, app: str | None = None) -> Application:
 
 
 def _logs(*, article: bool = True) -> str:
-    """What is read: the logs that the frameworks know, with `or` between them."""
+    """What is read: the logs that the frameworks know, with `or` before the last."""
     words = [each.vocabulary.log for each in frameworks().values()]
-    return " or ".join(word if article else word.partition(" ")[2] for word in words)
+    return either([word if article else word.partition(" ")[2] for word in words])
 
 
 def _hints() -> str:
@@ -260,8 +260,8 @@ def _described(start: bytes, text: bytes) -> str:
     if b"\0" in text:
         return "a binary file of a kind not known here"
     if text.lstrip().startswith((b"{", b"[")):
-        return f"JSON, but not {_logs()}"
-    return f"text, but neither {_logs()} nor collapsed stacks"
+        return "JSON of a kind not known here"
+    return "text of a kind not known here"
 
 
 # Applications -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from indexes.errors import InputError
 from indexes.exports import cache_folder
+from query.frameworks import either
 from query.frameworks.known import frameworks
 
 
@@ -47,4 +48,4 @@ def _file(address: str, app: str | None, folder: Path, progress: Callable[[str],
 
 
 def _able() -> str:
-    return " or ".join(each.title for each in frameworks().values() if each.served is not None)
+    return either([each.title for each in frameworks().values() if each.served is not None])

@@ -63,6 +63,11 @@ def plural(noun: str) -> str:
     return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
+def either(words: Sequence[str]) -> str:
+    """`a log`, `a log or a trace`, `a log, a trace or a timeline`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def with_article(noun: str) -> str:
     """`a worker`, `an operator`."""
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
