@@ -70,7 +70,7 @@ def test_content_decides_not_names(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "is a JPEG image"),
         (b'{"a": 1}\n', "is JSON of a kind not known here; CrystalPerf reads an event log of Spark, an archive"),
-        (b"Hello,\nthis is a text.\n", "is text, but neither"),
+        (b"Hello,\nthis is a text.\n", "is text of a kind not known here"),
         (b"\0\1\2\3" * 50, "is a binary file"),
         (b"PK\x03\x04", "the zip archive cannot be read"),
         (b"\n \n", "is blank"),
