@@ -93,7 +93,7 @@ def test_a_log_is_read_from_a_pipe(demo: Path, tmp_path: Path) -> None:
 def test_what_a_pipe_brings_is_told_as_such() -> None:
     done = as_user("debug", "-", stdin=b"root:x:0:0\n")
     assert done.returncode == 1
-    assert done.stderr.startswith(b"crystalperf: /dev/stdin: is text, but neither")
+    assert done.stderr.startswith(b"crystalperf: /dev/stdin: is text of a kind not known here")
     assert as_user("analyze", "-").stderr.startswith(b"crystalperf: /dev/stdin: is empty")
 
 
@@ -103,9 +103,9 @@ def test_what_a_pipe_brings_is_told_as_such() -> None:
 def test_one_path_is_one_path() -> None:
     with pytest.raises(cp.CrystalPerfError, match=r"^nosuch: no such file or folder$"):
         cp.profile("nosuch")
-    with pytest.raises(cp.CrystalPerfError, match=r"^/etc/passwd: is text, but neither"):
+    with pytest.raises(cp.CrystalPerfError, match=r"^/etc/passwd: is text of a kind not known here"):
         cp.profile("/etc/passwd")
-    with pytest.raises(cp.CrystalPerfError, match=r"^/etc/passwd: is text, but neither"):
+    with pytest.raises(cp.CrystalPerfError, match=r"^/etc/passwd: is text of a kind not known here"):
         cp.profile(Path("/etc/passwd"))
 
 

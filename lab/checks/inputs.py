@@ -23,7 +23,7 @@ from lab.pages import cell, put
 from query.frameworks import plural
 from query.run import Run
 
-UNNAMED = re.compile(r": is (?:JSON, but|text, but|a binary file of a kind not known|blank|empty)")
+UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
 """Sentences that do not say what a file is."""
 
 
