@@ -27,7 +27,7 @@ from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
 from query.model.inserting import insert, readable
 from query.model.load import WHOLE, load
-from query.model.records import Columns, Floats, Ints, Problems, import_stats, objects, shortened
+from query.model.records import Columns, Floats, Ints, Problems, import_stats, numbered, objects, shortened
 from query.model.trace import Trace
 from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
@@ -308,9 +308,7 @@ STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], 
 def with_parts(trace: Trace, sampled: tuple[Recorded, Floats] | None) -> Columns:
     """The units with their time split by resource; `sampled` is what recordings tell, None for none."""
     units = trace.units
-    ids = units["group_id"].tolist()
-    number = {group_id: position for position, group_id in enumerate(dict.fromkeys(ids))}
-    group = np.array([number[group_id] for group_id in ids], dtype=np.int64)
+    group = numbered(units["group_id"])
     duration = np.asarray(units["finish_ms"], dtype=np.float64) - np.asarray(units["launch_ms"], dtype=np.float64)
     recorded, sample_ms = sampled or (None, None)
     parts = split(trace.bounds, duration, group, recorded, trace.names)

@@ -9,12 +9,20 @@ import numpy as np
 
 from query.model.records import Coded, Columns
 
+_ROWS = 245_760
+"""Rows of one statement: two row groups of DuckDB, which holds all that a statement is given as it was given."""
+
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: Columns) -> None:
     """Append rows to a table; masked values and None become NULL, columns left out too."""
-    if columns and len(next(iter(columns.values()))):
-        view, select, texts = readable(columns)  # noqa: RUF059 (DuckDB reads `view` by its name)
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM view", texts)
+    for first in range(0, len(next(iter(columns.values()), ())), _ROWS):
+        rows = slice(first, first + _ROWS)
+        view, select, texts = readable({name: _at(rows, column) for name, column in columns.items()})  # noqa: RUF059
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT {select} FROM view", texts)  # read by its name
+
+
+def _at(rows: slice, column: Any) -> Any:
+    return Coded(column.codes[rows], column.texts) if isinstance(column, Coded) else column[rows]
 
 
 def readable(columns: Columns) -> tuple[Columns, str, list[Any]]:

@@ -302,17 +302,18 @@ def _groups_and_units(
                 pool=pool,
             )
         )
-    table = np.stack([columns[f"{name}_ms"] for name in with_other(names)], axis=1).astype(np.float64)
+    parts_ms = np.stack([columns.pop(f"{name}_ms") for name in with_other(names)], axis=1, dtype=np.float64)
+    parts_ms *= kept[:, None]
     units = Units(
-        unit_id=columns["unit_id"].astype(np.int64),
+        unit_id=columns["unit_id"].astype(np.int64, copy=False),
         group=group_of,
-        worker=columns["worker_number"].astype(np.int64),
-        host=columns["host_number"].astype(np.int64),
+        worker=columns["worker_number"].astype(np.int64, copy=False),
+        host=columns["host_number"].astype(np.int64, copy=False),
         launch_ms=launch,
         finish_ms=finish,
-        parts_ms=table * kept[:, None],
-        placement=columns["placement"].astype(np.int64),
-        upstream_ms=np.asarray(columns["upstream_ms"]).astype(np.float64) * kept,
+        parts_ms=parts_ms,
+        placement=columns["placement"].astype(np.int64, copy=False),
+        upstream_ms=np.asarray(columns["upstream_ms"], dtype=np.float64) * kept,
     )
     if not with_volumes:
         return groups, units, no_volumes(len(units))

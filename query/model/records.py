@@ -69,6 +69,14 @@ def coded(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Any:
     return Coded(codes, texts)
 
 
+def numbered(column: Any) -> Ints:
+    """A number for each row of a column of texts, (rows,): the same for the same text."""
+    texts = column.texts if isinstance(column, Coded) else column.tolist()
+    of_text: dict[str | None, int] = {}
+    numbers_of_texts = np.array([of_text.setdefault(text, len(of_text)) for text in texts], dtype=np.int64)
+    return numbers_of_texts[column.codes] if isinstance(column, Coded) else numbers_of_texts
+
+
 def renamed(column: npt.NDArray[Any], names: Mapping[str, str]) -> Any:
     """A column of texts with other names for them, None for those that have none."""
     if isinstance(column, Coded):
