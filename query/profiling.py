@@ -22,6 +22,7 @@ from query.code.resolve import load_indexes
 from query.discover import choose, discover
 from query.frameworks import Framework
 from query.frameworks.known import get
+from query.inputs.containers import LogFile
 from query.inputs.files import Application, Inputs, SampleFile
 from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
@@ -78,11 +79,26 @@ def profile_application(
     """Write the run file of an application that discover() found; `facts` go into its metadata."""
     framework = get(application.framework)
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
-    trace = framework.read(application.log)
-    problems = Problems((*inputs.problems, *trace.problems))
-    recordings = _recordings(inputs.samples, problems, progress)
-    untimed = _untimed(inputs.samples, problems)
-    assemble(trace, recordings, framework, indexes, problems, output, facts or {}, progress, untimed)
+    problems = Problems(inputs.problems)
+    assemble(
+        _read(framework, application.log, problems),  # held by nobody else, for assemble lets go of its units
+        _recordings(inputs.samples, problems, progress),
+        framework,
+        indexes,
+        problems,
+        output,
+        facts or {},
+        progress,
+        _untimed(inputs.samples, problems),
+    )
+
+
+def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
+    """The trace of a log; what reading did not take as it stood is added to `problems`."""
+    trace = framework.read(log)
+    for each in trace.problems:
+        problems.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
+    return trace
 
 
 def _recordings(
@@ -157,18 +173,19 @@ def assemble(
     use, none for those that fit the run.
     """
     run = Assembly(trace, framework, indexes, problems, StackTable(framework))
+    del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
         progress(f"placing the samples of {Path(name).name}")
         try:
-            one = place(name, recording, trace, run.stacks, framework, problems)
+            one = place(name, recording, run.trace, run.stacks, framework, problems)
         except Exception as error:
             _add_unreadable(problems, name, error)
             continue
         if one is not None:
             run.placed.append(one)
     timed = {one.worker_id for one in run.placed}
-    run.mixtures = mixed_rows(untimed, trace, run.stacks, framework, timed, problems)
-    with contract.create(output, "run", metadata, trace.names, framework.raw()) as connection:
+    run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
+    with contract.create(output, "run", metadata, run.names, framework.raw()) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
         for said, step in STEPS:
@@ -242,6 +259,7 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         sampled = recorded_times(connection, trace, seeing)
     insert(connection, "units", with_parts(trace, sampled))
     _keep_groups(connection, trace)
+    run.trace = trace.without_units()  # they are in the run file, where the steps that follow find them
 
 
 def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
