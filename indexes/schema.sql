@@ -219,7 +219,7 @@ CREATE TABLE operator_times (                 -- one row per group and operator 
     scope_id VARCHAR,                         -- the scope of its operators
     node_id INTEGER,                          -- the operator in its plan; NULL where the time belongs to none that is known
     name VARCHAR NOT NULL,                    -- the operator's name, or what the time went to instead
-    basis VARCHAR NOT NULL,                   -- what says so: samples, plan metrics, unit metrics, nothing
+    basis VARCHAR NOT NULL,                   -- what says so: samples, plan metrics, unit metrics, flow metrics (of waiting for units of its pipeline), nothing
     <resource>_ms DOUBLE NOT NULL,            -- time of units on <resource>
     other_ms DOUBLE NOT NULL                  -- time on none of the resources or unknown
 );

@@ -16,7 +16,7 @@ import pytest
 import crystalperf as cp
 from indexes.errors import InputError, SettingError
 from query.frameworks import Framework, Job, plural
-from query.frameworks.flink import FLINK, frames
+from query.frameworks.flink import FLINK, frames, operators
 from query.frameworks.flink.trace import read_archive
 from query.inputs.containers import LogFile, Part
 from query.model.trace import Trace
@@ -193,6 +193,24 @@ def test_samples_tell_what_a_subtask_started_on() -> None:
     with unseen.reading() as connection:
         (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
     assert row[1] >= row[0], "without a recording nothing tells"
+
+
+def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() -> None:
+    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    with run.reading() as connection:
+        rows = connection.execute(
+            "SELECT name, cpu_ms FROM operator_times WHERE group_id = 'vertex:2' AND node_id >= 0 ORDER BY node_id"
+        ).fetchall()
+        (apart,) = connection.execute(
+            "SELECT max(abs(told - whole)) FROM (SELECT group_id, sum(cpu_ms + disk_ms + net_ms + other_ms) AS told"
+            " FROM operator_times GROUP BY group_id) JOIN (SELECT group_id, sum(finish_ms - launch_ms) AS whole"
+            " FROM units GROUP BY group_id) USING (group_id)"
+        ).fetchall()
+    assert [name for name, _ in rows] == ["HashJoin[6]", "Calc[7]", "HashAggregate[8]"]
+    join, calc, aggregate = (ms for _, ms in rows)
+    assert join > aggregate > calc > 0
+    assert apart[0] < 1.0
+    assert operators.chained("Source: A -> (Map, Filter -> Sink: B)") == ("Source: A -> (Map, Filter -> Sink: B)",)
 
 
 def test_what_others_wrote_elsewhere_crossed_the_network(tmp_path: Path) -> None:

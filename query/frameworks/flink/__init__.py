@@ -4,6 +4,7 @@ files.py     which files are archives of jobs
 archive.py   an archive's pages to typed values
 trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
+operators.py operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
 flow.py      a streaming job as a flow of records
 chances.py   what its user can change
@@ -15,7 +16,19 @@ setup.py     what a cluster needs so that it leaves archives and samples
 from __future__ import annotations
 
 from query.frameworks import Framework, Rules, Vocabulary
-from query.frameworks.flink import chances, collect, files, flow, frames, planning, private, setup, told, trace
+from query.frameworks.flink import (
+    chances,
+    collect,
+    files,
+    flow,
+    frames,
+    operators,
+    planning,
+    private,
+    setup,
+    told,
+    trace,
+)
 
 FLINK = Framework(
     name="flink",
@@ -24,6 +37,7 @@ FLINK = Framework(
     gather=files.gather,
     read=trace.read_archive,
     raw=trace.raw_tables,
+    operators=operators.OPERATORS,
     vocabulary=Vocabulary(
         worker="TaskManager",
         lane="slot",
