@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -35,9 +34,10 @@ def test_bases_come_before_each_six_and_no_run_twice(framework: str, models: int
 
 
 def test_a_sweep_goes_on_from_rows_whose_folders_have_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy(KEPT / "rows.jsonl", tmp_path)
-    kept = (tmp_path / "rows.jsonl").read_text()
-    names = [json.loads(line)["name"] for line in kept.splitlines()]
+    lines = (KEPT / "rows.jsonl").read_text().splitlines()[:-1]
+    kept = "".join(f"{line}\n" for line in lines)
+    (tmp_path / "rows.jsonl").write_text(kept)
+    names = [json.loads(line)["name"] for line in lines]
     assert run_all([each for each in planned(1) if each.name in names], "no python", tmp_path, None) == 0
     assert f"{len(names)} runs, 0 to do" in capsys.readouterr().err
     missing = [each for each in planned(1) if each.name not in names]
