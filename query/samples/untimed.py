@@ -92,7 +92,7 @@ def _mixture(file: Collapsed, table: StackTable, words: Vocabulary) -> tuple[Mix
     idle = table.has_role("idle")[numbers]
     in_unit = table.has_role("unit")[numbers] & ~idle
     if not in_unit.any():
-        return None, f"stacks of a process that ran no {words.unit}, and they do not tell when they were seen; left out"
+        return None, f"no {words.unit} is seen in these stacks, and they do not tell when they were seen; left out"
     if file.weight[idle].sum() < LEAST_IDLE * file.weight.sum():
         return None, (
             "these stacks tell neither thread nor time and are of threads on the CPU only, so they cannot say what"
