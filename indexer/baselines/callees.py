@@ -1,0 +1,262 @@
+"""Device APIs among a function's callees, as evidence of its label: is a rule, or a feature of the heads, worth it?
+
+    python -m indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS -o hops.json
+    python -m indexer.baselines.callees table --texts texts.jsonl --hops hops.json
+
+JARS/LIBRARY holds the archives of that library, of the version that indexer/labels/libraries.toml has.  `hops` follows
+typed calls (indexer.typed's class files, indexer.pytyped) from each labelled function up to three calls far, to methods
+of indexes/device_apis.toml.  What is called in a handler counts like everything else.  `table` trains the linear heads
+on libraries, and how much evidence adds to their logits on folds of these by library; frameworks are only scored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indexer.evaluate import pooled_by_others, score
+from indexer.examples import TRAIN, folds, prepare, read_examples, with_sequence
+from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
+from indexer.modelfile import load
+from indexer.pyfacts import read_facts
+from indexer.pytyped import Linked
+from indexer.typed import Graph, read_jars
+from indexer.vectors import Floats
+from indexes.apis import device_api
+from indexes.errors import told
+from indexes.resources import resources
+
+FAR = 3
+"""Calls from a function to the farthest device API that counts."""
+
+MOST_WAYS = 8
+"""Overriding methods that a call is followed to; where there are more, none is."""
+
+Hops = dict[str, int]
+"""By resource the fewest calls to a device API; 1 where the function itself calls one."""
+
+Calls = tuple[Sequence[str], Sequence[Hashable]]
+"""Resources of the device APIs that a function calls, and the functions it calls."""
+
+
+def reached(start: Iterable[Calls], calls: Callable[[Any], Calls]) -> Hops:
+    """How far device APIs are, breadth first."""
+    found: Hops = {}
+    seen: set[Hashable] = set()
+    level = list(start)
+    for hops in range(1, FAR + 1):
+        below: list[Calls] = []
+        for devices, functions in level:
+            for each in devices:
+                found.setdefault(each, hops)
+            for function in functions:
+                if function not in seen and hops < FAR:
+                    seen.add(function)
+                    below.append(calls(function))
+        level = below
+    return found
+
+
+def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]]) -> dict[str, Hops]:
+    """Of labelled functions in Java and Scala that have class files."""
+    by_outermost = defaultdict(list)
+    for name in graph.classes:
+        by_outermost[name.split("$")[0]].append(name)
+    known: dict[Hashable, Calls] = {}
+
+    def means(call: Any) -> Calls:
+        declared = graph.declaring(call)
+        owner = declared if isinstance(declared, str) else declared[0] if declared else call.owner
+        api = device_api(call.owner, call.name) or device_api(owner, call.name)
+        if api is not None:
+            return (api.resource,), ()
+        if not isinstance(declared, tuple):
+            return (), ()
+        others = graph.overriding(call.owner, call.name, call.descriptor) if call.kind in _OPEN else []
+        ways = [declared, *others] if len(others) <= MOST_WAYS else [declared]
+        return (), [(name, method.name, method.descriptor) for name, method in ways]
+
+    def joined(found: Iterable[Calls]) -> Calls:
+        parts = list(found)
+        return [each for part in parts for each in part[0]], [each for part in parts for each in part[1]]
+
+    def calls(method: tuple[str, str, str]) -> Calls:
+        if method not in known:
+            each = graph.method(*method)
+            known[method] = joined(means(call) for _, call in each.calls) if each else ((), ())
+        return known[method]
+
+    found: dict[str, Hops] = {}
+    for record in records:
+        owner = ".".join(part for part in (record["package"], record["class_name"] or "") if part)
+        outermost = owner if not record["class_name"] else f"{record['package']}.{record['class_name'].split('.')[0]}"
+        body = record["qualified_name"].endswith(("<init>", "<clinit>"))
+        own = [
+            call
+            for name in by_outermost.get(outermost.removeprefix("."), ())
+            for method in graph.classes[name].methods
+            if not body or method.name in ("<init>", "<clinit>")
+            for line, call in method.calls
+            if record["first_line"] <= line <= record["last_line"]
+        ]
+        if own:
+            found[record["id"]] = reached([joined(map(means, own))], calls)
+    return found
+
+
+_OPEN = ("virtual", "interface", "lambda")
+
+
+def of_python(linked: Linked, records: Iterable[Mapping[str, Any]]) -> dict[str, Hops]:
+    """Of labelled functions in Python."""
+    written = defaultdict(list)
+    for facts in linked.modules.values():
+        for call in facts.calls:
+            written[call.caller].append(call)
+
+    def calls(function: str) -> Calls:
+        devices, functions = [], []
+        for call in written.get(function, ()):
+            value = linked.value(call.steps)
+            if value.kind == "class":
+                value = linked.member(value._replace(kind="instance"), "__init__")
+            if value.kind == "function":
+                others = linked.overriding(value.name, value.of) if value.of else []
+                functions += [value.name, *(others if len(others) <= MOST_WAYS else [])]
+            owner, _, name = value.name.rpartition(".")
+            api = device_api(owner, name) if value.kind in ("function", "outside") else None
+            devices += [api.resource] if api is not None else []
+        return devices, functions
+
+    return {
+        each["id"]: reached([calls(each["qualified_name"])], calls)
+        for each in records
+        if each["file"].removesuffix(".py").removesuffix("/__init__").replace("/", ".") in linked.modules
+    }
+
+
+def hops(texts: Path, sources: Path, jars: Path) -> dict[str, Hops]:
+    """Of all labelled functions whose calls have types, by id."""
+    by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in texts.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        by_library[record["library"]].append(record)
+    found: dict[str, Hops] = {}
+    for library, records in sorted(by_library.items()):
+        archives = sorted((jars / library).glob("*.jar"))
+        if archives:
+            found |= of_class_files(read_jars(archives), records)
+        elif records[0]["language"] == "python":
+            root = sources / library
+            read = (read_facts(each.read_bytes(), each.relative_to(root).as_posix()) for each in root.rglob("*.py"))
+            found |= of_python(Linked.of(each for each in read if each), records)
+        known = [found[each["id"]] for each in records if each["id"] in found]
+        print(library, len(records), "known", len(known), "reach", sum(map(bool, known)), file=sys.stderr, flush=True)
+    return found
+
+
+# The table ----------------------------------------------------------------------------------------------------------
+
+
+def features(found: Sequence[Hops | None]) -> Floats:
+    """(n, 2 FAR + 2): how far disk and net are, one column each; that neither is near; that nothing is known."""
+    rows = np.zeros((len(found), 2 * FAR + 2), np.float32)
+    for row, each in zip(rows, found, strict=True):
+        if not each:
+            row[-1 if each is None else -2] = 1
+        for resource, far in (each or {}).items():
+            row[resources().index(resource) % 2 * FAR + far - 1] = 1
+    return rows
+
+
+def ruled(probabilities: Floats, found: Sequence[Hops | None], far: int) -> Floats:
+    """The same, but certain of the nearest device within `far` calls where only one is nearest."""
+    changed = probabilities.copy()
+    for row, each in zip(changed, found, strict=True):
+        near = {resource: at for resource, at in (each or {}).items() if at <= far}
+        nearest = [resource for resource, at in near.items() if at == min(near.values())]
+        if len(nearest) == 1:
+            row[:] = np.eye(len(resources()))[resources().index(nearest[0])]
+    return changed
+
+
+def table(texts: Path, found: Mapping[str, Hops]) -> None:
+    """Accuracy and macro-F1 on the development sets, and what changes, with 95 % of a paired bootstrap."""
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    order = resources()
+    ids = [each["id"] for each in map(json.loads, texts.open(encoding="utf-8")) if each["label"] in order]
+    model = load(None)
+    examples = read_examples(texts)
+    data = with_sequence(prepare(examples, model.words, model.embedding, (CODE, DOC)), model.sequence, model.embedding)
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    apart = np.zeros((len(examples), len(order)), np.float32)
+    for part in folds(data, train, 5, seed=0, by_library=True):
+        apart[part] = summed(judge(train_heads(data, np.setdiff1d(train, part), data.labels), data, part))
+    judged = judge(train_heads(data, train, data.labels), data, development, has_sequence=True)
+    plain = pooled_by_others(data, judged, judged, data.labels)
+    evidence = [found.get(each) for each in ids]
+    seen = features(evidence)
+    fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([apart, seen])[train], data.labels[train])
+    of_logits, of_evidence = fitted.coef_[:, : len(order)], fitted.coef_[:, len(order) :]
+    scale = float(np.mean(np.diag(of_logits)) - (of_logits.sum() - np.trace(of_logits)) / len(order) / 2)
+    print("what evidence adds to the logits of", *order)
+    names = [f"{resource} {far} away" for resource in ("net", "disk") for far in range(1, FAR + 1)]
+    for at, name in enumerate([*names, "neither", "not known"]):
+        count = seen[train, at].sum()
+        print(f"  {name}: {count:.0f} functions,", *(f"{each:+.2f}" for each in of_evidence[:, at] / scale))
+    added = (seen @ of_evidence.T / scale)[development].astype(np.float32)
+    more = Judged(judged.rows, judged.code, judged.doc, judged.sequence + added)
+    near = [evidence[row] for row in development]
+    arms = {"shipped heads": plain, "with evidence": pooled_by_others(data, more, more, data.labels)}
+    arms |= {f"rule: nearest within {far}": ruled(plain, near, far) for far in range(1, FAR + 1)}
+    labels, weights = data.labels[development], data.weights[development]
+    sets = np.array([examples[row].set for row in development])
+    chance = np.random.default_rng(0)
+    print("| development set | arm | accuracy % | change | macro-F1 % | change | natural: accuracy % | macro-F1 % |")
+    print("|---" * 8 + "|")
+    for name in ("all", *data.development):
+        rows = np.flatnonzero((sets == name) | (name == "all"))
+        draws = [chance.choice(rows, len(rows)) for _ in range(2000)]
+        for arm, given in arms.items():
+            as_drawn, natural = score(given[rows], labels[rows]), score(given[rows], labels[rows], weights[rows])
+            changes = [
+                [getattr(score(each[draw], labels[draw]), what) for what in ("accuracy", "macro_f1")]
+                for draw in draws
+                for each in (given, plain)
+            ]
+            change = 100 * (np.array(changes[::2]) - np.array(changes[1::2]))
+            low, high = np.percentile(change, (2.5, 97.5), axis=0)
+            print(
+                f"| {name} | {arm} | {100 * as_drawn.accuracy:.1f} | {low[0]:+.1f} to {high[0]:+.1f}"
+                f" | {100 * as_drawn.macro_f1:.1f} | {low[1]:+.1f} to {high[1]:+.1f}"
+                f" | {100 * natural.accuracy:.1f} | {100 * natural.macro_f1:.1f} |"
+            )
+
+
+@told
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["hops", "table"])
+    parser.add_argument("--texts", type=Path, required=True)
+    parser.add_argument("--sources", type=Path, help="of hops: what indexer.labels.fetch filled")
+    parser.add_argument("--jars", type=Path, help="of hops: a folder of archives for each library")
+    parser.add_argument("--hops", type=Path, help="of table: what hops wrote")
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args(arguments)
+    if given.what == "hops":
+        given.output.write_text(json.dumps(hops(given.texts, given.sources, given.jars)), encoding="utf-8")
+    else:
+        table(given.texts, json.loads(given.hops.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    main()
