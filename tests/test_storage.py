@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 import crystalperf as cp
@@ -14,8 +15,9 @@ from indexes.schema import table as schema_table
 from query.attribute.storage import assumptions, inputs, reach, roots, view_unit_samples
 from query.frameworks.spark import SPARK
 from query.frameworks.spark.trace import trace
+from query.model import inserting
 from query.model.inserting import insert
-from query.model.records import Columns
+from query.model.records import Columns, coded, integers, numbered, objects
 from query.run import Run
 from tests.spark_tables import spark_tables
 
@@ -148,3 +150,26 @@ def test_the_demo_reads_local_files_and_assumes_nothing_of_them(demo_run: Run) -
     assert {each.root for each in inputs(connection)} == {"file:"}
     connection.close()
     assert demo_run.debug().assumptions == ()
+
+
+@pytest.mark.parametrize("rows_at_a_time", [1, 2, 3, 5, 100])
+def test_rows_go_in_a_few_at_a_time_and_in_their_order(monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int) -> None:
+    monkeypatch.setattr(inserting, "_ROWS", rows_at_a_time)
+    table: Columns = {
+        "text": coded(np.array([1, 0, 2, 1, 1]), ["a", "b", None]),
+        "number": integers([5.0, None, 3.0, None, 1.0]),
+        "names": objects([["x"], [], None, ["y", "z"], []]),
+    }
+    with duckdb.connect() as connection:
+        connection.execute("SET pandas_analyze_sample = 1000000000")
+        connection.execute("CREATE TABLE found (text VARCHAR, number BIGINT, names VARCHAR[])")
+        insert(connection, "found", table)
+        insert(connection, "found", {})
+        rows = connection.execute("SELECT * FROM found ORDER BY rowid").fetchall()
+    assert rows == [("b", 5, ["x"]), ("a", None, []), (None, 3, None), ("b", None, ["y", "z"]), ("b", 1, [])]
+
+
+def test_the_same_text_has_the_same_number() -> None:
+    column = coded(np.array([2, 0, 1, 2, 3]), ["a", "b", "a", None])
+    assert numbered(column).tolist() == [0, 0, 1, 0, 2]
+    assert numbered(objects(column.tolist())).tolist() == [0, 0, 1, 0, 2]
