@@ -48,6 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fitted = commands.add_parser("calibrate", help="the constants of query.whatif.interval, from even configurations")
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    fitted.add_argument(
+        "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
+    )
+    fitted.add_argument("--only-width", action="store_true", help="fit the width alone, the others stay as they are")
     kept = commands.add_parser("keep", help="copy a suite's rows and one base run of each recorder")
     kept.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
     kept.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
@@ -72,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "overhead":
             return _overhead(given.out, given.rounds)
         if given.command == "calibrate":
-            return _calibrate(given.suite or list(SUITES), given.out)
+            return _calibrate(given.suite or list(SUITES), given.out, given.profiles, given.only_width)
         missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -104,10 +108,10 @@ def _score(given: argparse.Namespace) -> int:
     return 0
 
 
-def _calibrate(names: Sequence[str], out: Path) -> int:
+def _calibrate(names: Sequence[str], out: Path, profiles: Path | None, only_width: bool) -> int:
     from lab.score.calibrate import calibrate
 
-    calibration, count = calibrate(_measured(names, out, out / "profiles"))
+    calibration, count = calibrate(_measured(names, out, profiles or out / "profiles"), only_width=only_width)
     print(f"from {count} predictions of even configurations: {calibration}")
     return 0
 

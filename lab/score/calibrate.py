@@ -1,8 +1,10 @@
 """The constants of query.whatif.interval, from even configurations: ``python -m lab calibrate --out DIR``.
 
-Repetition is what base runs of one sweep differ by.  The model's error is fitted by maximum likelihood to what is left
-of log(actual / predicted) beside the variances that a run tells of itself; the width then holds nine tenths of the
-even configurations (split conformal prediction's quantile, so a little more than nine tenths of few).
+Repetition is what base runs of one sweep differ by.  What counts is how far log(actual / predicted) lies beyond what
+the replays of other physics allow on its side.  The model's error is fitted to that by maximum likelihood, beside the
+variances that a run tells of itself; the width then holds nine tenths of the even configurations of each suite (split
+conformal prediction's quantile, the largest of all suites): errors of one suite have their base runs in common, so the
+quantile of all together would promise more than it holds for a job like the worst.  A base counts whatever recorded it.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.score.pairs import SHIPPED, Measured, noise
+from lab.score.pairs import Measured, noise
 from lab.score.predictors import answer, execution, world_of
 from query.model.records import Floats
 from query.whatif.interval import CALIBRATED, Calibration, variances
@@ -25,39 +27,65 @@ _MODELS = np.arange(0.005, 0.2001, 0.005)
 _SLOPES = np.arange(0.0, 0.8001, 0.02)
 
 
-def calibrate(known: Sequence[Measured]) -> tuple[Calibration, int]:
-    """The constants, and the number of predictions that they rest on."""
-    calibration = replace(CALIBRATED, repetition=_repetition(known), model=0.0, slope=0.0)
-    errors, told, distances = [], [], []
-    for each in known:
-        for one in each.scored:
-            if one.role != "even":
+@dataclass(frozen=True)
+class _Seen:
+    """One prediction of an even configuration: how far off in logs beyond what other physics allow, the variance that
+    the run tells of itself, and |log(predicted / recorded)|."""
+
+    left: float
+    told: float
+    distance: float
+
+
+def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[Calibration, int]:
+    """The constants, and the number of predictions that they rest on.
+
+    With `only_width` the others stay as they are: few suites do not tell the model's error from runs that differ.
+    """
+    calibration = CALIBRATED
+    if not only_width:
+        calibration = replace(CALIBRATED, repetition=_repetition(known), model=0.0, slope=0.0)
+    by_suite = [found for each in known if (found := _seen(each, calibration))]
+    if not only_width:
+        left, told, distance = (
+            np.array([getattr(one, name) for found in by_suite for one in found])
+            for name in ("left", "told", "distance")
+        )
+        model, slope = min(itertools.product(_MODELS, _SLOPES), key=lambda pair: _surprise(left, told, distance, *pair))
+        calibration = replace(calibration, model=float(model), slope=float(slope))
+    width = max(_width(found, calibration) for found in by_suite)
+    return replace(calibration, width=width), sum(map(len, by_suite))
+
+
+def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
+    """A suite's predictions of even configurations that were not refused."""
+    found, itself = [], replace(calibration, model=0.0, slope=0.0)
+    for one in known.scored:
+        bases = [base for (sweep, _), several in known.bases.items() if sweep == one.sweep for base in several]
+        for base in bases if one.role == "even" else ():
+            given, run = answer(base, one), execution(base)
+            if given.predicted_ms is None or given.interval_ms is None:
                 continue
-            for base in each.bases.get((one.sweep, SHIPPED[0]), ()):
-                given, run = answer(base, one), execution(base)
-                if given.predicted_ms is None:
-                    continue
-                variance = variances(
-                    given.runtime_ms,
-                    given.replayed_ms,
-                    given.predicted_ms,
-                    world_of(base, one),
-                    run.evidence,
-                    run.resources,
-                    calibration,
-                    bytes_known=run.volumes.tell_bytes,
-                )
-                errors.append(math.log(each.actual_ms[one.number] / given.predicted_ms))
-                told.append(sum(variance.values()))
-                distances.append(abs(math.log(given.predicted_ms / given.runtime_ms)))
-    error, known_variance, distance = (np.array(values) for values in (errors, told, distances))
-    model, slope = min(
-        itertools.product(_MODELS, _SLOPES), key=lambda pair: _surprise(error, known_variance, distance, *pair)
+            facts = (given.runtime_ms, given.replayed_ms, given.predicted_ms, world_of(base, one))
+            told = [
+                sum(variances(*facts, run.evidence, run.resources, each, bytes_known=run.volumes.tell_bytes).values())
+                for each in (itself, CALIBRATED)
+            ]
+            error = math.log(known.actual_ms[one.number] / given.predicted_ms)
+            side = math.log(given.interval_ms[error > 0] / given.predicted_ms)
+            physics = max(side**2 - CALIBRATED.width**2 * told[1], 0.0)
+            left = math.sqrt(max(error**2 - physics, 0.0))
+            found.append(_Seen(left, told[0], abs(math.log(given.predicted_ms / given.runtime_ms))))
+    return found
+
+
+def _width(found: Sequence[_Seen], calibration: Calibration) -> float:
+    """How many standard deviations hold nine tenths of a suite's predictions."""
+    apart = sorted(
+        each.left / math.sqrt(each.told + calibration.model**2 + (calibration.slope * each.distance) ** 2)
+        for each in found
     )
-    deviation = np.sqrt(known_variance + model**2 + (slope * distance) ** 2)
-    apart = np.sort(np.abs(error) / deviation)
-    rank = min(math.ceil(COVERED * (len(apart) + 1)), len(apart))
-    return replace(calibration, model=float(model), slope=float(slope), width=float(apart[rank - 1])), len(apart)
+    return apart[min(math.ceil(COVERED * (len(apart) + 1)), len(apart)) - 1]
 
 
 def _surprise(error: Floats, known: Floats, distance: Floats, model: float, slope: float) -> float:

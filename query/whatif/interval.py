@@ -34,7 +34,7 @@ class Calibration:
 
     `repetition` is between runs of one job, `model` is of the model's error where nothing changes much, and `slope`
     is what each unit of |log(predicted / recorded)| adds to it.  `width` is the standard deviations to either side
-    that hold 90 %; a normal distribution's would be 1.645.
+    that hold 90 % in each suite; a normal distribution's would be 1.645.
     """
 
     repetition: float
@@ -43,7 +43,7 @@ class Calibration:
     width: float
 
 
-CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.852)
+CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.463)
 
 
 def variances(

@@ -167,6 +167,8 @@ def _lent(execution: Execution, world: World, physics: Physics) -> tuple[Executi
     """
     if not world.changes or world.ratio("cpu_speed") != 1 or not (physics.borrowed and physics.bytes):
         return execution, ()
+    if beyond(execution, world) is not None:
+        return execution, ()
     lent, said = borrowed(execution)
     found = unseen(lent, world)
     return (lent, said) if found is None or moves_known(lent, found[0]) else (execution, ())
