@@ -103,7 +103,7 @@ def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
     rows = [row(each.name, grouped(each.groups), [each]) for each in shown]
     if rest:
-        rows.append(row(f"{counted(len(rest), 'shorter one')}", "", rest))
+        rows.append(row(counted(len(rest), "shorter one"), "", rest))
     rows.append(["whole", "", unit.number(whole_ms), *_whole(debug, resources, unit)])
     heads = ["Critical path by operator", debug.vocabulary.groups, f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<>>" + ">" * len(resources), cut=0, strong_last=True)

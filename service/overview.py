@@ -28,9 +28,9 @@ def overview(told: Verdict) -> dict[str, Any]:
     """
     debug, header = told.debug, told.header
     if debug.path_operators:
-        rows = [_operators(each.name, [each]) for each in debug.path_operators[:MOST_STRETCHES]]
+        rows = [_row("", each.name, [each]) for each in debug.path_operators[:MOST_STRETCHES]]
         if others := debug.path_operators[MOST_STRETCHES:]:
-            rows.append(_operators(counted(len(others), "shorter one"), others))
+            rows.append(_row("", counted(len(others), "shorter one"), others))
     else:
         shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_STRETCHES)
         rows = [_row(each.id, each.name, [each]) for each in shown]
@@ -56,15 +56,10 @@ def overview(told: Verdict) -> dict[str, Any]:
     }
 
 
-def _row(identity: str, name: str, stretches: list[PathItem]) -> dict[str, Any]:
-    length_ms = sum(each.end_ms - each.start_ms for each in stretches)
-    return {"id": identity, "name": name, "length_ms": length_ms, "resource_ms": _summed(stretches)}
-
-
-def _operators(name: str, operators: Sequence[PathOperator]) -> dict[str, Any]:
-    length_ms = sum(each.time_ms for each in operators)
-    return {"id": "", "name": name, "length_ms": length_ms, "resource_ms": _summed(operators)}
-
-
-def _summed(items: Sequence[PathItem | PathOperator]) -> dict[str, float]:
-    return {part: sum(each.resource_ms.get(part, 0.0) for each in items) for part in items[0].resource_ms}
+def _row(identity: str, name: str, items: Sequence[PathItem | PathOperator]) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "name": name,
+        "length_ms": sum(each.time_ms for each in items),
+        "resource_ms": {part: sum(each.resource_ms.get(part, 0.0) for each in items) for part in items[0].resource_ms},
+    }

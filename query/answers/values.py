@@ -54,6 +54,10 @@ class PathItem:
     end_ms: float
     resource_ms: Parts
 
+    @property
+    def time_ms(self) -> float:
+        return self.end_ms - self.start_ms
+
 
 @dataclass(frozen=True)
 class PathOperator:

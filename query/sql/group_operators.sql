@@ -4,4 +4,7 @@
 --             {names}, the columns of time on each resource and on none
 --
 -- one row per group and operator
-SELECT group_id, name, {names} FROM operator_times WHERE list_contains($groups, group_id) ORDER BY group_id, node_id, name
+SELECT group_id, name, {names}
+FROM operator_times
+WHERE group_id IN (SELECT unnest($groups::VARCHAR[]))
+ORDER BY group_id, node_id, name
