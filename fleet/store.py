@@ -101,13 +101,13 @@ class Store:
         batch = sha256("".join(each.name for each in waiting).encode()).hexdigest()[:16]
         # DuckDB takes room for two of the largest rows that are named, before it looks at any.
         most = max(_ROW_BYTES, *(each.stat().st_size + 1 for each in waiting))
+        whole = _joined(waiting, self.scratch() / f"{batch}.json")
         with guard.want_told(self.folder), guard.fresh() as connection:
             connection.execute(f"SET temp_directory = {guard.quoted(str(self._own / 'spilled'))}")
             connection.execute("SET TimeZone = 'UTC'")
             columns = ", ".join(f"{table.name}: '{_struct(table)}[]'" for table in tables())
-            files = ", ".join(guard.quoted(str(each)) for each in waiting)
             connection.execute(
-                f"CREATE TABLE whole AS FROM read_json([{files}], format = 'newline_delimited',"
+                f"CREATE TABLE whole AS FROM read_json({guard.quoted(str(whole))}, format = 'newline_delimited',"
                 f" maximum_object_size = {most}, columns = {{{columns}}})"
             )
             # Of several logs with one content, the first by name stands for all; the others are known from now on.
@@ -125,7 +125,7 @@ class Store:
         done = self._batches / f"{batch}.part"
         done.touch()
         os.replace(done, self._batches / batch)
-        for each in waiting:
+        for each in (whole, *waiting):
             each.unlink()
         self._waiting = 0
 
@@ -169,6 +169,14 @@ class Store:
         for path, state, log in rows:
             self._known.add((path, state))
             self._logs.add(log)
+
+
+def _joined(files: Sequence[Path], target: Path) -> Path:
+    """One file of all of them, a line each.  DuckDB keeps 0.7 MiB for each file that a statement reads, to its end."""
+    with target.open("wb") as whole:
+        for each in files:
+            whole.write(each.read_bytes() + b"\n")
+    return target
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -152,6 +153,32 @@ def test_batches_are_written_as_they_fill(small: Path, tmp_path: Path, monkeypat
     assert len(list((tmp_path / "fleet" / "_fleet" / "batches").iterdir())) > 1
     query = "SELECT run_id, runtime_ms FROM runs ORDER BY ALL"
     assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query)
+
+
+_STORE_MEMORY = """
+import re, sys
+from pathlib import Path
+from fleet.reading import Read
+from fleet.store import Store
+folder, many = Path(sys.argv[1]), int(sys.argv[2])
+row = (folder / "row.json").read_text()
+kept = Store(folder / f"fleet{many}")
+with kept.building():
+    for number in range(many):
+        kept.keep(Read(str(number), str(number), row.replace("LOG", str(number)).encode()))
+    kept.write()
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+
+
+def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
+    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    (tmp_path / "row.json").write_bytes(answer.rows.replace(answer.log.encode(), b"LOG"))
+    peak_kib = {
+        many: int(subprocess.check_output([sys.executable, "-c", _STORE_MEMORY, str(tmp_path), str(many)]))
+        for many in (10, 410)
+    }
+    assert (peak_kib[410] - peak_kib[10]) / 400 < 256  # of a log's rows, which are 4 KiB of text here
 
 
 def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

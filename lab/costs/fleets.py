@@ -1,13 +1,16 @@
-"""How quickly a fleet is built: `python -m lab.costs.fleets ../shared/real-inputs/spark-eventlog --logs 1000`.
+"""How quickly a fleet is built: `python -m lab.costs.fleets ../shared/real-inputs/spark-eventlog --logs 200 500 1000`.
 
 The logs are those of the folder, over and over under other names, so that sizes are distributed as they are there; each
-is read whole, and their tables hold each content once.
+is read whole, and their tables hold each content once.  Each fleet is built by a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import resource
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from statistics import quantiles
@@ -16,38 +19,54 @@ from fleet.build import build
 from fleet.engines import ENGINES, Engine
 from fleet.logs import found
 
+HEAD = "logs     [MB]  median, 95 %, largest [kB]      [s]  logs/s  CPU s each  a reader, the builder [MiB]  unread"
+
+
+def measured(folder: Path, logs: int, engine: Engine) -> str:
+    """A row of the table: a fleet of so many logs."""
+    items = found([str(folder.absolute())])
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch) / "logs"
+        place.mkdir()
+        for number in range(logs):
+            item = items[number % len(items)]
+            (place / f"{number:05d}-{Path(item.path).name}").symlink_to(item.path)
+        sizes = [items[number % len(items)].size_bytes / 1e3 for number in range(logs)]
+        cut = quantiles(sizes, n=20)
+        built = build([str(place)], Path(scratch) / "fleet", engine)
+    readers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = readers.ru_utime + readers.ru_stime
+    return (
+        f"{logs:4d} {sum(sizes) / 1e3:8.1f}  {cut[9]:11.0f} {cut[18]:8.0f} {max(sizes):8.0f} {built.seconds:9.1f}"
+        f" {built.read / built.seconds:7.2f} {cpu_s / max(built.read, 1):11.2f} {readers.ru_maxrss / 1024:15.0f}"
+        f" {_peak_mib():12.0f} {built.unread:7d}"
+    )
+
+
+def _peak_mib() -> float:
+    """Of this process since it began; what the system counts of one that ended has its parent's in it, too."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
 
 def main() -> None:
-    """Print the sizes, logs per second, CPU seconds of each and the largest process."""
+    """Print sizes, logs per second, CPU seconds of each and the largest processes, a row for each number of logs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--logs", type=int, default=1000)
+    parser.add_argument("--logs", type=int, nargs="+", default=[1000])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
     given = parser.parse_args()
-    items = found([str(given.folder.absolute())])
-    with tempfile.TemporaryDirectory() as scratch:
-        logs = Path(scratch) / "logs"
-        logs.mkdir()
-        for number in range(given.logs):
-            item = items[number % len(items)]
-            (logs / f"{number:05d}-{Path(item.path).name}").symlink_to(item.path)
-        sizes = [items[number % len(items)].size_bytes / 1e3 for number in range(given.logs)]
-        cut = quantiles(sizes, n=20)
-        print(
-            f"{given.logs} logs, {sum(sizes) / 1e3:.1f} MB as they lie there: median {cut[9]:.0f} kB,"
-            f" 95 % up to {cut[18]:.0f} kB, largest {max(sizes):.0f} kB"
-        )
+    if len(given.logs) == 1:
         engine = Engine(given.engine, processes=given.processes, master=f"local[{given.processes}]")
-        built = build([str(logs)], Path(scratch) / "fleet", engine)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        print(
-            f"{given.engine}, {given.processes} processes: {built.seconds:.1f} s,"
-            f" {built.read / built.seconds:.2f} logs/s,"
-            f" {(used.ru_utime + used.ru_stime) / max(built.read, 1):.2f} CPU s each, largest process"
-            f" {used.ru_maxrss / 1024:.0f} MiB, this one {own.ru_maxrss / 1024:.0f} MiB; {built.unread} unread"
-        )
+        print(HEAD, measured(given.folder, given.logs[0], engine), sep="\n")
+        return
+    print(HEAD, flush=True)
+    for logs in given.logs:
+        command = [sys.executable, "-m", "lab.costs.fleets", str(given.folder), "--engine", given.engine]
+        command += ["--processes", str(given.processes), "--logs", str(logs)]
+        print(subprocess.check_output(command, text=True).splitlines()[1], flush=True)
 
 
 if __name__ == "__main__":
