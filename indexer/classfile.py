@@ -2,14 +2,15 @@
 
     read(data).methods[3].calls      (line, Call(kind, owner, name, descriptor)) in the order of the code
 
-Of a class file this takes the constant pool, the method table, and of each method's code the invoke instructions and
-the lines (JVMS 4.4, 4.6, 4.7.3, 6.5).  A call of a lambda or of a method reference is a call of the method that its
-bootstrap names.  A damaged or hostile file raises ClassFileError, whatever is wrong with it, and costs no more memory
-than some times its own size: names that many places of it share are made once.
+Of a class file this takes the constant pool, the method table, and of each method's code the invoke instructions, the
+lines, and whether it is an accessor's (JVMS 4.4, 4.6, 4.7.3, 6.5).  A call of a lambda or of a method reference is a
+call of the method that its bootstrap names.  A damaged or hostile file raises ClassFileError, whatever is wrong with
+it, and costs no more memory than some times its own size: names that many places of it share are made once.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class Method:
     flags: int
     first_line: int
     calls: tuple[tuple[int, Call], ...]
+    is_accessor: bool = False
+    """Whether all its code does is to return a field or a constant, or to set a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,19 @@ for _opcode in (185, 186, 200, 201):
 for _opcode in (170, 171, 196, *range(202, 256)):
     _OPERANDS[_opcode] = -1
 _LENGTHS = bytes(each + 1 if each >= 0 else 0 for each in _OPERANDS)
+
+_ACCESSOR = re.compile(
+    rb"""
+    (?: \x2A\xB4.. (?:\xC0..)?  | \xB2..              # this.field, which a generic class casts; Class.field
+      | [\x01-\x0F] | \x10. | \x11.. | \x12. | [\x13\x14]..  # a constant
+    ) [\xAC-\xB0]                                      # is returned,
+    | (?: \x2A [\x1B\x1F\x23\x27\x2B] \xB5..        # or this.field = argument,
+        | [\x1A\x1E\x22\x26\x2A] \xB3..            # Class.field = argument
+    ) \xB1                                             # and nothing is
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""The code of a method that reads or sets a field and does nothing else (JVMS 6.5)."""
 
 _CONSTANTS = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 """Bytes of a constant after its tag, of all but texts."""
@@ -177,7 +193,9 @@ class _Reader:
             if (opcode, constant) not in self.calls:
                 self.calls[opcode, constant] = self._call(opcode, constant)
             calls.append((line, self.calls[opcode, constant]))
-        return Method(name, descriptor, flags, min((each for _, each in lines), default=0), tuple(calls))
+        is_accessor = _ACCESSOR.fullmatch(self.data, code, code + size) is not None
+        first_line = min((each for _, each in lines), default=0)
+        return Method(name, descriptor, flags, first_line, tuple(calls), is_accessor)
 
     def _lines(self, at: int, end: int) -> list[tuple[int, int]]:
         """(offset, line) of a method's code, by offset; `at` is where its exception table begins."""

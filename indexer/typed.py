@@ -11,7 +11,9 @@ for as the JVM does, in its owner, what that extends and what it implements:
     functions   several: overriding ones in subclasses, overloads that the lines do not tell apart, or a lambda's
                 interface; those that are known are kept
     outside     a method of a class outside the package, whose owner and name are known
-    accessor    the reading or setting of a field, which is a call where the source has a `val`
+    field       a member that a compiler made, whose code reads or sets a field and does nothing else: what a `val`
+                is to other classes.  No function runs
+    accessor    one that looks like it, but that no class file has code of
     made        another member that a compiler made: a default argument, a case class's unapply
     no source   a class of the package whose source is not in the index
     nowhere     neither its owner nor what that extends has such a method
@@ -29,6 +31,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -36,7 +39,7 @@ from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, Clas
 from indexes.errors import BuildError
 from indexes.names import demangle
 
-Status = Literal["function", "functions", "outside", "accessor", "made", "no source", "nowhere", "unknown"]
+Status = Literal["function", "functions", "outside", "field", "accessor", "made", "no source", "nowhere", "unknown"]
 
 MOST_TARGETS = 64
 """Overriding functions that a call is said to mean at most; where there are more, only the declared one is named."""
@@ -74,6 +77,8 @@ class Meaning:
     name: str
     written: str = ""
     """The name that the text has for it, where that is known."""
+    is_open: bool = False
+    """Whether other functions may run than those named: a lambda, or one of more classes than are followed."""
 
 
 @dataclass(frozen=True)
@@ -289,24 +294,44 @@ def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
     if sources.file_of(owner) is None:
         return Meaning("no source", (), owner, name)
     declared = _functions(graph, sources, owner, method)
-    instead: list[int] = []
+    others: list[tuple[str, Method]] = []
     unknown = False  # whether others may run than are named
     if call.kind in ("virtual", "interface", "lambda"):
         others = graph.overriding(call.owner, call.name, call.descriptor)
-        many = len(others) > MOST_TARGETS
-        for below, each in () if many else others:
-            instead += _functions(graph, sources, below, each)
-        unknown = many or (owner, method.name, method.descriptor) in graph.of_lambdas
+        if len(others) > MOST_TARGETS:
+            others, unknown = [], True
+        unknown |= (owner, method.name, method.descriptor) in graph.of_lambdas
+    instead = {each: _functions(graph, sources, *each) for each in others}
     # Of an abstract method and its one implementation, the implementation runs.
-    alone = not unknown and method.flags & ABSTRACT and len(set(instead)) == 1
-    runs = tuple(dict.fromkeys(instead if alone else (*declared, *instead)))
+    below = {each for found in instead.values() for each in found}
+    alone = not unknown and method.flags & ABSTRACT and len(below) == 1
+    runs = tuple(dict.fromkeys(chain(() if alone else declared, *instead.values())))
+    without = [each for each, found in [((owner, method), declared), *instead.items()] if not found]
+    fields = [each for each in without if _is_field(graph, each[1])]
     if not runs:
-        return Meaning("accessor" if _is_accessor(method) else "made", (), owner, name)
-    return Meaning("function" if len(runs) == 1 and not unknown else "functions", runs, owner, name)
+        if not unknown and fields and len(fields) == sum(not each.flags & ABSTRACT for _, each in without):
+            return Meaning("field", (), owner, name)
+        return Meaning("accessor" if _looks_like_field(method) else "made", (), owner, name)
+    sure = len(runs) == 1 and not unknown and not fields
+    return Meaning("function" if sure else "functions", runs, owner, name, is_open=unknown)
 
 
-def _is_accessor(method: Method) -> bool:
-    """Whether a method that no function was compiled to only reads or sets a field."""
+def _is_field(graph: Graph, method: Method) -> bool:
+    """Whether a method that no function was compiled to reads or sets a field, or forwards to one that does."""
+    for _ in range(_HOPS):
+        if method.is_accessor:
+            return True
+        if len(method.calls) != 1 or demangle(method.calls[0][1].name).name != demangle(method.name).name:
+            return False
+        onward = graph.declaring(method.calls[0][1])
+        if not isinstance(onward, tuple) or "$default$" in method.name:
+            return False
+        method = onward[1]
+    return False
+
+
+def _looks_like_field(method: Method) -> bool:
+    """The same of one whose code is nowhere, by name and type."""
     made = method.descriptor.startswith("()") or method.name.endswith("_$eq")
     return made and not method.calls and "$default$" not in method.name
 
@@ -352,8 +377,8 @@ def settle(
 ) -> tuple[dict[tuple[int, str], int | str | None], Counter[str]]:
     """What types say of the calls of texts, each a caller and a simple name; and how many calls are of each status.
 
-    A function's number where it can be no other, CLASS.METHOD where it is outside, None where several are meant; what
-    types say nothing of is left out.  A lambda's calls count for what encloses it too, as they do in texts.
+    A function's number where it can be no other, CLASS.METHOD where it is outside or a field's, None where several are
+    meant; what types say nothing of is left out.  A lambda's calls count for what encloses it too, as they do in texts.
     """
     counts: Counter[str] = Counter()
     meant: dict[tuple[int, str], set[Meaning]] = defaultdict(set)
@@ -369,11 +394,12 @@ def settle(
         meanings = meant.get(call, set())
         targets = {target for each in meanings for target in each.targets}
         statuses = {each.status for each in meanings}
-        outside = {f"{each.owner}.{each.name}" for each in meanings if each.status == "outside"}
+        # No function of the index: another library's, or the compiler's own of a field.
+        elsewhere = {f"{each.owner}.{each.name}" for each in meanings if each.status in ("outside", "field")}
         if len(targets) == 1 and statuses == {"function"}:
             settled[call] = next(iter(targets))
-        elif statuses == {"outside"} and len(outside) == 1:
-            settled[call] = next(iter(outside))
-        elif targets or statuses == {"outside"}:
+        elif statuses and statuses <= {"outside", "field"} and len(elsewhere) == 1:
+            settled[call] = next(iter(elsewhere))
+        elif targets or (statuses and statuses <= {"outside", "field"}):
             settled[call] = None
     return settled, counts

@@ -163,6 +163,60 @@ def test_what_scalac_makes_of_a_case_class_is_its_constructor_or_reads_a_field()
     ]  # fmt: skip
 
 
+def class_of(code: bytes) -> bytes:
+    """A class A with a method m of this code; constant 7 is its field, 8 its own method."""
+
+    def text(value: bytes) -> bytes:
+        return b"\1" + struct.pack(">H", len(value)) + value
+
+    pair, field = struct.pack(">BHH", 12, 3, 4), struct.pack(">BHH", 9, 2, 6)
+    constants = [text(b"A"), b"\7\0\1", text(b"m"), text(b"()I"), text(b"Code"), pair, field]
+    constants.append(struct.pack(">BHH", 10, 2, 6))
+    attribute = struct.pack(">HHI", 9, 9, len(code)) + code + bytes(4)
+    method = struct.pack(">HHHHHI", 1, 3, 4, 1, 5, len(attribute)) + attribute
+    begin = b"\xca\xfe\xba\xbe\0\0\0\x41" + struct.pack(">H", len(constants) + 1) + b"".join(constants)
+    return begin + struct.pack(">HHHHHH", 0, 2, 0, 0, 0, 1) + method + bytes(2)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_accessor"),
+    [
+        (b"\x2a\xb4\0\7\xac", True),  # return this.field
+        (b"\x2a\xb4\0\7\xc0\0\2\xb0", True),  # the same, cast
+        (b"\xb2\0\7\xb0", True),  # return A.field
+        (b"\x2a\x1b\xb5\0\7\xb1", True),  # this.field = argument
+        (b"\x10\x2a\xac", True),  # return 42
+        (b"\x2a\xb4\0\7\x04\x60\xac", False),  # return this.field + 1
+        (b"\x2a\xb6\0\x08\xac", False),  # return this.m()
+        (b"\xb1", False),  # return
+    ],
+)
+def test_an_accessor_is_told_by_its_code(code: bytes, is_accessor: bool) -> None:
+    (method,) = read(class_of(code)).methods
+    assert method.is_accessor == is_accessor
+    assert len(method.calls) == (code[1:2] == b"\xb6")
+
+
+def test_a_trait_s_val_is_a_field_of_each_class_or_what_one_has_instead() -> None:
+    """`trait Named { val name; val size }`, `class One extends Named`, and a class whose `size` is computed."""
+    name, size, made = ("name", "()I"), ("size", "()I"), 0x1000
+    files = [
+        ClassFile("Named", None, (), (Method(*name, 1 | 0x400, 0, ()), Method(*size, 1 | 0x400, 0, ()))),
+        ClassFile("One", None, ("Named",), (Method(*name, 1, 1, (), True), Method(*size, 1, 1, (), True))),
+        ClassFile(
+            "Two", None, ("Named",),
+            (Method(*name, made, 1, ((1, Call("static", "One", "name", "()I")),)), Method(*size, 1, 9, ())),
+        ),
+    ]  # fmt: skip
+    graph = Graph({each.name: each for each in files})
+    sources = Sources([Known("method", "size", "Two", None, "A.scala", 9, 9)], dict.fromkeys(graph.classes, "A.scala"))
+    told = [meaning(graph, sources, Call("interface", "Named", *each)) for each in (name, size)]
+    assert [(each.status, each.targets) for each in told] == [("field", ()), ("functions", (0,))]
+    settled, counts = settle([(0, "name"), (0, "size")], [(0, each) for each in told], sources.functions)
+    assert settled == {(0, "name"): "Named.name", (0, "size"): None}
+    assert (counts["field"], counts["functions"]) == (1, 1)
+
+
 def test_a_class_without_its_source_is_told(graph: Graph, sources: Sources) -> None:
     none = Sources(sources.functions, {})
     call = Call("static", CALLS, "over", "(I)I")

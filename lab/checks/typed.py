@@ -82,13 +82,14 @@ def shown(meaning: Meaning, sources: Sources, at_hand: set[str]) -> str:
     if meaning.status != "functions":
         return reason(meaning, at_hand)
     classes = [sources.functions[each].class_name for each in meaning.targets]
-    if len(classes) == 1:
+    if len(classes) == 1 and meaning.is_open:
         return "functions: one is known, a lambda or a class beyond 64 may stand in"
-    return "functions: overloads" if len(set(classes)) == 1 else "functions: by class hierarchy"
+    # One that is not open has fields instead of the function in some classes.
+    return "functions: overloads" if len(set(classes)) == 1 < len(classes) else "functions: by class hierarchy"
 
 
-RESOLVED = ("function", "functions: by class hierarchy", "outside, its class at hand")
-"""What issue 21 calls resolved: a function, a set by class hierarchy, a known method outside."""
+RESOLVED = ("function", "functions: by class hierarchy", "outside, its class at hand", "field")
+"""What is called resolved: a function, a set by class hierarchy, a known method outside, a field's accessor."""
 
 
 def report(
@@ -110,9 +111,11 @@ def report(
     lines += [f"| {what} | {count} | {100 * count / total:.1f} |" for what, count in sites.most_common()]
     resolved = sum(sites[each] for each in RESOLVED)
     lines += [f"| **resolved: {', '.join(RESOLVED)}** | {resolved} | {100 * resolved / total:.1f} |"]
-    calls_in_source = total - sites["accessor"]
-    share = 100 * resolved / calls_in_source
-    lines += [f"| the same, of the {calls_in_source} that do not read or set a field | {resolved} | {share:.1f} |"]
+    other = total - sites["field"] - sites["accessor"]
+    share = 100 * (resolved - sites["field"]) / other
+    lines += [
+        f"| the same, of the {other} that do not read or set a field | {resolved - sites['field']} | {share:.1f} |"
+    ]
     seen = {caller for caller, _ in by_name}
     rows: Counter[str] = Counter()
     wrong = 0
@@ -131,7 +134,8 @@ def report(
         elif targets:
             rows["types: several functions"] += 1
         elif statuses:
-            rows["types: outside" if statuses == {"outside"} else "types: made by a compiler or without source"] += 1
+            elsewhere = statuses <= {"outside", "field"}
+            rows["types: outside, or a field" if elsewhere else "types: made by a compiler or without source"] += 1
         else:
             rows["types: no such call"] += 1
     asked = len(calls) - rows["its function has no class file here"]
