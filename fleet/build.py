@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleet.engines import Engine
-from fleet.logs import found
+from fleet.logs import found, ordered
 from fleet.store import Store
 
 
@@ -42,7 +42,7 @@ def build(
     items = found(paths)
     store = Store(folder)
     with store.building():
-        new = store.new(items)
+        new = ordered(store.new(items))
         count = unread = 0
         for each in engine.read_all(new, store.scratch()) if new else ():
             count += 1

@@ -85,9 +85,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
     try:
         session = _started(builder)
         context = session.sparkContext
-        pieces = max(context.defaultParallelism * TASKS_PER_SLOT, -(-len(items) // LOGS_PER_TASK))
-        # The largest logs are dealt out first, one to each piece, as cards are.
-        dealt = [list(items[first::pieces]) for first in range(min(pieces, len(items)))]
+        dealt = _dealt(items, context.defaultParallelism * TASKS_PER_SLOT)
         answers = context.parallelize(dealt, len(dealt)).flatMap(_read_piece)
         yield from answers.toLocalIterator(prefetchPartitions=True)
     except CrystalPerfError:
@@ -102,6 +100,18 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
                 os.environ.pop(key, None)
             else:
                 os.environ[key] = text
+
+
+def _dealt(items: Sequence[Item], pieces: int) -> list[list[Item]]:
+    """The items as tasks, in their order.  The largest of each `AT_ONCE` are dealt out first, as cards are."""
+    from fleet.logs import AT_ONCE
+
+    dealt = []
+    for start in range(0, len(items), AT_ONCE):
+        part = items[start : start + AT_ONCE]
+        many = min(max(pieces, -(-len(part) // LOGS_PER_TASK)), len(part))
+        dealt += [list(part[first::many]) for first in range(many)]
+    return dealt
 
 
 def _started(builder: Any) -> Any:

@@ -27,11 +27,14 @@ _ROLLED = re.compile(r"eventlog-\d{4}-\d\d-.*")
 _APPLICATION = re.compile(r"[a-z]+[-_][0-9a-f][0-9a-f_-]{7,}")
 """An application's id in a path."""
 
+AT_ONCE = 5_000
+"""Logs that are read in the order of their size, whatever their days: about a batch."""
+
 _BLOCK = 1 << 20
 _LONGEST_LIST = 256 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """A log and the recordings of its application.
 
@@ -51,7 +54,7 @@ class Item:
 
 
 def found(paths: Sequence[str]) -> list[Item]:
-    """The logs of all paths, the largest first, each with the recordings that lie there for its application.
+    """The logs of all paths, as `ordered` has them, each with the recordings that lie there for its application.
 
     A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line.  Raises InputError for a path that
     leads nowhere.
@@ -73,7 +76,17 @@ def found(paths: Sequence[str]) -> list[Item]:
         else each
         for each in items.values()
     ]
-    return sorted(matched, key=lambda each: (-each.size_bytes, each.path))
+    return ordered(matched)
+
+
+def ordered(items: Iterable[Item]) -> list[Item]:
+    """The order in which items are read: `AT_ONCE` after `AT_ONCE` by time of change, of these the largest first.
+
+    So no process is left with a large one at the end, and what becomes one batch of tables lies on few days.
+    """
+    by_time = sorted(items, key=lambda each: (each.changed_s, each.path))
+    many = [by_time[first : first + AT_ONCE] for first in range(0, len(by_time), AT_ONCE)]
+    return [each for part in many for each in sorted(part, key=lambda each: (-each.size_bytes, each.path))]
 
 
 def content_hash(item: Item) -> str:

@@ -18,8 +18,8 @@ from fleet import local, store
 from fleet.ask import ask, opened
 from fleet.build import build
 from fleet.changes import change, noise
-from fleet.engines import Engine
-from fleet.logs import Item, content_hash, found
+from fleet.engines import Engine, _dealt
+from fleet.logs import AT_ONCE, Item, content_hash, found, ordered
 from fleet.reading import COMMON, Read, _gain, read
 from fleet.store import Store
 from fleet.tables import tables
@@ -268,6 +268,20 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="none") as told:
             found([str(nowhere)])
         assert "Errno" not in str(told.value)
+
+
+def test_logs_of_some_days_are_read_together_and_of_these_the_largest_first() -> None:
+    items = [Item(f"/logs/{each}", each * 7919 % 10_007, each * 7907.0 % 10_009, "state") for each in range(10_009)]
+    there = ordered(items)
+    assert sorted(each.path for each in there) == sorted(each.path for each in items)
+    parts = [there[first : first + AT_ONCE] for first in range(0, len(there), AT_ONCE)]
+    for part, after in zip(parts, parts[1:], strict=False):
+        assert max(each.changed_s for each in part) <= min(each.changed_s for each in after)
+    for part in parts:
+        assert [each.size_bytes for each in part] == sorted((each.size_bytes for each in part), reverse=True)
+    tasks = _dealt(there, 16)
+    assert sorted(each.path for task in tasks for each in task) == sorted(each.path for each in items)
+    assert all(max(each.changed_s for each in task) - min(each.changed_s for each in task) <= AT_ONCE for task in tasks)
 
 
 def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_path: Path) -> None:
