@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -275,7 +276,7 @@ def test_logs_of_some_days_are_read_together_and_of_these_the_largest_first() ->
     there = ordered(items)
     assert sorted(each.path for each in there) == sorted(each.path for each in items)
     parts = [there[first : first + AT_ONCE] for first in range(0, len(there), AT_ONCE)]
-    for part, after in zip(parts, parts[1:], strict=False):
+    for part, after in pairwise(parts):
         assert max(each.changed_s for each in part) <= min(each.changed_s for each in after)
     for part in parts:
         assert [each.size_bytes for each in part] == sorted((each.size_bytes for each in part), reverse=True)

@@ -1,0 +1,133 @@
+"""What others take for the same log: `python -m lab.costs.peers LOG --spark-jars DIR --sparklens JAR --profiler JAR`.
+
+Whole processes, one after the other and in rounds, so that what else the machine does meets all alike; medians of the
+rounds, after one that does not count.  Nothing of an earlier run is kept.  A peer without its jar is left out.
+
+DIR: the jars of Spark 3.5, `deps/jars` of PyPI's pyspark; both peers need them.
+Sparklens (github.com/qubole/sparklens, Apache-2.0): from its sources, for no registry has it for this Scala.  Three
+places change to compile with Spark 3.5: HDFSConfigHelper answers `new Configuration()`, `si.attemptId` is
+`si.attemptNumber()`, and HttpRequestHandler goes, with its call.  Then `java -cp "DIR/*" scala.tools.nsc.Main
+-usejavacp -nowarn -d OUT FILES`, and `jar cf sparklens.jar -C OUT .`
+Profiler: rapids-4-spark-tools_2.12 of NVIDIA, within PyPI's spark-rapids-user-tools.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from lab.errors import LabError
+from query.inputs.containers import Part, pieces
+from query.model.records import Problems
+
+Line = Callable[[Path, Path], list[str]]
+"""A command, of the log and of an empty folder to write to."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a whole process."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def lines(spark_jars: Path | None, sparklens: Path | None, profiler: Path | None) -> dict[str, Line]:
+    """The commands by what they are called."""
+    crystalperf = str(Path(sys.executable).with_name("crystalperf"))
+    found: dict[str, Line] = {
+        "crystalperf profile": lambda log, out: [crystalperf, "profile", str(log), "-o", str(out / "run.duckdb")],
+        "crystalperf analyze": lambda log, _: [crystalperf, "analyze", str(log)],
+    }
+    if sparklens is not None:
+        main = ["java", "-cp", f"{sparklens}:{spark_jars}/*", "com.qubole.sparklens.app.ReporterApp"]
+        found["Sparklens"] = lambda log, _: [*main, log.absolute().as_uri(), "source=history"]
+    if profiler is not None:
+        tool = ["java", "-cp", f"{profiler}:{spark_jars}/*", "com.nvidia.spark.rapids.tool.profiling.ProfileMain"]
+        found["spark-rapids-tools profiling"] = lambda log, out: [
+            *tool, "--csv", "--auto-tuner", "-o", str(out), str(log)
+        ]  # fmt: skip
+    return found
+
+
+def cost(command: Sequence[str], home: Path, said: Path) -> Cost:
+    """Run it; its output goes to the file `said`.  Raises LabError where it fails."""
+    shutil.rmtree(home / "runs", ignore_errors=True)  # or the run would be known
+    environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "NO_COLOR": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled
+    writes = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    begin = time.perf_counter()
+    child = os.posix_spawnp(
+        command[0],
+        [*command],
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(said), writes, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )
+    _, status, usage = os.wait4(child, 0)
+    wall_s = time.perf_counter() - begin
+    if status:
+        raise LabError(f"{' '.join(command)} failed: {said.read_text(errors='replace')[-500:]}")
+    return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def measured(log: Path, commands: dict[str, Line], rounds: int) -> dict[str, Cost]:
+    """The medians of each command."""
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        plain = place / "eventlog"  # no peer reads all containers, and a name with an ending is one to some
+        with plain.open("wb") as target:
+            target.writelines(pieces(Part(str(log)), Problems()))
+        for number in range(rounds + 1):
+            for name, command in commands.items():
+                out = place / "out"
+                out.mkdir()
+                one = cost(command(plain, out), place / "home", place / "said")
+                if name.startswith("spark-rapids") and not list(out.rglob("*application_information.csv")):
+                    raise LabError(f"{name} wrote no tables: {(place / 'said').read_text(errors='replace')[-500:]}")
+                if number:
+                    costs[name].append(one)
+                shutil.rmtree(out)
+    return {
+        name: Cost(*(median(getattr(one, field) for one in each) for field in ("wall_s", "cpu_s", "peak_mib")))
+        for name, each in costs.items()
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("log", type=Path)
+    parser.add_argument("--spark-jars", type=Path, metavar="DIR")
+    parser.add_argument("--sparklens", type=Path, metavar="JAR")
+    parser.add_argument("--profiler", type=Path, metavar="JAR")
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    if given.spark_jars is None and (given.sparklens or given.profiler):
+        parser.error("a peer needs --spark-jars")
+    costs = measured(given.log, lines(given.spark_jars, given.sparklens, given.profiler), given.rounds)
+    us = costs["crystalperf analyze"]
+    print(f"| {given.log.name}, medians of {given.rounds} | s | CPU s | MiB | s, times ours | CPU s, times ours |")
+    print("|---|---|---|---|---|---|")
+    for name, each in costs.items():
+        print(
+            f"| {name} | {each.wall_s:.1f} | {each.cpu_s:.1f} | {each.peak_mib:.0f}"
+            f" | {each.wall_s / us.wall_s:.1f} | {each.cpu_s / us.cpu_s:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
