@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--repetitions", type=int, default=3, metavar="N", help="of each configuration (default 3, at most 7)"
     )
     run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
+    run.add_argument(
+        "--recorder", action="append", metavar="NAME", help="of the base runs, only these: jfr20, jfr100, async20, none"
+    )
     run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
     scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
@@ -77,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _overhead(given.out, given.rounds)
         if given.command == "calibrate":
             return _calibrate(given.suite or list(SUITES), given.out, given.profiles, given.only_width)
-        missing = run_suite(find_suite(given.suite), given.out, given.repetitions, given.only, given.limit)
+        suite, recorders = find_suite(given.suite), given.recorder
+        missing = run_suite(suite, given.out, given.repetitions, given.only, given.limit, recorders)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -91,6 +91,23 @@ def test_only_some_configurations() -> None:
         sweep.plan(SMALL, 8)
 
 
+@pytest.mark.parametrize("recorder", sweep.RECORDERS)
+def test_base_runs_of_one_recorder_have_the_names_of_the_whole_plan(recorder: str) -> None:
+    whole, some = sweep.plan(SMALL, 7, recorders=sweep.RECORDERS), sweep.plan(SMALL, 1, recorders=[recorder])
+    bases = [one for one in some if one.configuration.is_base]
+    assert {one.configuration.sweep for one in bases} == {0, 1}
+    assert {one.name.rsplit("-", 1)[1] for one in bases} == {recorder}
+    assert {one.name for one in some} <= {one.name for one in whole}
+    assert [one for one in some if not one.configuration.is_base] == [
+        one for one in sweep.plan(SMALL, 1) if not one.configuration.is_base
+    ]
+
+
+def test_a_recorder_that_is_not_known_is_refused() -> None:
+    with pytest.raises(LabError, match="'jfr7' records no base run; choose among jfr20, none, async20, jfr100"):
+        sweep.plan(SMALL, 1, recorders=["jfr7"])
+
+
 def _fake_run(folder: Path, wall_ms: float) -> dict[str, Any]:
     (folder / "eventlog").mkdir(parents=True)
     (folder / "eventlog" / "app-1").write_text("{}\n")

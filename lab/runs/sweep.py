@@ -40,6 +40,14 @@ BASE_SAMPLERS = (
     Sampling("jfr", 100),
     Sampling("none"),
 )
+
+
+def _recorder(sampling: Sampling) -> str:
+    """What records a run, with its period in ms."""
+    return sampling.kind if sampling.kind == "none" else f"{sampling.kind}{sampling.sample_ms}"
+
+
+RECORDERS = tuple(dict.fromkeys(map(_recorder, BASE_SAMPLERS)))
 LEAST_BASE_RUNS = 3
 CONFIGURATION_PER_BASE = 2
 
@@ -54,11 +62,16 @@ class Planned:
     repetition: int
 
 
-def plan(suite: Suite, repetitions: int, only: str | None = None) -> list[Planned]:
+def plan(
+    suite: Suite, repetitions: int, only: str | None = None, recorders: Sequence[str] | None = None
+) -> list[Planned]:
     """All runs of a suite in their order, the same on every call.
 
-    ``only`` is None, ``base``, ``even`` or ``odd``; base runs stay between those of the configurations.
+    ``only`` is None, ``base``, ``even`` or ``odd``; base runs stay between those of the configurations.  Of
+    ``recorders`` (``RECORDERS``), where given, base runs are made, and no others; they are named as in the whole plan.
     """
+    if unknown := sorted(set(recorders or ()) - set(RECORDERS)):
+        raise LabError(f"'{unknown[0]}' records no base run; choose among {', '.join(RECORDERS)}.")
     if not 1 <= repetitions <= MOST_REPETITIONS:
         raise LabError(f"{repetitions} repetitions make no sense; ask for 1 to {MOST_REPETITIONS}.")
     chance = random.Random(_SEED)
@@ -73,8 +86,9 @@ def plan(suite: Suite, repetitions: int, only: str | None = None) -> list[Planne
         if number < most_base:
             base_runs[sweep] = number + 1
             sampling = BASE_SAMPLERS[number % len(BASE_SAMPLERS)]
-            kind = sampling.kind if sampling.kind == "none" else f"{sampling.kind}{sampling.sample_ms}"
-            yield Planned(f"base-{sweep}-{number:02d}-{kind}", bases[sweep], sampling, number)
+            kind = _recorder(sampling)
+            if recorders is None or kind in recorders:
+                yield Planned(f"base-{sweep}-{number:02d}-{kind}", bases[sweep], sampling, number)
 
     for repetition in range(repetitions):
         wanted = [one for one in every if not one.is_base and (only in (None, one.role))]
@@ -86,9 +100,12 @@ def plan(suite: Suite, repetitions: int, only: str | None = None) -> list[Planne
                 since[one.sweep] = 0
             since[one.sweep] = since.get(one.sweep, 0) + 1
             planned.append(Planned(f"{one.number:03d}-{repetition}", one, Sampling("none"), repetition))
-    # Each base is recorded by both samplers, however few configurations its sweep has.
+    # Each base is recorded by both samplers, however few configurations its sweep has, or by the one asked for.
+    least = LEAST_BASE_RUNS
+    if recorders is not None:
+        least = max(LEAST_BASE_RUNS, *(1 + [*map(_recorder, BASE_SAMPLERS)].index(each) for each in recorders))
     for sweep in sorted(bases):
-        while base_runs.get(sweep, 0) < LEAST_BASE_RUNS:
+        while base_runs.get(sweep, 0) < least:
             planned += base_run(sweep)
     return planned
 
@@ -143,7 +160,7 @@ def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> l
     Paths in a row are relative to ``out``.
     """
     rows = []
-    for one in plan(suite, repetitions):
+    for one in plan(suite, repetitions, recorders=RECORDERS):
         run = read_run(out / suite.name / one.name)
         if run is not None:
             rows.append(flat_row(suite, one, run, f"{suite.name}/{one.name}"))
@@ -185,14 +202,19 @@ def _clock(seconds: float) -> str:
 
 
 def run_suite(
-    suite: Suite, out: Path, repetitions: int, only: str | None = None, limit_minutes: float | None = None
+    suite: Suite,
+    out: Path,
+    repetitions: int,
+    only: str | None = None,
+    limit_minutes: float | None = None,
+    recorders: Sequence[str] | None = None,
 ) -> int:
     """Make all runs of a suite that are not there yet and return how many are still missing.
 
     A line of progress a run goes to stderr; ``out``/<suite>/rows.parquet is written anew after each. A run that fails
     is left for the next call; LabError after ``MOST_FAILURES`` of them in a row.
     """
-    planned = plan(suite, repetitions, only)
+    planned = plan(suite, repetitions, only, recorders)
     folder = out / suite.name
     missing = [one for one in planned if read_run(folder / one.name) is None]
     print(f"{suite.name}: {len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
