@@ -156,32 +156,43 @@ def source_at_hand(index_name: str) -> Source | None:
         return None
 
 
+def class_archives(index_name: str, problems: list[tuple[str, str]]) -> list[Path]:
+    """Fetch the archives with the class files of those sources of a known package that were fetched before.
+
+    None of a package that has none: one of Python's, or the JDK.  Raises BuildError as `known_source` does.
+    """
+    name, version = split_name(index_name)
+    package = catalogue()[name]
+    if package.packages:
+        return [archive for each in package.packages for archive in class_archives(each, problems)]
+    if package.origin != "maven":
+        return []
+    folder = cache_folder() / "classes" / index_name
+    found = [each for each in package.artifacts if _sources_jar(index_name, each).is_file()]
+    wanted = [each for each in found if not (folder / f"{each.partition(':')[2]}-{version}.jar").is_file()]
+    missing = _copy_all(wanted, version, folder, None) if wanted else []
+    problems += [(each, f"no class files of version {version} in Maven's repositories; left out") for each in missing]
+    return [folder / f"{each.partition(':')[2]}-{version}.jar" for each in found if each not in missing]
+
+
+def _sources_jar(index_name: str, artifact: str) -> Path:
+    """Where the sources of an artifact (group:artifact) are kept."""
+    file = f"{artifact.partition(':')[2]}-{split_name(index_name)[1]}-sources.jar"
+    return cache_folder() / "sources" / index_name / file
+
+
 def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> list[Path]:
     """The -sources.jar of each artifact, from Maven's own cache or repository."""
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise BuildError(
-            f"{package.name}-{version}: Maven (mvn) fetches these sources and is not installed; install it,"
-            f" or download the -sources.jar files and name them with --source"
-        )
-    target = cache_folder() / "sources" / f"{package.name}-{version}"
+    index_name = f"{package.name}-{version}"
+    target = cache_folder() / "sources" / index_name
     kept = _kept(target, package)
     if kept is not None:
         problems += [(each, _lacking(version)) for each in package.artifacts if each not in kept]
-        return [target / f"{each.partition(':')[2]}-{version}-sources.jar" for each in kept]
-    target.mkdir(parents=True, exist_ok=True)
-    wanted = list(package.artifacts)
-    while wanted:
-        output = _run_maven(maven, wanted, version, target)
-        if output is None:
-            break
-        missing = next((each for each in wanted if f"{each}:jar:sources:" in output), None)
-        if missing is None:
-            reason = next((line for line in output.split("\n") if line.startswith("[ERROR]")), "no reason given")
-            raise BuildError(f"{package.name}-{version}: Maven failed: {reason.removeprefix('[ERROR] ')[:300]}")
-        problems.append((missing, _lacking(version)))
-        wanted.remove(missing)
-    found = [target / f"{each.partition(':')[2]}-{version}-sources.jar" for each in wanted]
+        return [_sources_jar(index_name, each) for each in kept]
+    missing = _copy_all(package.artifacts, version, target, "sources")
+    problems += [(each, _lacking(version)) for each in missing]
+    wanted = [each for each in package.artifacts if each not in missing]
+    found = [_sources_jar(index_name, each) for each in wanted]
     if not found:
         raise BuildError(f"{package.name}-{version}: Maven has no sources of this version; check the version")
     (target / _FETCHED).write_text(json.dumps({"asked": package.artifacts, "found": wanted}), encoding="utf-8")
@@ -204,11 +215,42 @@ def _lacking(version: str) -> str:
     return f"no sources of version {version} in Maven's repositories; left out"
 
 
-def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path) -> str | None:
-    """Copy the source archives; None on success, else Maven's output.  One call for all: each start takes seconds."""
+def _maven_client(index_name: str) -> str:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise BuildError(
+            f"{index_name}: Maven (mvn) fetches these sources and is not installed; install it,"
+            f" or download the -sources.jar files and name them with --source"
+        )
+    return maven
+
+
+def _copy_all(artifacts: Sequence[str], version: str, target: Path, classifier: str | None) -> list[str]:
+    """Copy the archives of these artifacts, with a classifier or without; returns those that this version lacks."""
+    maven = _maven_client(target.name)
+    target.mkdir(parents=True, exist_ok=True)
+    wanted, missing = list(artifacts), list[str]()
+    while wanted:
+        output = _run_maven(maven, wanted, version, target, classifier)
+        if output is None:
+            break
+        lacking = next(
+            (each for each in wanted if f"{each}:jar:{classifier + ':' if classifier else ''}" in output), None
+        )
+        if lacking is None:
+            reason = next((line for line in output.split("\n") if line.startswith("[ERROR]")), "no reason given")
+            raise BuildError(f"{target.name}: Maven failed: {reason.removeprefix('[ERROR] ')[:300]}")
+        missing.append(lacking)
+        wanted.remove(lacking)
+    return missing
+
+
+def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path, classifier: str | None) -> str | None:
+    """Copy the archives; None on success, else Maven's output.  One call for all: each start takes seconds."""
+    classified = f"<classifier>{classifier}</classifier>" if classifier else ""
     items = "".join(
         f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
-        f"<version>{escape(version)}</version><classifier>sources</classifier></artifactItem>"
+        f"<version>{escape(version)}</version>{classified}</artifactItem>"
         for group, _, artifact in (each.partition(":") for each in artifacts)
     )
     group, artifact, plugin_version = _MAVEN_PLUGIN.split(":")

@@ -12,13 +12,16 @@ import tempfile
 from pathlib import Path
 
 from indexer.build import build
+from indexer.catalogue import class_archives, known_source
 from indexes.exports import export_index, pin, prebuilt_folder
 
 NAMES = (
     "spark-4.0.1",
     "spark-4.2.0",  # the newest 4 whose sources Maven has
+    "spark-4.1.3",  # the newest 4.1
     "spark-3.5.9",  # the newest 3.5
     "flink-1.20.3",
+    "flink-2.3.0",  # the newest 2
     "jdk-17",
     # Of libraries, the versions that Spark 4.0.1 runs with.
     "scala-library-2.13.16",
@@ -26,9 +29,11 @@ NAMES = (
     "hadoop-client-3.4.1",
     "parquet-1.15.2",
     "jvm-libraries-1",
+    "kafka-clients-3.9.1",
     "python-3.11",
     "pyspark-4.0.1",
     "tensorflow-2.21.0",
+    "torch-2.15.0",
 )
 """What ships: names that the catalogue knows."""
 
@@ -46,7 +51,11 @@ def main() -> None:
     total = 0
     with tempfile.TemporaryDirectory() as scratch:
         for name in arguments.names or NAMES:
-            built = build(name, output=Path(scratch) / f"{name}.duckdb", progress=True)
+            known_source(name, [])  # what it lacks the build tells
+            problems: list[tuple[str, str]] = []
+            classes = class_archives(name, problems)
+            print(*(f"{name}: {artifact}: {problem}" for artifact, problem in problems), sep="\n", end="", flush=True)
+            built = build(name, output=Path(scratch) / f"{name}.duckdb", progress=True, classes=classes)
             folder = export_index(built, target / name)
             if not arguments.to:
                 pin(name, folder)

@@ -148,6 +148,16 @@ def test_python_where_its_frames_are(home: Path) -> None:
     assert fitting(replace(SPARK, sources=lambda _: ()), RAN, ["java.lang.Thread"]) == []
 
 
+def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
+    """Its version is not known, so its lines may be others; what is in another folder is somebody else's."""
+    make("torch-2.15.0", of="python-1")
+    bare = replace(SPARK, sources=lambda _: ())
+    frames = ["/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py"]
+    assert fitting(bare, RAN, frames) == [Fit("torch-2.15.0", "torch-2.15.0", "library", False)]
+    assert fitting(bare, RAN, ["/opt/venv/lib/python3.12/site-packages/torchvision/ops/misc.py"]) == []
+    assert fitting(bare, RAN, ["/home/me/torch/model.py"]) == []
+
+
 def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = make("shop-1", of="scala-1")
     classes = ["org.example.shop.Shop", "org.example.Nowhere"]
@@ -198,6 +208,9 @@ def hash_of(folder: Path) -> str:
         ("org.apache.parquet.column.ColumnReader", "org.apache.parquet"),
         ("com.acme.org.chart.Tree", "com.acme"),
         ("org.codehaus.janino.Java", "org.codehaus.janino"),
+        ("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", "torch"),
+        ("C:\\env\\Lib\\site-packages\\pandas\\core\\frame.py", "pandas"),
+        ("/usr/lib/python3.11/json/decoder.py", None),
     ],
 )
 def test_whose_code_a_class_is(class_name: str, prefix: str | None) -> None:

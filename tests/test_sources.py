@@ -198,7 +198,7 @@ def test_the_catalogue_is_complete() -> None:
     packages = catalogue.catalogue()
     wanted = (
         "spark flink jdk scala-library netty hadoop-client parquet avro orc kryo commons-compress snappy-java"
-        " lz4-java zstd-jni kafka-clients python pyspark tensorflow"
+        " lz4-java zstd-jni kafka-clients python pyspark tensorflow torch"
     )
     assert set(wanted.split()) <= set(packages)
     for package in packages.values():
@@ -231,7 +231,8 @@ def test_maven_names_what_a_version_lacks(tmp_path: Path, monkeypatch: pytest.Mo
         '  echo "[ERROR] Could not find artifact com.esotericsoftware:kryo:jar:sources:9.9 in central"; exit 1\n'
         "fi\n"
         'folder=$(sed -n "s/.*<outputDirectory>\\(.*\\)<.outputDirectory>.*/\\1/p" "$pom")\n'
-        f'cp {tmp_path}/good.jar "$folder/kryo-shaded-9.9-sources.jar"\n'
+        'if grep -q "<classifier>sources<" "$pom"; then kind=-sources; fi\n'
+        f'cp {tmp_path}/good.jar "$folder/kryo-shaded-9.9$kind.jar"\n'
     )
     maven.chmod(0o755)
     with zipfile.ZipFile(tmp_path / "good.jar", "w") as archive:
@@ -241,6 +242,11 @@ def test_maven_names_what_a_version_lacks(tmp_path: Path, monkeypatch: pytest.Mo
     source = catalogue.known_source("kryo-9.9", problems)
     assert [each.file for each in source.files(problems)] == ["a/A.java"]
     assert problems == [("com.esotericsoftware:kryo", "no sources of version 9.9 in Maven's repositories; left out")]
+
+    classes = catalogue.class_archives("kryo-9.9", problems)
+    assert [each.name for each in classes] == ["kryo-shaded-9.9.jar"], "those whose sources are there"
+    assert classes[0].is_file()
+    assert len(problems) == 1
 
     maven.write_text("#!/bin/sh\nexit 1\n")
     again: list[tuple[str, str]] = []

@@ -6,6 +6,7 @@
                 netty-4.1.118.Final          an archive on the class path that the index's sources are of
                 jvm-libraries-1              several archives on it; without a class path, any library of the JVM
                 python-3.11                  paths of Python frames; those of the framework's own Python too
+                torch-2.15.0                 paths below site-packages; which version ran they do not say
 
 Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
 A library's function decides a stack only where no function of the framework or the user does.
@@ -32,6 +33,7 @@ from query.frameworks.known import frameworks
 Kind = Literal["framework", "user", "library"]
 
 _PYTHON_FOLDER = re.compile(r"[/\\]python(\d{1,9}\.\d{1,9})[/\\]", re.ASCII)
+_PYTHON_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,100})[/\\]", re.ASCII)
 _VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
 
 
@@ -71,6 +73,8 @@ LIBRARIES = {
     "org.slf4j": "slf4j",
     "org.xerial": "snappy-java",
     "py4j": "py4j",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
 }
 """Packages of libraries whose sources the indexer can fetch, with the names that it knows them by."""
 
@@ -112,6 +116,8 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
     named = {*frameworks(), *(["jdk"] if ran.java_version else [])}
+    in_python = {match[1] for each in classes if (match := _PYTHON_PACKAGE.search(each))}
+    in_python -= {package for _, package in framework.names.python}
     versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
     for index in _newest(available()):
         package, _ = split_name(index.name)
@@ -126,7 +132,9 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
             libraries.append(_fit(f"{package}-{version}", names, "library"))
         elif pinned := dict(each.split(":", 1) for each in artifacts if ":" in each):
             libraries += _of_several(index.name, pinned, versions)
-        elif not ran.archives and package not in named and _is_of_the_jvm(facts):
+        elif (package in in_python and _has(facts, "python")) or (
+            not ran.archives and package not in named and _has(facts, "java", "scala")
+        ):
             libraries.append(Fit(index.name, index.name, "library", False))
     languages = [*_java(ran.java_version), *_python(classes, stated[1] if stated else None, framework.names.python)]
     spoken = [_fit(name, names, "library", version) for name, version in languages]
@@ -146,9 +154,9 @@ def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[st
     return [Fit(others[0] if others else index_name, index_name, "library", bool(on_path) and not others)]
 
 
-def _is_of_the_jvm(facts: Mapping[str, str]) -> bool:
-    """Whether an index has sources in a language of the JVM."""
-    return any(f'"{language}"' in facts.get("source_files", "") for language in ("java", "scala"))
+def _has(facts: Mapping[str, str], *languages: str) -> bool:
+    """Whether an index has sources in one of these languages."""
+    return any(f'"{each}"' in facts.get("source_files", "") for each in languages)
 
 
 def _listed(text: str) -> list[str]:
@@ -229,8 +237,11 @@ def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
 def package_prefix(class_name: str) -> str | None:
     """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package.
 
-    What a build put under another package is told by its own: it.unimi for shaded.parquet.it.unimi.dsi.fastutil.
+    What a build put under another package is told by its own: it.unimi for shaded.parquet.it.unimi.dsi.fastutil.  Of a
+    path of Python it is the folder in site-packages: torch.
     """
+    if match := _PYTHON_PACKAGE.search(class_name):
+        return match[1]
     class_name = original(class_name) or class_name
     if _RUNTIME.match(class_name) or "." not in class_name:
         return None
