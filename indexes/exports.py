@@ -110,6 +110,13 @@ _UNPACKED = {
     " LEFT JOIN {functions} ON function_id = callee_id ORDER BY caller_id, callee_name",
 }
 
+# What tells whether a function is asked for, of a packed row: what follows its name's last dot, and its last line.
+_PACKED_PLACE = (
+    "coalesce(split_part(qualified_name, '.', -1), replace("
+    r"regexp_extract(symbol, '(?:[.#/]|^[^ ]+ [^ ]+ )([^.#/]*)\(\+?\d*\)\.$', 1), '`', ''))",
+    "first_line + last_line",
+)
+
 
 @dataclass(frozen=True)
 class Available:
@@ -320,14 +327,16 @@ RESOLVING = (
 
 
 def load_part(
-    connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, names: str, *, whole: bool = True
+    connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, asked: str, *, whole: bool = True
 ) -> str:
     """Copy what an index knows of some classes into memory, as ALIAS.functions, .classes and .runtime_names.
 
-    Functions have all their columns if `whole`, else those that RESOLVING names and the shares, for half the time.
-    `names` is a table whose column `name` has binary class names, and paths of Python files with at least their last
-    folder.  Of a prebuilt index nothing is unpacked, which would take seconds.  Returns the schema; raises
-    IndexFileError where there is no such index, one that is not pinned, or a damaged one.
+    `asked` is a table whose column `name` has binary class names, and paths of Python files with at least their last
+    folder.  With `whole` all functions of their files come with all columns.  Else it has `line` and `method` too, and
+    only functions around such a line or of such a name come, with the columns that RESOLVING names and the shares: a
+    seventh of the rows, and most of the time goes into unpacking rows.  Of a prebuilt index no file is unpacked, which
+    would take seconds.  Returns the schema; raises IndexFileError where there is no such index, one that is not
+    pinned, or a damaged one.
     """
     found = at_hand(index_name)
     in_place = found.origin == "prebuilt" and not unpacked_path(found).is_file()
@@ -337,22 +346,44 @@ def load_part(
     else:
         _refuse_unpinned(found.path, _read_metadata(found.path)["content_hash"])
 
+    def stored(table: str) -> str:
+        """The table as it lies there, packed or not."""
+        return _read_parquet(found.path, table) if in_place else f"{attached}.{table}"
+
     def rows(table: str, chosen: str) -> str:
+        """The chosen rows of a table."""
         if not in_place:
-            return f"SELECT * FROM {attached}.{table} WHERE {chosen}"
-        return _unpacking(table, found.path / f"{table}.parquet", f"{schema}.functions", chosen)
+            return f"SELECT * FROM {stored(table)} WHERE {chosen}"
+        return _unpacking(table, found.path, f"{schema}.functions", chosen)
 
     try:
-        python = "language = 'python' AND (file IN {0} OR array_to_string(string_split(file, '/')[-2:], '/') IN {0})"
-        known = f"(SELECT name FROM {names})"
-        files = f"(SELECT file FROM {schema}.files)"
+        what = "file" if whole else "file, line, method"
+        python = (
+            "(SELECT DISTINCT file, array_to_string(string_split(file, '/')[-2:], '/') AS ending"
+            f" FROM {stored('functions')} WHERE language = 'python')"
+        )
         connection.execute(f"CREATE SCHEMA {schema}")
         connection.execute(
-            f"CREATE TABLE {schema}.files AS SELECT file FROM ({rows('classes', f'class_name IN {known}')})"
-            f" UNION SELECT file FROM ({rows('functions', python.format(known))})"
+            f"CREATE TABLE {schema}.places AS"
+            f" SELECT {what} FROM {stored('classes')} JOIN {asked} ON class_name = name"
+            f" UNION SELECT {what} FROM {python} JOIN {asked} ON file = name"
+            f" UNION SELECT {what} FROM {python} JOIN {asked} ON ending = name"
         )
+        files = f"(SELECT file FROM {schema}.places)"
+        needed = f"file IN {files}"
+        if not whole:
+            simple, last_line = _PACKED_PLACE if in_place else ("split_part(qualified_name, '.', -1)", "last_line")
+            connection.execute(
+                f"CREATE TABLE {schema}.needed AS SELECT DISTINCT function_id FROM"
+                f" (SELECT function_id, language, file, first_line, {last_line} AS last_line, {simple} AS simple"
+                f" FROM {stored('functions')} WHERE file IN {files}) JOIN {schema}.places USING (file)"
+                " WHERE line BETWEEN first_line AND last_line OR simple = method OR language = 'python'"
+                f" UNION SELECT function_id FROM {stored('runtime_names')}"
+                f" WHERE method IN (SELECT method FROM {schema}.places)"
+            )
+            needed += f" AND function_id IN (SELECT function_id FROM {schema}.needed)"
         for name, chosen in (
-            ("functions", f"file IN {files}"),
+            ("functions", needed),
             ("classes", f"file IN {files}"),
             ("runtime_names", f"function_id IN (SELECT function_id FROM {schema}.functions)"),
         ):
@@ -369,7 +400,7 @@ def load_part(
             connection.execute(f"DETACH {attached}")
             in_place = True
             unpacked_path(found).unlink(missing_ok=True)
-            return load_part(connection, index_name, alias, names, whole=whole)
+            return load_part(connection, index_name, alias, asked, whole=whole)
         raise IndexFileError(
             f"{index_name}: damaged ({_first_line(error)})", Remedy("verify the index", {"index": index_name})
         ) from error
@@ -437,7 +468,7 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
                 row = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [str(source)]).fetchone()
                 if row is None or (row[0] or 0) > _MAX_ROWS:
                     raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
-                rows = _unpacking(table.name, source, "functions")
+                rows = _unpacking(table.name, folder, "functions")
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
                 if is_full(error):
@@ -482,14 +513,17 @@ def _refuse_unpinned(folder: Path, claimed: str) -> None:
         )
 
 
-def _unpacking(table: str, source: Path, functions: str, chosen: str = "true") -> str:
-    """The query that turns the chosen rows of an export's file into the table; `functions` names that table."""
-    quoted = str(source).replace("'", "''")
-    rows = f"(SELECT * FROM read_parquet('{quoted}') WHERE {chosen})"
+def _unpacking(table: str, folder: Path, functions: str, chosen: str = "true") -> str:
+    """The query that turns the chosen rows of an export's table into the index's; `functions` names that table."""
+    rows = f"(SELECT * FROM {_read_parquet(folder, table)} WHERE {chosen})"
     if table == "functions":
-        vectors = str(source.with_name("vectors.parquet")).replace("'", "''")
-        rows = f"(SELECT * FROM {rows} JOIN read_parquet('{vectors}') USING (function_id))"
+        rows = f"(SELECT * FROM {rows} JOIN {_read_parquet(folder, 'vectors')} USING (function_id))"
     return _UNPACKED.get(table, "SELECT * FROM {file}").format(file=rows, functions=functions)
+
+
+def _read_parquet(folder: Path, table: str) -> str:
+    """SQL: a table of an export as it lies there."""
+    return f"read_parquet({guard.quoted(str(folder / f'{table}.parquet'))})"
 
 
 def _first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from indexes.resources import with_other
 from query import kept
 from query.attribute.split import Recorded, split
 from query.attribute.storage import view_unit_samples
-from query.code.decide import StackTable, decide
+from query.code.decide import StackTable, add_frames, decide
 from query.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.code.resolve import load_indexes
 from query.discover import choose, discover
@@ -206,7 +206,8 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         if each.found is None:
             meaning = f"there is no index of {each.wanted}: its functions decide nothing"
             run.problems.add("no index", "info", each.wanted, None, meaning)
-    loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], classes)
+    add_frames(connection, run.stacks)
+    loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], "frames")
     run.loaded = [name for _, name in loaded]
     by_name = {each.found: each for each in run.fits}
     fitting_ones = [each for each in run.fits if each.kind == "framework" or each.found in run.loaded]

@@ -17,7 +17,17 @@ import pytest
 import query
 from cli.remedies import note_sentence
 from indexes.errors import CrystalPerfError, Remedy
-from indexes.exports import built_path, export_index, load_part, pinned_hashes, prebuilt_folder, split_name
+from indexes.exports import (
+    _PACKED_PLACE,
+    _read_parquet,
+    _unpacking,
+    built_path,
+    export_index,
+    load_part,
+    pinned_hashes,
+    prebuilt_folder,
+    split_name,
+)
 from indexes.names import split_archive
 from query.answers.values import Note
 from query.code.libraries import LIBRARIES, Fit, Ran, fitting, library_of, package_prefix, stand_ins, unknown_code
@@ -185,6 +195,45 @@ def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pyte
     with pytest.raises(CrystalPerfError, match="damaged") as refused:
         part()
     assert refused.value.remedy == Remedy("verify the index", {"index": "shop-1"})
+
+
+def test_functions_asked_for_by_line_or_name_come_alike_from_an_export_and_an_index(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = make("shop-1", of="scala-1")
+
+    def part() -> list[tuple[object, ...]]:
+        with duckdb.connect() as connection:
+            connection.execute(
+                "CREATE TABLE asked AS SELECT 'org.example.shop.Shop' AS name, * FROM"
+                " (VALUES (26, 'no such name'), (0, 'checked')) AS places(line, method)"
+            )
+            schema = load_part(connection, "shop-1", "index_0", "asked", whole=False)
+            rows = f"SELECT qualified_name, first_line, last_line FROM {schema}.functions"
+            return connection.execute(f"{rows} ORDER BY ALL").fetchall()
+
+    of_index = part()
+    names = [str(name).rpartition(".")[2] for name, _, _ in of_index]
+    assert all(first <= 26 <= last or name == "checked" for name, (_, first, last) in zip(names, of_index, strict=True))
+    assert {"sell", "<lambda>", "checked"} <= set(names)
+    assert "report" not in names
+    folder = export_index(built, home / "shipped" / "shop-1")
+    built.unlink()
+    monkeypatch.setattr("indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
+    assert part() == of_index
+
+
+def test_what_tells_the_name_of_a_packed_function_is_its_name() -> None:
+    last_name, last_line = _PACKED_PLACE
+    with duckdb.connect() as connection:
+        for each in sorted(prebuilt_folder().glob("*/functions.parquet")):
+            rows = _read_parquet(each.parent, "functions")
+            told = f"SELECT function_id, {last_name} AS name, {last_line} AS line FROM {rows}"
+            wrong = (
+                f"FROM ({told}) JOIN ({_unpacking('functions', each.parent, '')}) USING (function_id)"
+                " WHERE name IS DISTINCT FROM split_part(qualified_name, '.', -1) OR line <> last_line LIMIT 5"
+            )
+            assert connection.execute(f"SELECT symbol, name {wrong}").fetchall() == [], each.parent.name
 
 
 def hash_of(folder: Path) -> str:

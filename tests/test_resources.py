@@ -16,7 +16,7 @@ from indexes.errors import SettingError
 from indexes.resources import Resource, known, resources, with_other
 from indexes.schema import EACH, table, tables
 from query.answers.values import Prediction
-from query.code.decide import StackTable, _vector, decide
+from query.code.decide import StackTable, _vector, add_frames, decide
 from query.model.evidence import Evidence
 from query.model.execution import CoordinatorTime, Execution
 from query.model.load import run_resources
@@ -166,6 +166,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
         stacks={np.array([0], dtype=np.int32).tobytes(): 0},
         truncated=[False],
     )
+    add_frames(connection, stacks)
     decide(connection, stacks, [("scala_index", "scala-1")], [], [], NAMES)
     ((index_name, depth, shares, gpu),) = connection.execute(
         "SELECT index_name, deciding_depth, cpu + disk + net, gpu FROM stacks"

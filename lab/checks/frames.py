@@ -186,7 +186,7 @@ def told(stacks: Sequence[Stack], indexes: Sequence[tuple[str, bool]]) -> dict[F
     }
     with guard.fresh() as connection:
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
-        aliases = load_indexes(connection, [name for name, _ in indexes], set(owners))
+        aliases = load_indexes(connection, [name for name, _ in indexes], "frames")
         others = [name for name, is_exact in indexes if not is_exact]
         table = resolve(connection, "frames", aliases, other_version=others)
         rows = connection.execute(f"SELECT frame_id, how FROM {table}").fetchall()

@@ -98,7 +98,7 @@ def known_stacks(connection: duckdb.DuckDBPyConnection) -> dict[int, Stack]:
         "line": np.array([each[2] for each in parsed], dtype=np.int32),
     }
     connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM frames")
-    loaded = load_indexes(connection, json.loads(names), {each[0] for each in parsed})
+    loaded = load_indexes(connection, json.loads(names), "frames")
     found = resolve(connection, "frames", loaded)
     framework = get("spark")
     own = set(framework.sources(connection.execute("SELECT framework_version FROM runs").fetchall()[0][0]))

@@ -18,6 +18,8 @@ from query.model.records import Ints, objects
 from query.plugins import entries
 from query.recordings import jfr
 
+_FRAME_BYTES = np.dtype(np.int32).itemsize
+
 
 @dataclass
 class StackTable:
@@ -49,8 +51,17 @@ class StackTable:
 
     def has_role(self, *roles: Role) -> NDArray[np.bool_]:
         """Which stacks contain a frame of one of the roles, (stacks,)."""
-        chosen = np.array([role in roles for role in self.roles] or [False])
-        return np.array([bool(chosen[_frames(key)].any()) for key in self.stacks], dtype=bool)
+        chosen = np.array([role in roles for role in self.roles], dtype=bool)
+        stack = np.repeat(np.arange(len(self.stacks)), self.lengths())
+        return np.bincount(stack[chosen[self.flat()]], minlength=len(self.stacks)) > 0
+
+    def lengths(self) -> Ints:
+        """How many frames each stack has, (stacks,)."""
+        return np.array([len(key) // _FRAME_BYTES for key in self.stacks], dtype=np.int64)
+
+    def flat(self) -> NDArray[np.int32]:
+        """The frames of all stacks, one stack after the other, leaves first, (sum of lengths,)."""
+        return np.frombuffer(b"".join(self.stacks), dtype=np.int32)
 
     def _frame(self, key: tuple[str, str, int]) -> int:
         number = self.frames.get(key)
@@ -86,6 +97,19 @@ class StackTable:
         return kind or weak, None
 
 
+def add_frames(connection: duckdb.DuckDBPyConnection, table: StackTable) -> None:
+    """Make the temporary table `frames` of the distinct frames, (frame_id, class_name, method, line, role)."""
+    keys = list(table.frames)
+    columns = {  # noqa: F841 (read by DuckDB)
+        "frame_id": np.arange(len(keys), dtype=np.int32),
+        "class_name": objects([key[0] for key in keys]),
+        "method": objects([key[1] for key in keys]),
+        "line": np.array([key[2] for key in keys], dtype=np.int32),
+        "role": objects(list(table.roles)),
+    }
+    connection.execute("CREATE TEMP TABLE frames AS SELECT * REPLACE (role::VARCHAR AS role) FROM columns")
+
+
 def decide(
     connection: duckdb.DuckDBPyConnection,
     table: StackTable,
@@ -94,36 +118,29 @@ def decide(
     libraries: Collection[str],
     names: Sequence[str],
 ) -> None:
-    """Fill the run's `stacks` table: frames, the deciding one and its vector.
+    """Fill the run's `stacks` table: frames, the deciding one and its vector.  Uses up what `add_frames` has made.
 
     `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
     whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others; `names`
     are the run's resources.
     """
     if not table.stacks:
+        connection.execute("DROP TABLE frames")
         return
-    keys = list(table.frames)
-    frames = {  # noqa: F841 (read by DuckDB)
-        "frame_id": np.arange(len(keys), dtype=np.int32),
-        "class_name": objects([key[0] for key in keys]),
-        "method": objects([key[1] for key in keys]),
-        "line": np.array([key[2] for key in keys], dtype=np.int32),
-        "role": objects(list(table.roles)),
-    }
     connection.execute(
         """
-        CREATE TEMP TABLE frames AS
-        SELECT * REPLACE (role::VARCHAR AS role),
+        CREATE OR REPLACE TEMP TABLE frames AS
+        SELECT *,
             CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
         FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
         """,
         [SOCKET_CALLS, FILE_CALLS],
     )
-    lengths = [len(_frames(key)) for key in table.stacks]
+    lengths = table.lengths()
     stack_frames = {  # noqa: F841
         "stack_id": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        "depth": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths] or [np.empty(0, dtype=np.int32)]),
-        "frame_id": np.concatenate([_frames(key) for key in table.stacks] or [np.empty(0, dtype=np.int32)]),
+        "depth": (np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)).astype(np.int32),
+        "frame_id": table.flat(),
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
     # A native method has no text to judge: its caller, which has one, decides.

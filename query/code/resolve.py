@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
 from typing import Any
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.exports import at_hand, load_part
+from indexes.exports import RESOLVING, at_hand, load_part
 from indexes.names import demangle
 from query import sql
 from query.code.names import declaring_names, nature, runtime_class
+
+_TABLES = (
+    *("frames_to_resolve", "frames_given", "frame_classes", "frame_methods", "frame_natures", "turns"),
+    *("file_names", "located", "blocks", "named", "frames_found", "answered"),
+)
+_VIEWS = ("indexed_functions", "indexed_classes", "indexed_names")
 
 
 def resolve(
@@ -47,71 +52,90 @@ def resolve(
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE frames_given AS SELECT frame_id::BIGINT AS frame_id,"
         " CASE nature WHEN 'source' THEN 'unknown' ELSE nature END AS how"
-        " FROM frames_to_resolve JOIN frame_natures USING (class_name);"
-        " CREATE OR REPLACE TEMP TABLE answered"
-        " (frame_id BIGINT, index_name VARCHAR, function_id INTEGER, symbol VARCHAR, how VARCHAR);"
-        " CREATE OR REPLACE TEMP TABLE of_class (frame_id BIGINT, index_name VARCHAR, turn INTEGER)"
+        " FROM frames_to_resolve JOIN frame_natures USING (class_name)"
     )
     connection.execute(
         "DELETE FROM frames_to_resolve"
         " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature = 'hidden')"
     )
-    for turn, (alias, name) in enumerate(indexes):
-        for exact in ("false", "true") if name in other_version else ("true",):
-            for statement in _statements():
-                connection.execute(statement.format(index=alias, exact=exact))
-            _take(connection, turn, name, alias)
-    connection.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE {result} AS
-        SELECT
-            frame_id, coalesce(answered.index_name, first.index_name) AS index_name, function_id, symbol,
-            coalesce(answered.how, CASE WHEN first.index_name IS NOT NULL THEN 'class' END, given.how) AS how
-        FROM frames_given AS given
-        LEFT JOIN answered USING (frame_id)
-        LEFT JOIN (SELECT frame_id, arg_min(index_name, turn) AS index_name FROM of_class GROUP BY frame_id) AS first
-            USING (frame_id)
-        """
-    )
-    made = ("frames_to_resolve", "frames_given", "answered", "of_class", "frame_classes", "frame_methods")
-    for table in (*made, "frame_natures", "located", "blocks", "named"):
-        connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
+    if not indexes:
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {result} AS SELECT frame_id, NULL::VARCHAR AS index_name,"
+            " NULL::INTEGER AS function_id, NULL::VARCHAR AS symbol, how FROM frames_given"
+        )
+    else:
+        _add_indexes(connection, indexes, other_version)
+        connection.execute(sql.text("resolve_frames"))
+        connection.execute(
+            f"""
+            CREATE OR REPLACE TEMP TABLE {result} AS
+            WITH of_class AS (SELECT frame_id, min(turn) AS turn FROM located GROUP BY frame_id),
+            known AS (
+                SELECT frame_id, coalesce(answered.turn, of_class.turn) AS turn, function_id,
+                    coalesce(how, 'class') AS how
+                FROM of_class LEFT JOIN answered USING (frame_id)
+            )
+            SELECT frame_id, index_name, function_id, symbol, coalesce(known.how, given.how) AS how
+            FROM frames_given AS given
+            LEFT JOIN known USING (frame_id)
+            LEFT JOIN turns USING (turn)
+            LEFT JOIN indexed_functions USING (turn, function_id)
+            """
+        )
+    for kind, names in (("TABLE", _TABLES), ("VIEW", _VIEWS)):
+        connection.execute("; ".join(f"DROP {kind} IF EXISTS temp.{name}" for name in names))
     return result
 
 
 def load_indexes(
-    connection: duckdb.DuckDBPyConnection, names: Sequence[str], classes: Collection[str]
+    connection: duckdb.DuckDBPyConnection, names: Sequence[str], frames_table: str
 ) -> list[tuple[str, str]]:
-    """Copy what indexes know of these frames' classes into memory: (alias, index name), as `resolve` takes them.
+    """Copy what it takes to resolve these frames from indexes into memory: (alias, index name), as `resolve` asks.
 
-    Those that know none are left out.  Raises IndexFileError where there is no such index.
+    Those that know none of their classes are left out.  Raises IndexFileError where there is no such index.
     """
-    if not classes:  # a log without samples
+    frames = connection.execute(f"SELECT DISTINCT class_name, method, coalesce(line, 0) FROM {frames_table}").fetchall()
+    if not frames:  # a log without samples
         for name in names:
             at_hand(name)
         return []
-    known = {"name": _texts(sorted({name for each in classes for name in declaring_names(each)}))}
-    _create(connection, "names_to_know", known)
+    asked = sorted(
+        {(name, line, demangle(method).name) for each, method, line in frames for name in declaring_names(each)}
+    )
+    columns = {
+        "name": _texts([name for name, _, _ in asked]),
+        "line": np.array([line for _, line, _ in asked], np.int32),
+        "method": _texts([method for _, _, method in asked]),
+    }
+    _create(connection, "places_asked", columns)
     found = []
     for number, name in enumerate(names):
-        alias = load_part(connection, name, f"index_{number}", "names_to_know", whole=False)
-        if connection.execute(f"SELECT 1 FROM {alias}.functions LIMIT 1").fetchone() is not None:
+        alias = load_part(connection, name, f"index_{number}", "places_asked", whole=False)
+        if connection.execute(f"SELECT 1 FROM {alias}.classes LIMIT 1").fetchone() is not None:
             found.append((alias, name))
         else:
             connection.execute(f"DROP SCHEMA {alias} CASCADE")
-    connection.execute("DROP TABLE names_to_know")
+    connection.execute("DROP TABLE places_asked")
     return found
 
 
-def _take(connection: duckdb.DuckDBPyConnection, turn: int, name: str, alias: str) -> None:
-    """Keep what this index answered; of frames that it knows the class of only, that it does."""
-    connection.execute(
-        "INSERT INTO answered SELECT frame_id, ?, function_id, symbol, frames_found.how"
-        f" FROM frames_found JOIN {alias}.functions USING (function_id)",
-        [name],
-    )
-    connection.execute("INSERT INTO of_class SELECT DISTINCT frame_id, ?, ? FROM located", [name, turn])
-    connection.execute("DELETE FROM frames_to_resolve WHERE frame_id IN (SELECT frame_id FROM frames_found)")
+def _add_indexes(
+    connection: duckdb.DuckDBPyConnection, indexes: Sequence[tuple[str, str]], other_version: Collection[str]
+) -> None:
+    """The indexes in their order, and views of what all of them have."""
+    turns = {
+        "turn": np.arange(len(indexes), dtype=np.int32),
+        "index_name": _texts([name for _, name in indexes]),
+        "is_exact": np.array([name not in other_version for _, name in indexes], np.bool_),
+    }
+    _create(connection, "turns", turns)
+    for view, table, columns in (
+        ("indexed_functions", "functions", ", ".join(RESOLVING)),
+        ("indexed_classes", "classes", "class_name, file"),
+        ("indexed_names", "runtime_names", "function_id, method, class_name"),
+    ):
+        parts = (f"SELECT {turn} AS turn, {columns} FROM {alias}.{table}" for turn, (alias, _) in enumerate(indexes))
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {' UNION ALL '.join(parts)}")
 
 
 def _add_names(connection: duckdb.DuckDBPyConnection) -> None:
@@ -151,10 +175,3 @@ def _create(connection: duckdb.DuckDBPyConnection, name: str, columns: dict[str,
 
 def _texts(values: list[str]) -> NDArray[np.object_]:
     return np.array([*values, ""], dtype=object)[:-1]
-
-
-@cache
-def _statements() -> tuple[str, ...]:
-    text = sql.text("resolve_frames")
-    lines = [line for line in text.split("\n") if not line.startswith("--")]
-    return tuple(each.strip() for each in "\n".join(lines).split(";") if each.strip())

@@ -34,9 +34,8 @@ def resolve_frames(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
     try:
         columns = _columns(frames)
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
-        classes = set(columns["class_name"].tolist())
         del columns
-        aliases = load_indexes(connection, names, classes)
+        aliases = load_indexes(connection, names, "frames")
         table = resolve(connection, "frames", aliases)
         functions = (
             " UNION ALL ".join(

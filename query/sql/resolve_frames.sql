@@ -1,4 +1,4 @@
--- Which function of an index each frame falls in.
+-- Which function of which index each frame falls in.
 --
 -- A frame has class, method and line.  The class leads to the file that declares it, the line to the innermost
 -- function of that file around it; that settles lambdas, specialisations, default arguments, forwarders, companions,
@@ -8,34 +8,37 @@
 -- In:   frames_to_resolve (frame_id, class_name, method, line)
 --       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.code.names, best rank first
 --       frame_methods (method, name, is_lambda)                                 query.code.names
---       {index}, the attached index; {exact}, whether it is of the version that ran
--- Out:  frames_found (frame_id, function_id, how)      how: line, name, native
+--       turns (turn, index_name, is_exact)      the indexes in the order in which they answer; whether of the version
+--                                               that ran
+--       indexed_functions, indexed_classes, indexed_names      the tables of all of them, with their turn
+-- Out:  answered (frame_id, turn, function_id, how)      of the first index that knows it; how: line, name, native
+--       located                                          of frames that an index knows the class of, see below
 
 -- file_names: what a class or Python path may be called, and the file it stands in.
 -- A Python file counts by its last folders too, where they leave no doubt: its root may lie deeper in the index.
 CREATE OR REPLACE TEMP TABLE file_names AS
 WITH python_files AS (
-    SELECT DISTINCT file, string_split(file, '/') AS parts FROM {index}.functions WHERE language = 'python'
+    SELECT DISTINCT turn, file, string_split(file, '/') AS parts FROM indexed_functions WHERE language = 'python'
 ),
 endings AS (
-    SELECT file, array_to_string(parts[start:], '/') AS name
-    FROM (SELECT file, parts, unnest(range(2, len(parts))) AS start FROM python_files)
+    SELECT turn, file, array_to_string(parts[start:], '/') AS name
+    FROM (SELECT turn, file, parts, unnest(range(2, len(parts))) AS start FROM python_files)
 )
-SELECT DISTINCT class_name AS name, file FROM {index}.classes
+SELECT DISTINCT turn, class_name AS name, file FROM indexed_classes
 UNION ALL
-SELECT file, file FROM python_files
+SELECT turn, file, file FROM python_files
 UNION ALL
-SELECT name, any_value(file) FROM endings GROUP BY name HAVING count(*) = 1;
+SELECT turn, name, any_value(file) FROM endings GROUP BY turn, name HAVING count(*) = 1;
 
--- located: each frame with the files of its class by the best name that the index knows; several where several
+-- located: each frame with the files of its class by the best name that an index knows; several where several
 -- source roots declare one class.
 CREATE OR REPLACE TEMP TABLE located AS
 WITH class_files AS (
-    SELECT class_name, runtime_class, in_lambda, file
+    SELECT turn, class_name, runtime_class, in_lambda, file
     FROM frame_classes JOIN file_names ON looked_up = file_names.name
-    QUALIFY rank = min(rank) OVER (PARTITION BY class_name)
+    QUALIFY rank = min(rank) OVER (PARTITION BY turn, class_name)
 )
-SELECT frame_id, line, name, is_lambda OR in_lambda AS is_lambda, runtime_class, file
+SELECT frame_id, turn, line, name, is_lambda OR in_lambda AS is_lambda, runtime_class, file
 FROM frames_to_resolve
 JOIN class_files USING (class_name)
 JOIN frame_methods USING (method);
@@ -43,6 +46,7 @@ JOIN frame_methods USING (method);
 -- blocks: the functions of these files once for each 32 lines they touch, so that a line meets few of them.
 CREATE OR REPLACE TEMP TABLE blocks AS
 SELECT
+    turn,
     file,
     unnest(range(first_line // 32, last_line // 32 + 1)) AS block,
     function_id,
@@ -54,21 +58,21 @@ SELECT
         WHEN language = 'python' AND ends_with(qualified_name, '<body>') THEN regexp_extract(class_name, '[^.]+$')
         ELSE regexp_extract(qualified_name, '[^.:]+$')
     END AS simple_name
-FROM {index}.functions
-WHERE file IN (SELECT DISTINCT file FROM located);
+FROM indexed_functions
+WHERE (turn, file) IN (SELECT DISTINCT (turn, file) FROM located);
 
 -- named: the names that functions of these files have at run time.
 CREATE OR REPLACE TEMP TABLE named AS
-SELECT file, method, rtrim(runtime_names.class_name, '$') AS own_class, function_id, first_line
-FROM {index}.runtime_names JOIN {index}.functions USING (function_id)
-WHERE file IN (SELECT DISTINCT file FROM located);
+SELECT turn, file, method, rtrim(indexed_names.class_name, '$') AS own_class, function_id, first_line
+FROM indexed_names JOIN indexed_functions USING (turn, function_id)
+WHERE (turn, file) IN (SELECT DISTINCT (turn, file) FROM located);
 
 -- By line.  `fits` says whether a function's name is the frame's: a method that shares its line with a lambda or an
 -- anonymous class in it is told from them by that.  Where no function around the line fits but the class has one of
 -- that name, the line is of other code than the index's (another version, a bridge method), and the name counts.
 CREATE OR REPLACE TEMP TABLE frames_found AS
 WITH places AS (
-    SELECT DISTINCT file, line, name, is_lambda FROM located WHERE line > 0 AND {exact}
+    SELECT DISTINCT turn, file, line, name, is_lambda FROM located WHERE line > 0
 ),
 around AS (
     SELECT
@@ -81,51 +85,72 @@ around AS (
             ELSE simple_name = name
         END AS fits
     FROM places
-    JOIN blocks ON blocks.file = places.file AND block = line // 32 AND line BETWEEN first_line AND last_line
+    JOIN blocks
+        ON blocks.turn = places.turn
+        AND blocks.file = places.file
+        AND block = line // 32
+        AND line BETWEEN first_line AND last_line
 ),
 innermost AS (
     SELECT
-        file, line, name, is_lambda,
+        turn, file, line, name, is_lambda,
         arg_max(function_id, (fits, -extent, function_id)) AS function_id,
         max((fits, -extent)) AS quality,
         bool_or(fits) AS has_name
     FROM around
     GROUP BY ALL
 )
-SELECT frame_id, arg_max(function_id, (quality, -function_id)) AS function_id, 'line' AS how
-FROM located JOIN innermost USING (file, line, name, is_lambda)
+SELECT frame_id, turn, arg_max(function_id, (quality, -function_id)) AS function_id, 'line' AS how
+FROM located JOIN innermost USING (turn, file, line, name, is_lambda)
 WHERE has_name OR is_lambda OR NOT EXISTS (
     FROM named
-    WHERE named.file = located.file AND method = located.name AND own_class = rtrim(located.runtime_class, '$')
+    WHERE named.turn = located.turn
+        AND named.file = located.file
+        AND method = located.name
+        AND own_class = rtrim(located.runtime_class, '$')
 )
-GROUP BY frame_id;
+GROUP BY frame_id, turn;
 
 -- By name, for the rest: in the frame's own class, else anywhere in the class's file (anonymous classes, whose numbers
--- the source does not tell).  Of overloads, the one that starts nearest before the line counts.
+-- the source does not tell).  Of overloads, the one that starts nearest before the line counts.  In an index of another
+-- version, names go before lines.
 INSERT INTO frames_found
 SELECT
     frame_id,
+    turn,
     arg_max(
         function_id,
         (own_class = rtrim(runtime_class, '$'), -abs(coalesce(line, 0) - first_line), -function_id)
     ),
     'name'
 FROM located
-JOIN named ON named.file = located.file AND named.method = located.name
-WHERE frame_id NOT IN (SELECT frame_id FROM frames_found)
-GROUP BY frame_id;
+JOIN named USING (turn, file)
+WHERE method = name
+    AND (frame_id, turn) NOT IN (SELECT (frame_id, turn) FROM frames_found JOIN turns USING (turn) WHERE is_exact)
+GROUP BY frame_id, turn;
 
 -- Of what is left, methods without a body in the source: a frame of one is a native method, for an abstract one never
 -- runs.  They have no name at run time in an index and no line in a frame; class and name tell them.
 INSERT INTO frames_found
-SELECT frame_id, min(function_id), 'native'
+SELECT frame_id, turn, min(function_id), 'native'
 FROM located
-JOIN {index}.functions AS bodiless
-    ON bodiless.file = located.file
-    AND bodiless.kind = 'method'
+JOIN indexed_functions AS bodiless
+    USING (turn, file)
+WHERE bodiless.kind = 'method'
+    AND language = 'java'
     AND regexp_extract(qualified_name, '[^.]+$') = located.name
     AND concat_ws('.', nullif(package, ''), replace(class_name, '.', '$')) = located.runtime_class
-WHERE frame_id NOT IN (SELECT frame_id FROM frames_found)
-    AND function_id NOT IN (SELECT function_id FROM {index}.runtime_names)
-    AND language = 'java'
+    AND (frame_id, turn) NOT IN (
+        SELECT (frame_id, turn) FROM frames_found JOIN turns USING (turn) WHERE is_exact OR how = 'name'
+    )
+    AND (turn, function_id) NOT IN (SELECT (turn, function_id) FROM indexed_names)
+GROUP BY frame_id, turn;
+
+-- Of the first index that knows it; in one of another version, names go before lines.
+CREATE OR REPLACE TEMP TABLE answered AS
+SELECT frame_id, unnest(arg_min(
+    struct_pack(turn := turn, function_id := function_id, how := how),
+    (turn, CASE how WHEN 'line' THEN CASE WHEN is_exact THEN 0 ELSE 3 END WHEN 'name' THEN 1 ELSE 2 END)
+))
+FROM frames_found JOIN turns USING (turn)
 GROUP BY frame_id;
