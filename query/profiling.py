@@ -34,6 +34,7 @@ from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
 from query.samples.untimed import fill_the_rest, mixed_rows
 from query.served import fetched
+from query.sql import summed
 
 Progress = Callable[[str], None]
 
@@ -366,7 +367,7 @@ def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
     """The groups with the sums of their units' parts, in the order of the trace."""
     if not trace.groups or not len(trace.groups["group_id"]):
         return
-    sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in with_other(trace.names))
+    sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in with_other(trace.names))
     view, select, texts = readable(trace.groups)  # noqa: RUF059 (DuckDB reads `view` by its name)
     connection.execute(
         f"""

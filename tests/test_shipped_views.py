@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import duckdb
 import pytest
 
 from indexes.exports import locate
+from lab.costs import made_log
+from query import profile
+from query.frameworks.spark.operators import operator_times
 from query.run import Run
+from query.sql import summed
 from query.statements import child
 from query.statements.asking import answering, request_for
 from query.statements.views import view, views, views_of
@@ -49,6 +55,31 @@ def test_every_view_says_what_it_tells_and_what_its_columns_are(demo_run: Run) -
     finally:
         connection.close()
     assert len(shipped) >= 11
+
+
+def test_sums_are_the_same_to_the_last_digit_in_whatever_order_threads_come(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as log:
+        made_log.write(log, 3000)
+    paths = [tmp_path / name for name in ("run.duckdb", "turned.duckdb")]
+    profile(tmp_path / "log", output=paths[0])
+    shutil.copy(*paths)
+    with duckdb.connect(str(paths[1])) as connection:
+        connection.execute("CREATE TEMP TABLE turned AS FROM units ORDER BY rowid DESC")
+        connection.execute("DELETE FROM units; INSERT INTO units FROM turned")
+    for name in ("group_resources", "scope_resources", "worker_resources", "operator_resources"):
+        one, turned = (rows(Run(path), f"FROM {name} ORDER BY ALL") for path in paths)
+        assert one == turned, name
+    with duckdb.connect(str(paths[1]), read_only=True) as connection:
+        kept = connection.execute("FROM operator_times").fetchnumpy()
+        again = operator_times(connection, ("cpu", "disk", "net"), False)
+        assert [kept[f"{name}_ms"].tolist() for name in ("cpu", "other")] == [
+            again[f"{name}_ms"].tolist() for name in ("cpu", "other")
+        ]
+        sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in ("cpu", "disk", "net", "other"))
+        of_units = connection.execute(f"SELECT group_id, {sums} FROM units GROUP BY ALL ORDER BY ALL").fetchall()
+        columns = "group_id, cpu_ms, disk_ms, net_ms, other_ms"
+        of_groups = connection.execute(f"SELECT {columns} FROM groups SEMI JOIN units USING (group_id) ORDER BY ALL")
+        assert of_units == of_groups.fetchall()
 
 
 def test_a_view_without_words_is_refused() -> None:

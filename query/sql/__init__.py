@@ -10,3 +10,12 @@ from importlib.resources import files
 def text(name: str) -> str:
     """The statement of `name`.sql; `{parts}` in it are the caller's to fill with str.format()."""
     return files(__name__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def summed(time_ms: str) -> str:
+    """The sum of a time in ms, to the nanosecond, as an expression of DuckDB.
+
+    Floats add up to other last digits in another order, and the order is that in which DuckDB's threads come; whole
+    nanoseconds do not, and cost as little.
+    """
+    return f"(sum(round(({time_ms}) * 1e6)::HUGEINT) / 1e6)"

@@ -12,6 +12,7 @@ import duckdb
 
 from indexes import Table, resources, tables
 from indexes.resources import OTHER
+from query.sql import summed
 from query.statements import computed
 from query.statements.views import View, views, views_of
 
@@ -80,10 +81,11 @@ def _parts(names: Sequence[str]) -> dict[str, str]:
         "largest": f"greatest({listed})",
         "label": f"CASE greatest({listed}) " + " ".join(f"WHEN {each} THEN '{each}'" for each in names) + " END",
         "weighted": ", ".join(f"sum({each} * weight_ms) / sum(weight_ms) AS {each}" for each in names),
-        "waited": ", ".join(f"sum(coalesce({each}, 0) * weight_ms) AS {each}_ms" for each in names),
+        "waited": ", ".join(f"{summed(f'coalesce({each}, 0) * weight_ms')} AS {each}_ms" for each in names),
+        "weight_ms": summed("weight_ms"),
         "all_ms": ", ".join(with_other),
         "plus_ms": " + ".join(with_other),
-        "sums_ms": ", ".join(f"sum({each}) AS {each}" for each in with_other),
+        "sums_ms": ", ".join(f"{summed(each)} AS {each}" for each in with_other),
         "most_ms": f"CASE greatest({', '.join(with_other)}) "
         + " ".join(f"WHEN {each} THEN '{each.removesuffix('_ms')}'" for each in with_other)
         + " END",

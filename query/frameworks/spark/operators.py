@@ -20,6 +20,7 @@ from query.frameworks import OperatorFrame
 from query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
 from query.model.evidence import is_interval, sampled_sums
 from query.model.records import Columns, Floats, integers, objects
+from query.sql import summed
 
 NOT_ATTRIBUTED = "not attributed"
 OVERHEAD = "starting and ending tasks"
@@ -322,11 +323,11 @@ def _stage_totals(
     """Per stage attempt: its query, its task time by resource, the part of it outside the tasks' own code, and the
     time blocked on shuffled blocks."""
     columns = with_other(names)
-    totals = ", ".join(f"sum(coalesce(units.{name}_ms, 0))" for name in columns)
-    overhead = ", ".join(f"sum(least({_OUTSIDE.get(name, '0')}, coalesce(units.{name}_ms, 0)))" for name in columns)
+    totals = ", ".join(summed(f"coalesce(units.{name}_ms, 0)") for name in columns)
+    overhead = ", ".join(summed(f"least({_OUTSIDE.get(name, '0')}, coalesce(units.{name}_ms, 0))") for name in columns)
     rows = connection.execute(
         f"""
-        SELECT group_id, any_value(groups.scope_id), sum(coalesce(peers_ms, 0)), {totals}, {overhead}
+        SELECT group_id, any_value(groups.scope_id), {summed("coalesce(peers_ms, 0)")}, {totals}, {overhead}
         FROM units LEFT JOIN spark_tasks USING (unit_id) LEFT JOIN groups USING (group_id)
         GROUP BY group_id
         ORDER BY any_value(groups.rank), group_id

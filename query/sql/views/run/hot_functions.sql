@@ -13,7 +13,7 @@
 WITH decided AS (
     SELECT
         arg_min(name, (length(name), name)) AS function, index_name, symbol, group_id,
-        count(*) AS samples, sum(weight_ms) AS time_ms, {weighted}
+        count(*) AS samples, {weight_ms} AS time_ms, {weighted}
     FROM samples
     JOIN (SELECT *, regexp_replace(frames[deciding_depth + 1], ':\d+$', '') AS name FROM stacks) USING (stack_id)
     JOIN units USING (unit_id)

@@ -12,7 +12,7 @@
 SELECT
     units.group_id, samples.kind,
     regexp_replace(stacks.frames[coalesce(stacks.deciding_depth, 0) + 1], ':\d+$', '') AS function,
-    count(*) AS intervals, sum(weight_ms) AS time_ms, max(weight_ms) AS longest_ms, sum(bytes)::BIGINT AS moved_bytes,
+    count(*) AS intervals, {weight_ms} AS time_ms, max(weight_ms) AS longest_ms, sum(bytes)::BIGINT AS moved_bytes,
     {waited}
 FROM samples
 JOIN units USING (unit_id)
