@@ -339,6 +339,33 @@ def test_a_public_archive_of_an_older_version(real_inputs: Path, tmp_path: Path)
     debug = run.debug()
     assert debug.runtime_ms == 18_608
     assert debug.scopes[0].name == "test555"
+    assert debug.other_ms["no worker"] == 14_916  # its subtask was SCHEDULED for 13.8 s of it
+
+
+def test_a_page_of_a_job_that_was_restarted_begins_there(tmp_path: Path) -> None:
+    vertex = {"id": "ab", "name": "Source", "parallelism": 1, "status": "RUNNING", "start-time": 61_500, "end-time": -1}
+    page = {
+        "jid": JOB, "name": "a job", "state": "RUNNING", "start-time": 1000, "end-time": -1, "now": 91_000,
+        "timestamps": {"RESTARTING": 61_000, "RUNNING": 61_400, "FAILED": 0}, "vertices": [vertex],
+        "plan": {"jid": JOB, "type": "STREAMING", "nodes": []},
+    }  # fmt: skip
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps(page))
+    trace = read(path)
+    assert trace.run["duration_ms"] == 30_000
+    assert of(trace, "units", "launch_ms") == [500]
+    assert of(trace, "workers", "added_ms") == [0]
+    assert any("1.0 min after it began" in each.meaning for each in trace.problems)
+
+
+@pytest.mark.parametrize(("asked_ms", "added_ms"), [(500, 5_000), (4_500, 0)])
+def test_a_job_that_waits_for_slots_waits_for_task_managers(tmp_path: Path, asked_ms: int, added_ms: int) -> None:
+    path = archive_of(tmp_path / "a", {"5": [attempt(0, 5_000, 9_000)]}, end=9_000)
+    pages = json.loads(path.read_text())
+    times = {"id": "5", "subtasks": [{"subtask": 0, "timestamps": {"SCHEDULED": START + asked_ms}}]}
+    pages["archive"].append({"path": f"/jobs/{JOB}/vertices/5/subtasktimes", "json": json.dumps(times)})
+    path.write_text(json.dumps(pages))
+    assert of(read(path), "workers", "added_ms") == [added_ms]
 
 
 def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> None:

@@ -236,6 +236,17 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path)
         run.predict(["rate=2x"])
 
 
+@pytest.mark.parametrize(("state", "asked"), [("RUNNING", True), ("CANCELED", True), ("FINISHED", False)])
+def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, state: str, asked: bool) -> None:
+    archive = gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()).decode()
+    ended = r"\"state\":\"FINISHED\",\"job-type"
+    assert ended in archive
+    path = tmp_path / "archive"
+    path.write_text(archive.replace(ended, ended.replace("FINISHED", state)), encoding="utf-8")
+    found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().actions
+    assert any("crystalperf collect flink" in each.what for each in found) is asked
+
+
 # What was collected -------------------------------------------------------------------------------------------------
 
 

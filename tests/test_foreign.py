@@ -22,7 +22,7 @@ Answer = Callable[..., tuple[int, str, str]]
 
 PUBLIC = {
     "flink/plan-1.18": "Flink",
-    "flink/rest": "an answer of Flink's REST interface",
+    "flink/rest": "Flink's ",
     "flink/timeseries": "",
     "jfr/perf-script": "the text of `perf script`; ",
     "jfr/pprof": "a pprof profile; ",
@@ -102,7 +102,7 @@ def tar() -> bytes:
         (b"JAVA PROFILE 1.0.2\0" + bytes(20), "is a Java heap dump; "),
         (b"PERFILE2" + bytes(100), "is a recording of perf; "),
         (b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}', "is a job archive of Flink; CrystalPerf reads"),
-        (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is an answer of Flink's REST interface"),
+        (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is Flink's list of jobs; "),
         (b'[{"ph": "X", "name": "alpha", "ts": 0}]', "is a trace in Chrome's format"),
         (b'{"nodes": [{"callFrame": {}, "hitCount": 1}]}', "is a CPU profile of V8"),
         (b"perf 12/12 1.5: cycles:\n\t    7f00 main (/bin/a)\n\n", "is the text of `perf script`; "),

@@ -1,6 +1,7 @@
 """Public files, each by itself: `python -m lab.checks.inputs FOLDER… [--write PAGE --mark NAME]`.
 
 Every file below the folders becomes a profile or one sentence that says what it is; the table has what each became.
+A page gets the summary, and the rows of files that were read where it has marks for these, NAME, read.
 The command ends with 1 where a file broke the product, or was refused in a sentence that does not name it.
 """
 
@@ -125,13 +126,13 @@ def _what(sentence: str) -> str:
 def table(found: Sequence[Row]) -> list[str]:
     """The rows as a table."""
     lines = [
-        "| file | read as | what is in it | step [ms] | first sentence, or why it is refused |",
-        "|---|---|---|---|---|",
+        "| file | read as | what is in it | step [ms] | first sentence, or why it is refused | CPU [s] |",
+        "|---|---|---|---|---|---|",
     ]
     for each in found:
         step = f"{each.step_ms:.1f}" + ("" if each.steps else " (all)") if each.framework else ""
         cells = (each.name, each.framework or ("broke" if each.broke else "refused"), each.units, step, each.sentence)
-        lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
+        lines.append(f"| {' | '.join(cell(text) for text in cells)} | {each.cpu_s:.1f} |")
     return lines
 
 
@@ -151,6 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = rows(given.folders, tell)
     if given.write is not None:
         put(given.write, given.mark, summary(found))
+        if f"<!-- {given.mark}, read -->" in given.write.read_text(encoding="utf-8"):
+            put(given.write, f"{given.mark}, read", table([each for each in found if each.framework]))
     print("\n".join([*table(found), "", *summary(found)]))
     return int(any(each.broke or each.is_unnamed for each in found))
 

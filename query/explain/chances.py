@@ -48,7 +48,7 @@ class Chance:
     comes_first whether nothing else counts before this is done
     """
 
-    kind: Literal["setting", "code", "machine"]
+    kind: Literal["setting", "code", "machine", "record"]
     what: str
     why: str
     basis: Basis
@@ -68,6 +68,7 @@ def chances(
     known = {each.why for each in (*own, *alone)}
     return [
         *_failure(debug),
+        *_unmeasured(connection, terms),
         *own,
         *alone,
         *_other_findings(debug.findings, known, has_own=terms.rules.chances is not None),
@@ -85,6 +86,12 @@ def _failure(debug: Debug) -> list[Chance]:
     return [Chance("code", what, "outcome", "measured", comes_first=True)]
 
 
+def _unmeasured(connection: duckdb.DuckDBPyConnection, terms: Terms) -> list[Chance]:
+    """That what the user asks for was not recorded."""
+    what = terms.rules.unmeasured(connection)
+    return [] if what is None else [Chance("record", what, "measure", "measured", comes_first=True)]
+
+
 def _alone(terms: Terms, debug: Debug, known: set[str]) -> list[Chance]:
     """What holds for time in which no unit ran, in any framework; a finding knows more of workers that were lost."""
     words = terms.words
@@ -95,9 +102,17 @@ def _alone(terms: Terms, debug: Debug, known: set[str]) -> list[Chance]:
         "no worker": ("setting", f"Have {words.workers} there when the program starts, or keep them between runs"),
     }
     return [
-        Chance(told[each.rule][0], told[each.rule][1], each.rule, each.basis, at_most_ms=each.cost_ms)  # type: ignore[arg-type]
+        Chance(
+            told[each.rule][0],  # type: ignore[arg-type]
+            terms.rules.advice.get(each.rule, told[each.rule][1]),
+            each.rule,
+            each.basis,
+            at_most_ms=each.cost_ms,
+        )
         for each in debug.findings
-        if each.rule in told and each.rule not in known and (each.rule != "no worker" or each.advice == SOONER)
+        if each.rule in told
+        and each.rule not in known
+        and (each.rule != "no worker" or each.advice == terms.advice("no worker", SOONER))
     ]
 
 

@@ -205,6 +205,7 @@ class Rules:
     told         the same → what the framework measured of itself that no other answer says, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
+    unmeasured   the run file → what to record before what its user asks for can be told, None where all of it is there
     filling      a flow, ms that a record of it spends in buffers that fill → how that is changed
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     released     why a worker ended → whether it was sent home, and not lost
@@ -223,6 +224,7 @@ class Rules:
     told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
+    unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
     filling: Callable[[Flow, float], Chance] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None
     released: Callable[[str | None], bool] = lambda _reason: False

@@ -68,6 +68,6 @@ FLINK = Framework(
     setup=setup.SETUP,
     collect=collect.collect,
     flow=flow.flow,
-    rules=Rules(filling=chances.filling, told=told.told),
+    rules=Rules(advice=chances.ADVICE, unmeasured=chances.unmeasured, filling=chances.filling, told=told.told),
     private=private.PATTERNS,
 )

@@ -130,6 +130,8 @@ class Job(Times, rename={"start_ms": "start-time", "end_ms": "end-time", "type":
     name: str = ""
     state: str = ""
     now: float | None = None
+    timestamps: dict[str, float | None] = {}
+    """When it last entered each state; 0 where it never did."""
 
 
 class _Cluster(msgspec.Struct, rename={"version": "flink-version"}):

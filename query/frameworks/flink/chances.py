@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from query.explain.chances import Chance
 
 if TYPE_CHECKING:
     from query.model.flow import Flow
+
+COLLECT = (
+    "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"
+    " tell its latency, and the rate that it keeps up with"
+)
+
+ADVICE = {
+    "no worker": "Have TaskManagers with free slots there before the job is submitted",
+    "coordinator": "Look at the JobManager's log for what it does before the first vertex and after the last",
+}
+"""What can be done about time in which no subtask ran."""
 
 SHORTER = 10.0
 """How much shorter a buffer's timeout is asked to be."""
@@ -27,3 +40,20 @@ def filling(flow: Flow, filling_ms: float) -> Chance:
         at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms,
         lines=(f"execution.buffer-timeout.interval: {after} ms",),
     )
+
+
+def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """What a stream without an end lacks before anything that its user asks for can be told; None for other jobs."""
+    return COLLECT if _is_unmeasured_stream(connection) else None
+
+
+def _is_unmeasured_stream(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a run is a stream that did not come to an end by itself, and of which no metrics were collected."""
+    row = connection.execute(
+        """
+        SELECT measure <> 'latency' AND coalesce(properties['stream'], '') = 'true'
+            AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
+        FROM runs
+        """
+    ).fetchone()
+    return row is not None and bool(row[0])

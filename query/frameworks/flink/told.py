@@ -15,10 +15,8 @@ LEAST_MS = 100.0
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
     """Helper threads by what they do; and why a stream's latency is not told."""
     found = _helpers(connection, execution)
-    streams = connection.execute(
-        "SELECT count(*) FILTER (kind = 'pipelined') = count(*) AND count(*) > 0 FROM dependencies"
-    ).fetchone()
-    if streams is not None and streams[0] and execution.flow is None:
+    stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
+    if stream is not None and stream[0] and execution.flow is None:
         found.append(
             "This job is a stream, but nothing tells its sources' rate over time, so no latency can be predicted:"
             " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"

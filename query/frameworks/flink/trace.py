@@ -68,7 +68,7 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     """The trace of an archive's pages, and of what was collected of its metrics."""
     job = found.job
     subtasks = _subtasks(found, origin, problems)
-    start_ms, end_ms = _span(found, subtasks)
+    start_ms, end_ms = _span(found, subtasks, origin, problems)
     order = _order(found)
     ids = {vertex: f"vertex:{number}" for number, vertex in enumerate(order)}
     edges = _edges(found, ids)
@@ -98,10 +98,13 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
             "started_at_ms": round(start_ms),
             "duration_ms": end_ms - start_ms,
             "complete": job.state in _JOB_STATUS,
-            "properties": {key: value for key, value in found.settings.items() if key in _KEPT_SETTINGS},
+            "properties": {
+                **{key: value for key, value in found.settings.items() if key in _KEPT_SETTINGS},
+                **({"stream": "true"} if streams else {}),
+            },
             "libraries": [],
         },
-        workers=rows(_workers(subtasks, lanes)),
+        workers=rows(_workers(subtasks, lanes, _first_asked_ms(found, start_ms))),
         groups=rows([_group(found, vertex, ids, subtasks, edges) for vertex in order]),
         units=units,
         bounds=_bounds(subtasks, waits, streams=streams),
@@ -169,13 +172,29 @@ def _known(moment: float | None) -> float | None:
     return moment if moment is not None and moment > 0 else None
 
 
-def _span(found: Archive, subtasks: list[_Subtask]) -> tuple[float, float]:
-    """When the job began and ended, Unix ms; by its subtasks where it does not say."""
+def _span(found: Archive, subtasks: list[_Subtask], origin: str, problems: Problems) -> tuple[float, float]:
+    """When the job began and ended, Unix ms; by its subtasks where it does not say.
+
+    A job that was restarted begins there, where nothing is told of the subtasks that ran before.
+    """
     job = found.job
-    start = _known(job.start_ms) or min((each.launch_ms for each in subtasks), default=0.0)
+    first = min((each.launch_ms for each in subtasks), default=0.0)
+    start = _known(job.start_ms) or first
+    restarted = _known(job.timestamps.get("RESTARTING"))
+    if restarted is not None and start < restarted <= first:
+        meaning = (
+            f"nothing is told of subtasks that ran before the job was restarted, {_minutes(restarted - start)} after it"
+            " began: the run is what came since"
+        )
+        problems.add("restarted", "data loss", origin, None, meaning)
+        start = restarted
     ends = [each.finish_ms for each in subtasks if math.isfinite(each.finish_ms)]
     end = _known(job.end_ms) or _known(job.now) or max(ends, default=start)
     return start, max(end, start)
+
+
+def _minutes(ms: float) -> str:
+    return f"{ms / 6e4:.1f} min" if ms >= 6e4 else f"{ms / 1e3:.1f} s"
 
 
 def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
@@ -447,9 +466,29 @@ def _width(edges: list[Edge]) -> int:
     return max(map(len, mine.values()), default=1)
 
 
-def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int]) -> list[Worker]:
+_NO_SLOT_MS = 1000.0
+"""A first subtask that is given to a TaskManager so much later than it was asked for had to wait for a slot."""
+
+
+def _first_asked_ms(found: Archive, start_ms: float) -> float | None:
+    """When the first slot was asked for, since the run's start; None where that is not told.
+
+    A subtask is SCHEDULED until it has one.  Without states of subtasks, that the job is RUNNING says the same.
+    """
+    asked = [states["SCHEDULED"] for states in found.states_ms.values() if "SCHEDULED" in states]
+    first = min(asked, default=None) or _known(found.job.timestamps.get("RUNNING"))
+    return None if first is None else max(first - start_ms, 0.0)
+
+
+def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], asked_ms: float | None) -> list[Worker]:
+    """TaskManagers; those that the first subtask had to wait for are there from that subtask on."""
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
-    return [Worker(worker, count, host=hosts.get(worker)) for worker, count in lanes.items()]
+    begin_ms = min((each.launch_ms for each in subtasks), default=0.0)
+    late = asked_ms is not None and begin_ms - asked_ms > _NO_SLOT_MS
+    return [
+        Worker(worker, count, host=hosts.get(worker), added_ms=begin_ms if late else 0.0)
+        for worker, count in lanes.items()
+    ]
 
 
 def _host(text: str | None) -> str | None:
