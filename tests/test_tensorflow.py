@@ -6,6 +6,8 @@ tests/data/training holds what lab/runs/tf_job.py made with TensorFlow 2.21: ste
 from __future__ import annotations
 
 import json
+import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ import crystalperf as cp
 from indexes.errors import InputError
 from lab.checks.verdicts import first_sentence
 from query.frameworks.tensorflow import graph, messages, xplane
-from query.frameworks.training import wire
+from query.frameworks.training import servers, wire
+from query.frameworks.training.servers import Demand
 from query.model.records import Problems
 
 DATA = Path(__file__).parent / "data/training"
+RECORDED = Path(__file__).parents[1] / "lab/recordings/sweeps/tensorflow/tf-w2-c0.45-n200.0"
 REAL = Path(__file__).parents[2] / "shared/real-inputs/tensorflow"
 
 
@@ -79,8 +83,46 @@ def test_more_workers_crowd_the_servers_link() -> None:
     run = cp.profile(DATA / "tensorflow-ps")
     more = run.predict(["processes=2x"])
     assert more.predicted_ms is not None
-    assert more.predicted_ms > 1.2 * run.debug().runtime_ms
+    assert more.predicted_ms > 1.2 * more.runtime_ms
     assert any("parameter server" in each for each in more.assumptions)
+
+
+LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
+"""200 ms to fetch, 10 to compute, 200 to send."""
+
+
+def test_one_worker_meets_nobody_at_the_servers_link() -> None:
+    assert servers.settled_ms(LINK, 1) == pytest.approx(410.0)
+    assert servers.settled_ms(LINK, 1, speed=0.5) == pytest.approx(418.0)
+    assert servers.settled_ms(LINK, 1, link=2.0) == pytest.approx(210.0)
+
+
+def test_two_workers_settle_so_that_one_fetches_while_the_other_sends() -> None:
+    assert servers.settled_ms(LINK, 2) == pytest.approx(410.0, rel=0.05)  # in step with each other it would be 810
+
+
+@pytest.mark.parametrize("workers", [3, 5, 40])
+def test_a_servers_link_is_never_more_than_full_in_either_direction(workers: int) -> None:
+    found = servers.settled_ms(LINK, workers)
+    assert 200.0 * workers * (1 - 1e-6) <= found <= 400.0 * workers + 10.0
+
+
+def test_two_servers_share_what_one_had_to_carry() -> None:
+    assert servers.settled_ms(replace(LINK, busiest_share=0.5), 4) < 0.7 * servers.settled_ms(LINK, 4)
+
+
+def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
+    run = cp.profile(RECORDED / "traces")
+    told = run.predict(["network=2x"], recorded=["network=200Mbps"])
+    untraced = [
+        statistics.mean(row["step_ms"])
+        for row in map(json.loads, (RECORDED.parent / "rows.jsonl").read_text().splitlines())
+        if row["name"].startswith("tf-w2-c0.45-n200.")
+    ]
+    steps = int(rows(run, "SELECT properties['steps'] FROM runs")[0][0])
+    assert told.runtime_ms / steps == pytest.approx(statistics.median(untraced), rel=0.05)
+    assert run.debug().runtime_ms / steps > 1.3 * statistics.median(untraced)
+    assert any("settled" in each for each in told.assumptions)
 
 
 def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:

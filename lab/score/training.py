@@ -41,7 +41,8 @@ RATIO = "CrystalPerf's change, times the untraced base"
 class Base:
     """A recorded base: its run, the step that its traces show, and those that its repetitions took untraced, ms.
 
-    `bytes` are what a process brings to the collectives of a step, or fetches from parameter servers.
+    `traced_steps` are those of one process; `bytes` are what a process brings to the collectives of a step, or fetches
+    from parameter servers.
     """
 
     configuration: Configuration
@@ -49,6 +50,7 @@ class Base:
     traced_ms: float
     steps_ms: tuple[float, ...]
     bytes: float
+    traced_steps: int
 
     @property
     def step_ms(self) -> float:
@@ -140,7 +142,8 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
         return f"{head} | {error} | | |"
     if told.predicted_ms is None:
         return f"{head} | {'; '.join(told.refused[:1])} | | |"
-    per_step = base.traced_ms / told.runtime_ms
+    # Of workers with parameter servers, steps are told as they are once these have settled, which tracing never saw.
+    per_step = 1 / base.traced_steps if one.servers else base.traced_ms / told.runtime_ms
     predicted = told.predicted_ms * per_step
     off = predicted / truth_ms - 1
     into.take(OURS, predicted, truth_ms)
@@ -171,8 +174,10 @@ def _base(out: Path, one: Configuration, truths: Mapping[str, Sequence[float]]) 
     run = cp.profile([traces])
     with run.reading() as connection:
         sent = connection.execute(_FETCHED if one.servers else _SENT).fetchone()
+        steps = connection.execute("SELECT properties['steps'] FROM runs").fetchone()
     assert sent is not None
-    return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]))
+    assert steps is not None
+    return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]), int(steps[0]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -476,6 +476,7 @@ class Prediction(Listed):
     about the last of them, and `bound_ms` what can be proved all the same.  `interval_ms` holds 90 % of actual
     runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
     − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
+    Of a run that is recorded before it has settled, `runtime_ms` is that of the settled one; `assumptions` say so.
     `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
     refused, and where another package's model answers.
     Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.

@@ -176,6 +176,16 @@ class Planned:
     assumptions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Steady:
+    """A run that its recording shows before it has settled: the scope once it has, as recorded and in a changed world,
+    ms, and what was assumed, a sentence each."""
+
+    before_ms: float
+    after_ms: float
+    assumptions: tuple[str, ...] = ()
+
+
 class Barriers(Protocol):
     """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
 
@@ -287,6 +297,7 @@ class Framework:
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
+    steady      the run, a changed world → its time once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
@@ -324,6 +335,7 @@ class Framework:
     schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None
+    steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     memory: MemoryRule | None = None
     rules: Rules | None = None

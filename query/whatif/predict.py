@@ -137,10 +137,16 @@ def predict(
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
+    steady = execution.framework.steady(execution, world) if physics is MODEL else None
+    if steady is not None:
+        parts_ms *= steady.after_ms / predicted if predicted > 0 else 1.0
+        predicted = steady.after_ms
+        replayed_ms = known.replayed_ms * (steady.before_ms / known.runtime_ms if known.runtime_ms > 0 else 1.0)
+        known = replace(known, runtime_ms=steady.before_ms, replayed_ms=replayed_ms)
     if predicted > 0 and not world.unchecked:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
-            execution.runtime_ms,
-            base.replayed.makespan_ms,
+            known.runtime_ms,
+            known.replayed_ms,
             predicted,
             world,
             execution.evidence,
@@ -155,7 +161,12 @@ def predict(
         predicted_ms=predicted,
         resource_ms=dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=groups,
-        assumptions=(*lent, *outcome.state.assumptions, *_unchecked(world)),
+        assumptions=(
+            *lent,
+            *outcome.state.assumptions,
+            *(() if steady is None else steady.assumptions),
+            *_unchecked(world),
+        ),
     )
 
 

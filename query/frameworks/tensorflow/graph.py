@@ -26,6 +26,7 @@ from query.frameworks.tensorflow.messages import (
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training.devices import PCIE, bound_by
 from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch
+from query.frameworks.training.servers import Demand, union_ms
 from query.model.records import Problems
 
 _TASK = re.compile(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
@@ -303,8 +304,47 @@ def _stacked(traced: Sequence[_TracedStep], app_id: str, origin: str, name: str 
         properties={
             "processes": str(len(owners)),
             "synchronous": "no" if any(each.startswith("ps") for each in _tasks(traced)) else "yes",
+            **_demand(traced),
         },
     )
+
+
+def _demand(traced: Sequence[_TracedStep]) -> dict[str, str]:
+    """What a mean step asks of parameter servers and their links, as properties; none where none of them moves bytes.
+
+    A link carries what it did at a server at most, while anything was under way there.
+    """
+    moved: dict[tuple[str, str], list[_Kernel]] = {}
+    rest, computing = [], []
+    for each in traced:
+        spans = [(one.start_ms, one.end_ms) for one in each.kernels if one.transfer is not None]
+        owned = [
+            (one.start_ms, one.end_ms)
+            for one in each.kernels
+            if one.transfer is None and one.task == each.owner and not is_input(one.operator)
+        ]
+        beside = union_ms([*spans, *owned]) - union_ms(spans)
+        computing.append(beside)
+        rest.append(max(each.end_ms - each.start_ms - union_ms(spans) - beside, 0.0))
+        for one in each.kernels:
+            if one.transfer is None or not one.bytes:
+                continue
+            source = task_of(one.transfer.source)
+            way = ("out", source) if source.startswith("ps") else ("in", one.task)
+            if way[1].startswith("ps"):
+                moved.setdefault(way, []).append(one)
+    amounts = {way: sum(one.bytes or 0 for one in found) for way, found in moved.items()}
+    rates: dict[str, float] = {}
+    for way, amount in amounts.items():
+        lasted = union_ms((one.start_ms, one.end_ms) for one in moved[way])
+        rates[way[0]] = max(rates.get(way[0], 0.0), amount / lasted if lasted > 0 else 0.0)
+    fetched, sent = (sum(amount for way, amount in amounts.items() if way[0] == name) for name in ("out", "in"))
+    if not all(rates.get(name) for name in ("out", "in")):
+        return {}
+    share = max(amount / (fetched if way[0] == "out" else sent) for way, amount in amounts.items())
+    count = len(traced)
+    times = (sum(computing) / count, sum(rest) / count)
+    return Demand(fetched / count, sent / count, share, *times, rates["out"], rates["in"]).properties
 
 
 def _tasks(traced: Sequence[_TracedStep]) -> set[str]:

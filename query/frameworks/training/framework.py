@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from query.frameworks import Framework, Vocabulary
-from query.frameworks.training import devices, operators, rules, worlds
+from query.frameworks.training import devices, operators, rules, servers, worlds
 
 
 def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framework:
@@ -30,6 +30,7 @@ def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framewor
         ),
         operators=operators.OPERATORS,
         replan=worlds.replan,
+        steady=servers.steady,
         expand=devices.expanded,
         rules=rules.RULES,
         attended=lambda _name, _properties: False,
