@@ -180,6 +180,33 @@ def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> 
     assert (limit.id, round(limit.rate_per_s)) == ("b", 1429)
 
 
+@pytest.mark.parametrize(
+    ("source", "behind", "at_limit"),
+    [
+        ({"busy": 0.5, "blocked": 0.47}, 0.9, True),  # nothing is left of the source's time
+        ({"busy": 0.0, "blocked": 0.6}, 0.97, True),  # its busy time was not measured
+        ({"busy": 0.3, "blocked": 0.6}, 0.9, False),  # now and then, and all lanes have time left
+        ({"busy": 0.3, "blocked": 0.1}, 0.97, False),  # a lane is nearly full, and hardly holds anything up
+    ],
+)
+def test_a_rate_that_is_not_kept_up_with_is_a_limit(source: dict[str, float], behind: float, at_limit: bool) -> None:
+    run = line(station("a", **source), station("b", 0.6, busiest=behind), hops=(hop("a", "b"),))
+    assert run.at_limit is at_limit
+
+
+def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with(tmp_path: Path) -> None:
+    kept = SWEEPS / "071-full-0/collected"
+    run = cp.profile([kept], output=tmp_path / "run.duckdb")
+    slower = run.predict(["rate=6000"])
+    assert slower.interval_ms is not None
+    assert slower.predicted_ms == pytest.approx(84.6, rel=0.15)  # four runs of the same job at that rate, in the mean
+    assert slower.interval_ms[0] < 84.6 < slower.interval_ms[1]
+    faster = run.predict(["rate=150000"])
+    assert faster.predicted_ms is None
+    assert "more than it sustains" in faster.refused[0]
+    assert not any("buffer-timeout" in line for each in run.verdict().actions for line in each.lines)
+
+
 def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy(tmp_path: Path) -> None:
     run = real("skew-8000", tmp_path)
     same = run.unchanged()

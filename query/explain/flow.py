@@ -94,7 +94,8 @@ def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
         busiest = max((each for each in flow.stations), key=lambda each: each.busiest)
         limit = Limit(flow.rate_per_s, busiest.id, "station", "")
         if full and busiest.busiest < FULL:
-            limit = Limit(flow.rate_per_s, full[0].id, "worker", CPU)
+            fullest = max(full, key=lambda each: each.cpu_cores / each.most_cores)
+            limit = Limit(flow.rate_per_s, fullest.id, "worker", CPU)
     resource = limit.resource
     if limit.kind == "station":
         resource = main_resource(flow.station(limit.id), names)
@@ -150,7 +151,7 @@ def flow_chances(execution: Execution, debug: Debug) -> list[Chance]:
             )
     tuned = None if execution.framework.rules is None else execution.framework.rules.filling
     filling_ms = debug.other_ms.get("filling", 0.0)
-    if tuned is not None and filling_ms > 0:
+    if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))
     if debug.resource_ms.get(CPU, 0.0) > 0:
         found.append(

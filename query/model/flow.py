@@ -31,6 +31,10 @@ FULL = 0.95
 held up for what is left."""
 
 
+HELD_UP = 0.2
+"""… or is held up for this share while a station has no time left: by more than what comes unevenly."""
+
+
 @dataclass(frozen=True)
 class Station:
     """A group of a flow.
@@ -71,6 +75,8 @@ class Hop:
         records_per_s, bytes_per_s, buffers_per_s: all channels together.
         remote: share of the bytes that cross a network.
         queued: buffers that wait, beside those that fill, in the mean.
+        most_due_ms: how long a buffer fills at most by the settings, where the number of buffers does not tell: behind
+            a job at its limit, those that are due wait with those that are full.
     """
 
     source: str
@@ -81,6 +87,7 @@ class Hop:
     buffers_per_s: float
     remote: float
     queued: float
+    most_due_ms: float = math.inf
 
     @property
     def records_per_buffer(self) -> float:
@@ -96,7 +103,7 @@ class Hop:
             return 0.0
         per_channel = self.buffers_per_s / self.channels
         full = self.bytes_per_s / self.channels / BUFFER_BYTES
-        return 1e3 / (per_channel - full) if per_channel > 1.02 * full else float("inf")
+        return min(1e3 / (per_channel - full) if per_channel > 1.02 * full else math.inf, self.most_due_ms)
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,14 @@ class Flow:
 
     @property
     def at_limit(self) -> bool:
-        """Whether the sources would have made more, had anybody taken it, or could not make more."""
+        """Whether the sources would have made more, had anybody taken it, or could not make more.
+
+        A source whose busy time was not measured, or one of several lanes, is held up for less than FULL of its time by
+        a station of which a lane has no time left.
+        """
         sources = [each for each in self.stations if each.is_source]
-        return any(each.busy + each.blocked >= FULL for each in sources)
+        full = any(each.busiest >= FULL for each in self.stations if not each.is_source)
+        return any(each.busy + each.blocked >= FULL or (full and each.blocked >= HELD_UP) for each in sources)
 
     def time_ms(self, names: tuple[str, ...]) -> float:
         """Mean time of a record, queues as they were."""

@@ -237,7 +237,10 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     if world.ratio("network") != 1 and net is None:
         said.append("the run does not tell how fast its network was; the way over it counts as nothing")
     path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
-    predicted = sum(each.time_ms for each in path) * (runtime_ms / base_ms if base_ms > 0 else 1.0)
+    off = (
+        runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0
+    )  # queues at the limit are as deep as can be
+    predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not world.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
     return replace(

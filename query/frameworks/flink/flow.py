@@ -6,6 +6,7 @@ busy time is on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -60,8 +61,29 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     )
     hops = _hops([(source, target, why) for source, target, why in edges], found)
     whole = Flow(stations, hops, (), stretch[0], stretch[1], _markers(connection, *stretch))
+    if whole.at_limit:
+        timeout_ms = _timeout_ms(connection)
+        whole = replace(whole, hops=tuple(replace(each, most_due_ms=timeout_ms) for each in hops))
     busy_lanes = sum(each.busy * each.lanes for each in stations)
     return replace(whole, places=_places(connection, stretch, busy_lanes, at_limit=whole.at_limit))
+
+
+TIMEOUT_MS = 100.0
+"""Flink's own timeout of buffers, where the job's settings have none."""
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|)\s*")
+
+
+def _timeout_ms(connection: duckdb.DuckDBPyConnection) -> float:
+    """The timeout of buffers by the settings."""
+    row = connection.execute(
+        """
+        SELECT coalesce(properties['execution.buffer-timeout.interval'], properties['execution.buffer-timeout'], '')
+        FROM runs
+        """
+    ).fetchone()
+    stated = None if row is None else _DURATION.fullmatch(row[0])
+    return TIMEOUT_MS if stated is None else float(stated[1]) * (1e3 if stated[2] == "s" else 1.0)
 
 
 def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
