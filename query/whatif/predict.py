@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import CPU, Resource, with_other
+from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
@@ -31,6 +31,7 @@ from query.whatif.effects import State, bandwidth, input, memory, operators, ske
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import interval, variances
 from query.whatif.limits import beyond, lost, unseen
+from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
 from query.whatif.priors import borrowed
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
@@ -105,10 +106,16 @@ def predict(
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
-        ends = None
-        if physics is MODEL and not _stated(execution, world) and _is_told(execution, world):
-            ends = _ends(execution, world, base, replans)  # then the answer is between them, whatever the model says
-        predicted, outcome = ends[0] if ends else _predicted(execution, world, base, replans, physics)
+        ends, unstated = None, _unstated(execution, world)
+        link_bps = _carried_bps(execution, world) if physics == MODEL else None
+        if unstated and physics == MODEL and _is_told(execution, world):
+            ends = _ends(execution, world, base, replans, link_bps)
+        between = ends is not None and any(each.name != NET or link_bps is None for each in unstated)
+        if ends and between:
+            predicted, outcome = ends[0]  # the answer is between the two, whatever the model says
+        else:
+            at_least = replace(physics, link_bps=link_bps) if link_bps else physics
+            predicted, outcome = _predicted(execution, world, base, replans, at_least)
         if reason := beyond(execution, world):
             kept, _ = _predicted(execution, world, base, replans=False)
             predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
@@ -120,12 +127,14 @@ def predict(
             why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
             low, high = sorted((predicted, whole))
             return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
-        if ends is None and physics is MODEL:
+        if ends is None and physics == MODEL:
             ends = _ends(execution, world, base, replans)
-        if ends is not None and not _stated(execution, world):
+        if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:
+            return replace(
+                known, refused=(_apart(unstated, execution),), bound_ms=(ends[0][0], ends[1][0]), groups=groups
+            )
+        if ends is not None and between:
             (low, at_best), (high, at_worst) = ends
-            if high > MOST_APART * low:
-                return replace(known, refused=(_apart(execution, world),), bound_ms=(low, high), groups=groups)
             predicted = math.sqrt(low * high)
             groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
             parts_ms = _path_parts(execution, world, (at_best, at_worst), predicted)
@@ -194,13 +203,22 @@ def _path_parts(execution: Execution, world: World, outcomes: Sequence[_Outcome]
 
 
 def _ends(
-    execution: Execution, world: World, base: Unchanged, replans: bool
+    execution: Execution, world: World, base: Unchanged, replans: bool, link_bps: float | None = None
 ) -> tuple[tuple[float, _Outcome], tuple[float, _Outcome]] | None:
-    """The least and the most that changed bandwidths may come to, ms, with the replays; None where none changes."""
+    """The least and the most that changed bandwidths may come to, ms, with the replays; None where none changes.
+
+    A network that nobody stated takes the longest for its bytes if `link_bps`, what it carries at least, is all.
+    """
     changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
     if not changed or not execution.volumes.tell_bytes:
         return None
     best, worst = (_predicted(execution, world, base, replans, replace(MODEL, end=end)) for end in ENDS)
+    for each in execution.resources if link_bps else ():
+        if each.name == NET and world.ratio(each.setting) < 1:
+            recorded = {**execution.recorded, each.setting: link_bps}
+            slow, slowed = replace(execution, recorded=recorded), replace(world, recorded=recorded)
+            full = _predicted(slow, slowed, base, replans, replace(MODEL, end="worst"))
+            worst = max(worst, full, key=lambda found: found[0])
     return (best, worst) if best[0] <= worst[0] else (worst, best)
 
 
@@ -210,21 +228,26 @@ def _is_told(execution: Execution, world: World) -> bool:
     return beyond(execution, world) is None and (found is None or moves_known(execution, found[0]))
 
 
-def _stated(execution: Execution, world: World) -> bool:
-    """Whether every bandwidth that changes is known of the recorded run."""
-    return all(
-        execution.recorded.get(each.setting)
+def _unstated(execution: Execution, world: World) -> list[Resource]:
+    """The devices whose bandwidth changes and is not known of the recorded run."""
+    return [
+        each
         for each in execution.resources
-        if each.unit == "bytes per second" and world.ratio(each.setting) != 1
-    )
+        if each.unit == "bytes per second"
+        and world.ratio(each.setting) != 1
+        and not execution.recorded.get(each.setting)
+    ]
 
 
-def _apart(execution: Execution, world: World) -> str:
+def _carried_bps(execution: Execution, world: World) -> float | None:
+    """What a network that nobody stated carries at least, bytes a second; None where it was stated."""
+    stated = any(each.name == NET and execution.recorded.get(each.setting) for each in execution.resources)
+    return None if stated or not world.ratios else carried_bps(execution)
+
+
+def _apart(unstated: Sequence[Resource], execution: Execution) -> str:
     """Why bounds are all that can be said of a bandwidth that the run does not tell."""
-    words, devices = execution.framework.vocabulary, []
-    for each in execution.resources:
-        if each.unit == "bytes per second" and world.ratio(each.setting) != 1:
-            devices += [] if execution.recorded.get(each.setting) else [each.device]
+    words, devices = execution.framework.vocabulary, [each.device for each in unstated]
     return (
         f"the run does not tell how fast its {' and '.join(devices)} was, so of the time that its {words.units} were"
         " seen there all may change with the bandwidth, or none"
@@ -311,7 +334,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
     found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside)
-    return _Outcome(state.assuming(*_assumed(state, world)), found)
+    return _Outcome(state.assuming(*_assumed(state, world, physics.link_bps)), found)
 
 
 def _direction(world: World) -> tuple[bool, bool]:
@@ -340,7 +363,7 @@ def _all_on(execution: Execution, resource: str) -> Execution:
     return replace(execution, units=replace(execution.units, parts_ms=parts))
 
 
-def _assumed(state: State, world: World) -> list[str]:
+def _assumed(state: State, world: World, link_bps: float | None) -> list[str]:
     """What the model takes for granted in this world, in sentences."""
     execution = state.execution
     words = execution.framework.vocabulary
@@ -372,11 +395,11 @@ def _assumed(state: State, world: World) -> list[str]:
         if not execution.volumes.tell_bytes:
             said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
             continue
-        said.append(_transferred(execution, each))
+        said.append(_transferred(execution, each, link_bps))
     return said
 
 
-def _transferred(execution: Execution, resource: Resource) -> str:
+def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> str:
     """What of the time on a device changes with its bandwidth."""
     words = execution.framework.vocabulary
     moved = execution.volumes.read(resource).sum() / 1e6
@@ -385,6 +408,13 @@ def _transferred(execution: Execution, resource: Resource) -> str:
         return (
             f"of the {seen:.1f} s that {words.units} were seen on the {resource.device}, what it took to bring"
             f" {moved:.0f} MB changes with the bandwidth; the rest is latency"
+        )
+    if resource.name == NET and link_bps is not None:
+        return (
+            f"the run does not tell how fast its {resource.device} was, but that it carried {8 * link_bps / 1e6:.1f}"
+            f" Mbit/s: of the {seen:.1f} s that {words.units} were seen there, what {moved:.0f} MB take at that rate"
+            f" changes with the bandwidth; if something else held the {words.units} up, none does, and the range"
+            " reaches there"
         )
     return (
         f"the run does not tell how fast its {resource.device} was: the figure is the middle between all of the"

@@ -50,6 +50,7 @@ class Physics:
     unseen    whether time of unknown cause may be a transfer's where no samples tell
     borrowed  whether what a log alone leaves open is shared out by the run's own starving and by recorded runs
     turns     whether units of a worker short of CPU wait alike for it where the slots are others
+    link_bps  what a network of unknown bandwidth carries at least, bytes a second (query.whatif.links), where known
     end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse
     """
 
@@ -62,6 +63,7 @@ class Physics:
     unseen: bool = True
     borrowed: bool = True
     turns: bool = True
+    link_bps: float | None = None
     end: Literal["", "best", "worst"] = ""
 
 
@@ -134,9 +136,10 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         scales = (ratio > 1) == (physics.end == "best")  # of an end, whether as much changes as can
         is_end, is_known = physics.end and ratio != 1, bool(execution.recorded.get(each.setting))
         if not is_known or (is_end and ratio > 1 and scales):  # all of the time that was seen is transfer, or none
-            none, whatever = np.zeros(len(execution.units)), np.full(len(execution.units), np.inf)
-            most = none if is_end and not scales else whatever
-            found.append(Transfer(column, each.shared_by, none, most, ratio, 0.0))
+            none = np.zeros(len(execution.units))
+            most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
+            hides = physics.overlap if np.isfinite(most).all() and not is_end else 0.0
+            found.append(Transfer(column, each.shared_by, none, most, ratio, hides))
             continue
         if is_end:
             its = replace(physics, overlap=0.0 if scales else 1.0, written=scales)
@@ -152,6 +155,14 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
 def moves_known(execution: Execution, resource: Resource) -> bool:
     """Whether both the bytes that cross a device and its bandwidth are known."""
     return bool(resource.moves) and execution.volumes.tell_bytes and bool(execution.recorded.get(resource.setting))
+
+
+def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_known: bool) -> Floats:
+    """What the bytes of units take alone at most, ms: no limit, but for a link that is known to carry so much."""
+    if is_known or resource.name != NET or physics.link_bps is None:
+        return np.full(len(execution.units), np.inf)
+    _, most = crossing(execution, resource, physics)
+    return most * (1e3 / (physics.link_bps * PAYLOAD[NET]))
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:

@@ -1,0 +1,99 @@
+"""What a log proves of a network that nobody stated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crystalperf as cp
+from query.model.execution import Execution
+from query.model.load import load
+from query.model.world import Value, World
+from query.whatif.links import carried_bps, most_within
+from query.whatif.predict import predict
+from query.whatif.transfers import PAYLOAD
+
+DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
+CABLE_BPS = 10e6 / 8
+"""The demo's cables, as the lab shaped them, bytes a second."""
+
+UNITS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 1000), st.integers(1, 400), st.integers(1, 10**6)),
+    min_size=1,
+    max_size=8,
+)
+
+
+def within_by_hand(units: list[tuple[int, int, int, int]]) -> float:
+    """The greatest rate over every stretch from one unit's start to one unit's end."""
+    best = 0.0
+    for group, begin, _, _ in units:
+        for _, start, length, _ in units:
+            end = start + length
+            moved = sum(each[3] for each in units if each[0] == group and begin <= each[1] and each[1] + each[2] <= end)
+            best = max(best, moved / (end - begin)) if end > begin else best
+    return best
+
+
+@given(UNITS)
+def test_what_is_found_is_carried_and_never_less_than_one_unit_proves(units: list[tuple[int, int, int, int]]) -> None:
+    group, start, length, amount = (np.array(each) for each in zip(*units, strict=True))
+    found = most_within(group, start.astype(float), (start + length).astype(float), amount.astype(float))
+    assert found <= within_by_hand(units) * (1 + 1e-9)
+    assert found >= (amount / length).max() * (1 - 1e-9)
+
+
+def test_units_beside_each_other_prove_more_than_one_of_them() -> None:
+    times = np.array([0.0, 0.0, 100.0]), np.array([100.0, 100.0, 200.0])
+    assert most_within(np.zeros(3, np.int64), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.3)
+    assert most_within(np.array([0, 1, 0]), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.2)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+    run = cp.profile([DEMO], output=tmp_path_factory.mktemp("links") / "demo.duckdb").path
+    with duckdb.connect(str(run), read_only=True) as connection:
+        return load(connection, "whole")
+
+
+def faster(run: Execution, times: float, stated_bps: float | None = None) -> cp.Prediction:
+    recorded = {**run.recorded, "network": stated_bps}
+    world = World({"network": Value("network", f"{times}x", ratio=times)}, recorded, {"network": times})
+    return predict(run, world)
+
+
+def test_a_cable_that_holds_a_run_up_is_known_to_a_fifth(demo: Execution) -> None:
+    found = carried_bps(demo)
+    assert found is not None
+    assert 0.8 * CABLE_BPS < found <= CABLE_BPS
+
+
+@pytest.mark.parametrize("times", [10.0, 4.0, 0.5])
+def test_unstated_and_stated_cables_give_nearly_the_same(demo: Execution, times: float) -> None:
+    guessed, stated = faster(demo, times), faster(demo, times, CABLE_BPS)
+    assert guessed.predicted_ms == pytest.approx(stated.predicted_ms, rel=0.05)
+    assert guessed.interval_ms is not None
+    low, high = guessed.interval_ms
+    assert low < demo.runtime_ms < high  # whatever the network was, something else may hold the run up
+    assert any(
+        "the run does not tell how fast its network was, but that it carried 8." in each for each in guessed.assumptions
+    )
+
+
+def test_a_run_that_fetched_nothing_tells_nothing_of_its_network(demo: Execution) -> None:
+    none = np.zeros_like(demo.volumes.remote)
+    assert carried_bps(replace(demo, volumes=replace(demo.volumes, remote=none, far=none))) is None
+
+
+def test_bytes_that_crossed_at_the_rate_of_the_payload(demo: Execution) -> None:
+    first = np.arange(len(demo.units)) == 0
+    alone = np.where(first, 10**6, 0)
+    run = replace(demo, volumes=replace(demo.volumes, remote=alone, far=np.zeros_like(alone)))
+    seconds = float(demo.units.finish_ms[0] - demo.units.launch_ms[0]) / 1e3
+    assert carried_bps(run) == pytest.approx(1e6 / seconds / PAYLOAD["net"])
