@@ -16,6 +16,7 @@ import pytest
 import crystalperf as cp
 from indexes.errors import InputError
 from lab.checks.verdicts import first_sentence
+from query.answers.words import step_sentence
 from query.frameworks.tensorflow import graph, messages, xplane
 from query.frameworks.training import servers, wire
 from query.frameworks.training.servers import Demand
@@ -119,9 +120,15 @@ def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
         for row in map(json.loads, (RECORDED.parent / "rows.jsonl").read_text().splitlines())
         if row["name"].startswith("tf-w2-c0.45-n200.")
     ]
-    steps = int(rows(run, "SELECT properties['steps'] FROM runs")[0][0])
-    assert told.runtime_ms / steps == pytest.approx(statistics.median(untraced), rel=0.05)
-    assert run.debug().runtime_ms / steps > 1.3 * statistics.median(untraced)
+    header = run.header()
+    assert header.step_ms is not None
+    assert told.settled_step_ms is not None
+    assert told.predicted_ms is not None
+    before_ms, after_ms = told.settled_step_ms
+    assert before_ms == pytest.approx(statistics.median(untraced), rel=0.05)
+    assert header.step_ms > 1.3 * before_ms
+    assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
+    assert f"{after_ms:.0f} ms instead of {before_ms:.0f} ms" in step_sentence(header, told)
     assert any("settled" in each for each in told.assumptions)
 
 

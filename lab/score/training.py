@@ -41,8 +41,7 @@ RATIO = "CrystalPerf's change, times the untraced base"
 class Base:
     """A recorded base: its run, the step that its traces show, and those that its repetitions took untraced, ms.
 
-    `traced_steps` are those of one process; `bytes` are what a process brings to the collectives of a step, or fetches
-    from parameter servers.
+    `bytes` are what a process brings to the collectives of a step, or fetches from parameter servers.
     """
 
     configuration: Configuration
@@ -50,7 +49,6 @@ class Base:
     traced_ms: float
     steps_ms: tuple[float, ...]
     bytes: float
-    traced_steps: int
 
     @property
     def step_ms(self) -> float:
@@ -142,8 +140,9 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
         return f"{head} | {error} | | |"
     if told.predicted_ms is None:
         return f"{head} | {'; '.join(told.refused[:1])} | | |"
-    # Of workers with parameter servers, steps are told as they are once these have settled, which tracing never saw.
-    per_step = 1 / base.traced_steps if one.servers else base.traced_ms / told.runtime_ms
+    per_step = base.traced_ms / told.runtime_ms
+    if told.settled_step_ms is not None:
+        per_step = told.settled_step_ms[0] / told.runtime_ms
     predicted = told.predicted_ms * per_step
     off = predicted / truth_ms - 1
     into.take(OURS, predicted, truth_ms)
@@ -174,10 +173,8 @@ def _base(out: Path, one: Configuration, truths: Mapping[str, Sequence[float]]) 
     run = cp.profile([traces])
     with run.reading() as connection:
         sent = connection.execute(_FETCHED if one.servers else _SENT).fetchone()
-        steps = connection.execute("SELECT properties['steps'] FROM runs").fetchone()
     assert sent is not None
-    assert steps is not None
-    return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]), int(steps[0]))
+    return Base(one, run, run.header().step_ms or 0.0, tuple(truths[one.name]), float(sent[0]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

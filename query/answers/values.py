@@ -476,7 +476,7 @@ class Prediction(Listed):
     about the last of them, and `bound_ms` what can be proved all the same.  `interval_ms` holds 90 % of actual
     runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
     − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
-    Of a run that is recorded before it has settled, `runtime_ms` is that of the settled one; `assumptions` say so.
+    `settled_step_ms` is one step as recorded and as predicted, once a run that was recorded before it has settled has.
     `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
     refused, and where another package's model answers.
     Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.
@@ -498,6 +498,7 @@ class Prediction(Listed):
     learned: Learned | None = None
     resource_ms: Parts = field(default_factory=dict)
     flow: FlowChange | None = None
+    settled_step_ms: tuple[float, float] | None = None
 
     def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
@@ -513,6 +514,7 @@ class Prediction(Listed):
             refused=(reason,),
             remedy=remedy,
             resource_ms={},
+            settled_step_ms=None,
         )
 
     @property

@@ -92,6 +92,10 @@ def _steps_words(steps: int, step_ms: float) -> str:
 
 def step_sentence(header: Header, answer: Prediction) -> str:
     """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
+    if answer.settled_step_ms is not None:
+        before_ms, settled_ms = answer.settled_step_ms
+        unit = time_unit(before_ms)
+        return f"A step of settled workers would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}."
     after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
     if header.step_ms is None or after_ms is None:
         return ""

@@ -178,8 +178,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Steady:
-    """A run that its recording shows before it has settled: the scope once it has, as recorded and in a changed world,
-    ms, and what was assumed, a sentence each."""
+    """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms,
+    and what was assumed, a sentence each."""
 
     before_ms: float
     after_ms: float
@@ -297,7 +297,7 @@ class Framework:
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
-    steady      the run, a changed world → its time once it has settled, None where it is as it was recorded
+    steady      the run, a changed world → its steps once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings

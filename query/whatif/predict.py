@@ -147,15 +147,15 @@ def predict(
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
     steady = execution.framework.steady(execution, world) if physics is MODEL else None
-    if steady is not None:
-        parts_ms *= steady.after_ms / predicted if predicted > 0 else 1.0
-        predicted = steady.after_ms
-        replayed_ms = known.replayed_ms * (steady.before_ms / known.runtime_ms if known.runtime_ms > 0 else 1.0)
-        known = replace(known, runtime_ms=steady.before_ms, replayed_ms=replayed_ms)
+    if steady is not None:  # the recorded run changes as the settled one does
+        changed = execution.runtime_ms * steady.after_ms / steady.before_ms
+        parts_ms *= changed / predicted if predicted > 0 else 1.0
+        predicted = changed
+        known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
     if predicted > 0 and not world.unchecked:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
-            known.runtime_ms,
-            known.replayed_ms,
+            execution.runtime_ms,
+            base.replayed.makespan_ms,
             predicted,
             world,
             execution.evidence,

@@ -157,7 +157,7 @@ def _rates(
 
 
 def steady(execution: Execution, world: World) -> Steady | None:
-    """The scope's steps once workers have settled, as recorded and in the changed world.
+    """A step once workers have settled, as recorded and in the changed world.
 
     None where that is no question of parameter servers, or the world changes what these flows do not tell.
     """
@@ -169,7 +169,6 @@ def steady(execution: Execution, world: World) -> Steady | None:
     workers, times = int(execution.properties.get("processes", "1")), world.ratio("workers")
     if workers * max(times, 1.0) < 2:
         return None
-    steps = int(execution.properties.get("steps", "1")) if execution.scope.text == "all" else 1
     if stated := execution.recorded.get("network"):
         rate = stated * PAYLOAD["net"] / 1e3
         demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
@@ -181,4 +180,4 @@ def steady(execution: Execution, world: World) -> Steady | None:
         f" traced ones took {recorded:.0f} ms",
         f"sending and receiving take {SENDING_MS_PER_MB:g} ms of CPU for each MB, on a server too",
     )
-    return Steady(before * steps, after * steps, said)
+    return Steady(before, after, said)
