@@ -28,6 +28,7 @@ pytestmark = pytest.mark.later
 
 ROOT = Path(__file__).parent.parent
 FLINK = ROOT / "tests/data/flink/join-and-sort.json.gz"
+TRAINING = ROOT / "tests/data/training/torch-2-ranks"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 
 
@@ -49,6 +50,7 @@ def pages(demo_run: Run, demo_log_run: Run, shared_home: Path, folder: Path) -> 
             "no samples": demo_log_run,
             "many tasks": cp.profile([log], output=folder / "made.duckdb"),
             "flink": cp.profile([FLINK], output=folder / "flink.duckdb"),
+            "training": cp.profile([TRAINING], output=folder / "training.duckdb"),
         }
     found = {}
     for name, run in runs.items():
@@ -103,7 +105,7 @@ FIRST_PICTURE = """() => new Promise((told) => {
 })"""
 """When a page was first drawn, ms; waits for that, as a page may be asked before."""
 
-KINDS = ("demo", "no samples", "many tasks", "flink")
+KINDS = ("demo", "no samples", "many tasks", "flink", "training")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -356,8 +358,22 @@ def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
     assert "time" in told
 
 
+def test_the_path_of_a_training_is_told_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
+    page = open_page(pages["training"]).page
+    debug = data_of(pages["training"])["verdict"]["debug"]
+    times = {each["name"]: sum(each["resource_ms"].values()) for each in debug["path_operators"]}
+    if more := page.locator("#path .more").all():
+        more[0].click()
+    rows = page.locator("#path .path-operator:not(.head)")
+    assert rows.locator(".name").all_inner_texts() == sorted(times, key=lambda name: -times[name])
+    longest = max(times, key=lambda name: times[name])
+    assert rows.first.inner_text().split("\n")[0] == longest
+    assert f"{100 * times[longest] / sum(debug['resource_ms'].values()):.0f} %" in rows.first.inner_text()
+    assert open_page(pages["demo"]).page.locator("#path").count() == 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["demo", "flink"])
+@pytest.mark.parametrize("kind", ["demo", "flink", "training"])
 def test_axe_finds_nothing_serious(
     kind: str, scheme: str, pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:

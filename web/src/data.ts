@@ -182,6 +182,13 @@ export interface Operator {
   readonly parts: Parts;
 }
 
+/** What an operator has of the critical path, in so many of its groups. */
+export interface PathOperator {
+  readonly name: string;
+  readonly groups: number;
+  readonly parts: Parts;
+}
+
 export interface Dag {
   readonly nodes: readonly DagNode[];
   readonly edges: readonly { readonly from: number; readonly to: number }[];
@@ -231,6 +238,8 @@ export interface Data {
   readonly words: Words;
   readonly runtime_ms: number;
   readonly parts: Parts;
+  /** The critical path by operator; empty where its stretches say it. */
+  readonly path_operators: readonly PathOperator[];
   readonly said: Said;
   readonly what_if: WhatIf;
   readonly timeline: Timeline;

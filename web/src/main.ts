@@ -9,6 +9,7 @@ import { findings } from "./findings.ts";
 import { FlameView } from "./flame/view.ts";
 import { printable, shown } from "./names.ts";
 import "./page.css";
+import { path } from "./path.ts";
 import { reading } from "./reading.ts";
 import { spreads } from "./spread.ts";
 import { stations } from "./stations.ts";
@@ -32,6 +33,7 @@ function start(): void {
   const tip = new Tip();
   const views = [
     verdict(context),
+    path(context),
     data.what_if.settings.length ? new WhatIfView(context).element : null,
     stations(context),
     timeline.units.start.length || timeline.path.length ? new TimelineView(context, theming, tip).element : null,
@@ -52,6 +54,7 @@ function start(): void {
 
 const SHORT: Readonly<Record<string, string>> = {
   verdict: "Verdict",
+  path: "Critical path",
   "what-if": "What if",
   stations: "Flow",
   timeline: "Timeline",

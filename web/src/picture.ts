@@ -56,6 +56,11 @@ export interface Picture {
         readonly end_ms: number;
         readonly resource_ms: Parts;
       }[];
+      readonly path_operators: readonly {
+        readonly name: string;
+        readonly groups: number;
+        readonly resource_ms: Parts;
+      }[];
       readonly findings: readonly { readonly cost_ms: number }[];
       readonly operators: readonly {
         readonly scope: string | null;

@@ -23,6 +23,11 @@ export function reading(text: string): Data {
     words: said.words,
     runtime_ms: verdict.debug.runtime_ms,
     parts: verdict.debug.resource_ms,
+    path_operators: verdict.debug.path_operators.map(({ name, groups, resource_ms }) => ({
+      name,
+      groups,
+      parts: resource_ms,
+    })),
     said: {
       ...said,
       outcome: [...said.outcome, said.left_out].filter(Boolean),

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { byTime } from "../src/path.ts";
+
+test("operators of the path stand by their time, and those without any are left out", () => {
+  const rows = byTime([
+    { name: "short", groups: 3, parts: { cpu: 1, net: 0.5, other: 0 } },
+    { name: "none", groups: 1, parts: { cpu: 0, net: 0, other: 0 } },
+    { name: "long", groups: 2, parts: { cpu: 1, net: 4, other: 2 } },
+  ]);
+  assert.deepEqual(
+    rows.map(({ name, groups, time_ms }) => [name, groups, time_ms]),
+    [
+      ["long", 2, 7],
+      ["short", 3, 1.5],
+    ],
+  );
+});
