@@ -21,6 +21,7 @@ from socket import socketpair
 
 from fleet.logs import Item
 from fleet.reading import Read, failed, read
+from indexes import guard
 from indexes.children import end_with_parent, own_module
 from query.answers.figures import grouped
 
@@ -34,9 +35,10 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
     """The rows of all items, as they come; `memory_bytes` bounds each process."""
     left = list(reversed(items))  # pop() gives the largest
     pool: dict[Connection, Child] = {}
+    threads = max(len(os.sched_getaffinity(0)) // processes, 1)  # more would only wait for the other processes
 
     def begin(item: Item) -> None:
-        pipe, process = _started(scratch, memory_bytes)
+        pipe, process = _started(scratch, memory_bytes, threads)
         with suppress(ConnectionError):  # it has ended already, which is told below
             pipe.send_bytes(_told(item))
         pool[pipe] = process, item
@@ -90,7 +92,7 @@ def _death(item: Item, code: int, memory_bytes: int) -> str:
     )
 
 
-def _started(scratch: Path, memory_bytes: int) -> tuple[Connection, subprocess.Popen[bytes]]:
+def _started(scratch: Path, memory_bytes: int, threads: int) -> tuple[Connection, subprocess.Popen[bytes]]:
     """A process that reads logs, and the pipe to it.  It is isolated: `multiprocessing` would start one that is not."""
     mine, theirs = socketpair()
     with theirs:
@@ -103,7 +105,7 @@ def _started(scratch: Path, memory_bytes: int) -> tuple[Connection, subprocess.P
         )
     pipe = Connection(mine.detach())
     with suppress(ConnectionError):
-        pipe.send_bytes(json.dumps([str(scratch), memory_bytes]).encode())
+        pipe.send_bytes(json.dumps([str(scratch), memory_bytes, threads]).encode())
     return pipe, process
 
 
@@ -116,7 +118,7 @@ def _serve(pipe: Connection) -> None:
     """Read one log after the other until nobody asks for more."""
     end_with_parent()
     try:
-        place, memory_bytes = json.loads(pipe.recv_bytes())
+        place, memory_bytes, guard.THREADS = json.loads(pipe.recv_bytes())
         if sys.platform == "linux":
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
         for number in range(LOGS_EACH + 1):

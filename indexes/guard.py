@@ -23,6 +23,9 @@ from indexes.schema import Kind, Table, tables
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,100}")
 """What tables and resources are named: such a word can stand in a query as it is."""
 
+THREADS: int | None = None
+"""Of each connection to come, in this process; None: as many as there are CPUs."""
+
 # Before a file is attached: no part of its catalogue may make DuckDB fetch an extension for it.
 _NO_EXTENSIONS = (
     "SET autoinstall_known_extensions = false",
@@ -75,7 +78,7 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def fresh() -> duckdb.DuckDBPyConnection:
     """A connection in memory; DuckDB would draw its bar of progress on stdout, where answers stand."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={} if THREADS is None else {"threads": THREADS})
     connection.execute("SET enable_progress_bar = false")
     return connection
 

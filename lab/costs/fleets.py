@@ -39,12 +39,12 @@ def measured(folder: Path, logs: int, engine: Engine) -> str:
     return (
         f"{logs:4d} {sum(sizes) / 1e3:8.1f}  {cut[9]:11.0f} {cut[18]:8.0f} {max(sizes):8.0f} {built.seconds:9.1f}"
         f" {built.read / built.seconds:7.2f} {cpu_s / max(built.read, 1):11.2f} {readers.ru_maxrss / 1024:15.0f}"
-        f" {_peak_mib():12.0f} {built.unread:7d}"
+        f" {peak_mib():12.0f} {built.unread:7d}"
     )
 
 
-def _peak_mib() -> float:
-    """Of this process since it began; what the system counts of one that ended has its parent's in it, too."""
+def peak_mib() -> float:
+    """The largest memory of this process; what the system counts of one that ended has its parent's in it, too."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) / 1024
