@@ -61,6 +61,8 @@ class Method:
     calls: tuple[tuple[int, Call], ...]
     is_accessor: bool = False
     """Whether all its code does is to return a field or a constant, or to set a field."""
+    handling: frozenset[int] = frozenset()
+    """Which of `calls` only a handler of exceptions makes; empty where that was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,12 @@ class ClassFile:
     """Interface, name and descriptor of each method that a lambda or a method reference here stands for."""
 
 
-def read(data: bytes) -> ClassFile:
-    """Read a class file.  Raises ClassFileError for anything else."""
+def read(data: bytes, handling: bool = False) -> ClassFile:
+    """Read a class file, and where asked which calls handle exceptions.  Raises ClassFileError for anything else."""
     if len(data) > MAX_BYTES:
         raise ClassFileError(f"a class file of more than {MAX_BYTES >> 20} MiB")
     try:
-        return _Reader(data).read()
+        return _Reader(data, handling).read()
     except (struct.error, IndexError) as error:
         raise ClassFileError(f"not a class file, or damaged ({type(error).__name__})") from error
 
@@ -118,8 +120,9 @@ _CONSTANTS = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15:
 class _Reader:
     """One class file while it is read; `at` is the place of the next byte."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, handling: bool) -> None:
         self.data = data
+        self.handling = handling
         self.at = 0
         self.constants: list[tuple[int, int]] = []
         """Of each constant its tag and the place of what follows; tag 0 for the second half of a long."""
@@ -184,9 +187,13 @@ class _Reader:
         if code + size > end:
             raise ClassFileError(f"the code of {name} is longer than what holds it")
         lines = self._lines(code + size, end)
-        calls = []
+        calls: list[tuple[int, Call]] = []
+        asides = set()
+        main = _main_way(self.data[code : code + size]) if self.handling and self.u2_at(code + size) else None
         line = position = 0
         for offset, opcode, constant in self._invokes(code, code + size):
+            if main is not None and offset not in main:
+                asides.add(len(calls))
             while position < len(lines) and lines[position][0] <= offset:
                 line = lines[position][1]
                 position += 1
@@ -195,7 +202,7 @@ class _Reader:
             calls.append((line, self.calls[opcode, constant]))
         is_accessor = _ACCESSOR.fullmatch(self.data, code, code + size) is not None
         first_line = min((each for _, each in lines), default=0)
-        return Method(name, descriptor, flags, first_line, tuple(calls), is_accessor)
+        return Method(name, descriptor, flags, first_line, tuple(calls), is_accessor, frozenset(asides))
 
     def _lines(self, at: int, end: int) -> list[tuple[int, int]]:
         """(offset, line) of a method's code, by offset; `at` is where its exception table begins."""
@@ -328,6 +335,46 @@ class _Reader:
         value = struct.unpack_from(form, self.data, self.at)[0]
         self.at += struct.calcsize(form)
         return value
+
+
+def _main_way(code: bytes) -> set[int]:
+    """Offsets of the instructions of a method that run without an exception: those reached from the first."""
+    onward: dict[int, list[int]] = {}
+    at = 0
+    while at < len(code):
+        opcode = code[at]
+        size = _LENGTHS[opcode]
+        to: list[int] = []
+        if 153 <= opcode <= 168 or opcode in (198, 199):
+            to = [at + struct.unpack_from(">h", code, at + 1)[0]]
+        elif opcode in (200, 201):
+            to = [at + struct.unpack_from(">i", code, at + 1)[0]]
+        elif opcode == 196:  # wide
+            size = 6 if code[at + 1] == 132 else 4
+        elif opcode in (170, 171):
+            table = at + 4 - at % 4
+            if opcode == 170:
+                low, high = struct.unpack_from(">ii", code, table + 4)
+                count, first, step = high - low + 1, table + 12, 4
+            else:
+                count, first, step = struct.unpack_from(">i", code, table + 4)[0], table + 12, 8
+            end = first + step * count - (0 if opcode == 170 else 4)
+            if not table + 8 <= end <= len(code):
+                raise ClassFileError("a switch that does not fit its method")
+            to = [at + struct.unpack_from(">i", code, each)[0] for each in (table, *range(first, end, step))]
+            size = end - at
+        if not size:
+            raise ClassFileError(f"the unknown instruction {opcode}")
+        ends = opcode in (167, 169, 170, 171, 191, 200) or 172 <= opcode <= 177
+        onward[at] = to if ends else [*to, at + size]
+        at += size
+    reached, waiting = set[int](), [0]
+    while waiting:
+        at = waiting.pop()
+        if at in onward and at not in reached:
+            reached.add(at)
+            waiting += onward[at]
+    return reached
 
 
 @lru_cache(maxsize=65536)

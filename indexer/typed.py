@@ -231,8 +231,10 @@ class Graph:
         return found
 
 
-def read_jars(jars: Iterable[Path]) -> Graph:
+def read_jars(jars: Iterable[Path], handling: bool = False) -> Graph:
     """The class files of these archives, the first of a name; damaged ones become problems.
+
+    `handling` asks which calls handle exceptions.
 
     A class for a newer Java (META-INF/versions) is left out.  Raises BuildError for what is no archive.
     """
@@ -240,13 +242,13 @@ def read_jars(jars: Iterable[Path]) -> Graph:
     for jar in jars:
         try:
             with zipfile.ZipFile(jar) as archive:
-                _read_jar(archive, graph)
+                _read_jar(archive, graph, handling)
         except (OSError, zipfile.BadZipFile) as error:
             raise BuildError(f"{jar}: not a jar that can be read ({type(error).__name__})") from error
     return graph
 
 
-def _read_jar(archive: zipfile.ZipFile, graph: Graph) -> None:
+def _read_jar(archive: zipfile.ZipFile, graph: Graph, handling: bool) -> None:
     for entry in archive.infolist():
         if not entry.filename.endswith(".class") or entry.filename.startswith("META-INF/"):
             continue
@@ -254,7 +256,7 @@ def _read_jar(archive: zipfile.ZipFile, graph: Graph) -> None:
             if entry.file_size > MAX_BYTES:
                 raise ClassFileError("too large")
             with archive.open(entry) as stream:
-                file = read(stream.read(MAX_BYTES + 1))
+                file = read(stream.read(MAX_BYTES + 1), handling)
         except (ClassFileError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError) as error:
             graph.problems.append((entry.filename, f"a class file that cannot be read ({error}); left out"))
         else:

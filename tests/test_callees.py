@@ -10,8 +10,18 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
-from indexer.baselines.callees import FAR, Hops, features, of_class_files, of_python, reached, ruled
-from indexer.classfile import read
+from indexer.baselines.callees import (
+    FAR,
+    Hops,
+    features,
+    main_way,
+    of_class_files,
+    of_python,
+    reached,
+    ruled,
+    without_asides,
+)
+from indexer.classfile import Call, Method, read
 from indexer.pyfacts import read_facts
 from indexer.pytyped import Linked
 from indexer.typed import Graph
@@ -47,6 +57,53 @@ class Store:
         {"id": name, "file": "store.py", "qualified_name": f"store.Store.{name}"} for name in ("keep", "write", "join")
     ]
     assert of_python(Linked.of([facts]), records) == {"keep": {"disk": 2}, "write": {"disk": 1}, "join": {}}
+
+
+def test_the_main_way_is_without_handlers_and_log_lines() -> None:
+    def call(owner: str, name: str) -> Call:
+        return Call("virtual", owner, name, "()V")
+
+    calls = (
+        (3, call("java.io.File", "exists")),
+        (4, call("java.io.File", "length")),
+        (4, call("org.slf4j.Logger", "info")),
+        (5, call("org.apache.spark.internal.Logging", "logWarning")),
+        (6, call("java.io.File", "delete")),
+        (7, call("org.acme.Catalog", "info")),
+    )
+    method = Method("f", "()V", 1, 3, calls, handling=frozenset([4]))
+    assert [call.name for _, call in main_way(method)] == ["exists", "info"]
+
+
+def test_python_is_left_without_handlers_and_log_lines() -> None:
+    text = b"""
+def f(path):
+    try:
+        work(path)
+    except OSError:
+        os.remove(path)
+        shutil.rmtree(
+            path)
+    _LOGGER.info("%s", os.stat(path))
+    dialog.info(path)
+    return path
+"""
+    assert (
+        without_asides(text)
+        == b"""
+def f(path):
+    try:
+        work(path)
+    except OSError:
+        pass
+        pass
+
+    pass
+    dialog.info(path)
+    return path
+"""
+    )
+    assert without_asides(b"def broken(:") == b"def broken(:"
 
 
 def test_class_files_are_found_by_class_and_lines() -> None:

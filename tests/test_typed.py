@@ -163,8 +163,8 @@ def test_what_scalac_makes_of_a_case_class_is_its_constructor_or_reads_a_field()
     ]  # fmt: skip
 
 
-def class_of(code: bytes) -> bytes:
-    """A class A with a method m of this code; constant 7 is its field, 8 its own method."""
+def class_of(code: bytes, handlers: bytes = b"\0\0") -> bytes:
+    """A class A with a method m of this code and these handlers; constant 7 is its field, 8 its own method."""
 
     def text(value: bytes) -> bytes:
         return b"\1" + struct.pack(">H", len(value)) + value
@@ -172,7 +172,7 @@ def class_of(code: bytes) -> bytes:
     pair, field = struct.pack(">BHH", 12, 3, 4), struct.pack(">BHH", 9, 2, 6)
     constants = [text(b"A"), b"\7\0\1", text(b"m"), text(b"()I"), text(b"Code"), pair, field]
     constants.append(struct.pack(">BHH", 10, 2, 6))
-    attribute = struct.pack(">HHI", 9, 9, len(code)) + code + bytes(4)
+    attribute = struct.pack(">HHI", 9, 9, len(code)) + code + handlers + bytes(2)
     method = struct.pack(">HHHHHI", 1, 3, 4, 1, 5, len(attribute)) + attribute
     begin = b"\xca\xfe\xba\xbe\0\0\0\x41" + struct.pack(">H", len(constants) + 1) + b"".join(constants)
     return begin + struct.pack(">HHHHHH", 0, 2, 0, 0, 0, 1) + method + bytes(2)
@@ -195,6 +195,26 @@ def test_an_accessor_is_told_by_its_code(code: bytes, is_accessor: bool) -> None
     (method,) = read(class_of(code)).methods
     assert method.is_accessor == is_accessor
     assert len(method.calls) == (code[1:2] == b"\xb6")
+
+
+@pytest.mark.parametrize(
+    ("begin", "handling"),
+    [
+        (b"\x2a\xb6\0\x08\xa7\0\x08", {1}),  # try { m() } catch { m() }
+        (b"\x2a\xb6\0\x08\xa7\0\x05", set()),  # the handler's call is gone on to as well
+        (b"\x2a\xb6\0\x08\x57\x03\xb1", {1}),  # returns before it
+        (b"\x1b\xab\0\0" + struct.pack(">4i", 28, 1, 5, 27), set()),  # a switch with a case that goes to it
+        (b"\x1b\xaa\0\0" + struct.pack(">4i", 27, 0, 0, 27), set()),
+        (b"\x1b\xaa\0\0" + struct.pack(">4i", 32, 0, 0, 32), {0}),
+    ],
+)
+def test_what_only_a_handler_calls(begin: bytes, handling: set[int]) -> None:
+    """After `begin` a handler: astore_1, aload_0, invokevirtual m; then return."""
+    code = begin + (b"\0" * 8 if len(begin) > 7 else b"") + b"\x4c\x2a\xb6\0\x08\xb1"
+    handlers = struct.pack(">HHHHH", 1, 0, 1, len(code) - 6, 0)
+    (method,) = read(class_of(code, handlers), handling=True).methods
+    assert method.handling == handling
+    assert read(class_of(code, handlers)).methods[0].handling == set()
 
 
 def test_a_trait_s_val_is_a_field_of_each_class_or_what_one_has_instead() -> None:

@@ -1,18 +1,21 @@
 """Device APIs among a function's callees, as evidence of its label: is a rule, or a feature of the heads, worth it?
 
-    python -m indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS -o hops.json
+    python -m indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS [--main-way] -o hops.json
     python -m indexer.baselines.callees table --texts texts.jsonl --hops hops.json
 
 JARS/LIBRARY holds the archives of that library, of the version that indexer/labels/libraries.toml has.  `hops` follows
 typed calls (indexer.typed's class files, indexer.pytyped) from each labelled function up to three calls far, to methods
-of indexes/device_apis.toml.  What is called in a handler counts like everything else.  `table` trains the linear heads
-on libraries, and how much evidence adds to their logits on folds of these by library; frameworks are only scored.
+of indexes/device_apis.toml.  With --main-way it follows no call that only a handler of exceptions makes, by the code's
+branches or Python's syntax, and none on the line of a call of a logger; else all count.  `table` trains the linear
+heads on libraries, and how much evidence adds to their logits on folds of these by library; frameworks are only scored.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -21,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from indexer.classfile import Call, Method
 from indexer.evaluate import pooled_by_others, score
 from indexer.examples import TRAIN, folds, prepare, read_examples, with_sequence
 from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
@@ -36,6 +40,10 @@ from indexes.resources import resources
 FAR = 3
 """Calls from a function to the farthest device API that counts."""
 
+_LOGGER = re.compile(r"(^|\.)(slf4j|log4j|logging)\.|\.(\w*Log(ger|ging)?\w*)\$?$|^java\.lang\.System\$Logger")
+_LOGS = re.compile(r"(log\w*|trace|debug|info|warn|warning|error|exception|critical|fatal|severe|fine|finer|finest)")
+"""Classes of loggers, and their methods."""
+
 MOST_WAYS = 8
 """Overriding methods that a call is followed to; where there are more, none is."""
 
@@ -44,6 +52,9 @@ Hops = dict[str, int]
 
 Calls = tuple[Sequence[str], Sequence[Hashable]]
 """Resources of the device APIs that a function calls, and the functions it calls."""
+
+Ways = Callable[[Method], Iterable[tuple[int, Call]]]
+"""The calls of a method that count, with their lines."""
 
 
 def reached(start: Iterable[Calls], calls: Callable[[Any], Calls]) -> Hops:
@@ -64,8 +75,57 @@ def reached(start: Iterable[Calls], calls: Callable[[Any], Calls]) -> Hops:
     return found
 
 
-def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]]) -> dict[str, Hops]:
-    """Of labelled functions in Java and Scala that have class files."""
+def main_way(method: Method) -> list[tuple[int, Call]]:
+    """The calls of a method, with their lines, that neither handle an exception nor stand where something is logged."""
+    logged = {line for line, call in method.calls if _LOGGER.search(call.owner) and _LOGS.fullmatch(call.name)}
+    calls = enumerate(method.calls)
+    return [(line, call) for at, (line, call) in calls if at not in method.handling and line not in logged]
+
+
+def without_asides(text: bytes) -> bytes:
+    """A file of Python in which handlers of exceptions, and statements that call a logger, are `pass`."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    asides = [each for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) for each in node.body]
+    asides += [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _is_logging(node.value)]
+    lines = text.split(b"\n")
+    for each in asides:
+        first, last = each.lineno - 1, (each.end_lineno or each.lineno) - 1
+        if lines[first][: each.col_offset].strip():
+            continue  # behind a colon or a semicolon
+        lines[first : last + 1] = [b" " * each.col_offset + b"pass", *[b""] * (last - first)]
+    changed = b"\n".join(lines)
+    try:
+        ast.parse(changed)
+    except (SyntaxError, ValueError):
+        return text
+    return changed
+
+
+def _is_logging(value: ast.expr) -> bool:
+    """log.info(…), self._logger.warning(…), logging.error(…)."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    receiver = ast.unparse(value.func.value).rpartition(".")[2].lower()
+    return _LOGS.fullmatch(value.func.attr) is not None and receiver.strip("_").startswith("log")
+
+
+def all_ways(method: Method) -> Iterable[tuple[int, Call]]:
+    """All calls of a method, with their lines."""
+    return method.calls
+
+
+def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]], ways: Ways = all_ways) -> dict[str, Hops]:
+    """Of labelled functions in Java and Scala that have class files; `ways` are the calls of a method that count."""
+    aside = {
+        (call.owner, call.name, call.descriptor)
+        for file in graph.classes.values()
+        for method in file.methods
+        for call in {call for _, call in method.calls} - {call for _, call in ways(method)}
+        if call.kind == "lambda"
+    }
     by_outermost = defaultdict(list)
     for name in graph.classes:
         by_outermost[name.split("$")[0]].append(name)
@@ -80,8 +140,8 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]]) -> dict[s
         if not isinstance(declared, tuple):
             return (), ()
         others = graph.overriding(call.owner, call.name, call.descriptor) if call.kind in _OPEN else []
-        ways = [declared, *others] if len(others) <= MOST_WAYS else [declared]
-        return (), [(name, method.name, method.descriptor) for name, method in ways]
+        followed = [declared, *others] if len(others) <= MOST_WAYS else [declared]
+        return (), [(name, method.name, method.descriptor) for name, method in followed]
 
     def joined(found: Iterable[Calls]) -> Calls:
         parts = list(found)
@@ -90,7 +150,7 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]]) -> dict[s
     def calls(method: tuple[str, str, str]) -> Calls:
         if method not in known:
             each = graph.method(*method)
-            known[method] = joined(means(call) for _, call in each.calls) if each else ((), ())
+            known[method] = joined(means(call) for _, call in ways(each)) if each else ((), ())
         return known[method]
 
     found: dict[str, Hops] = {}
@@ -102,8 +162,9 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]]) -> dict[s
             call
             for name in by_outermost.get(outermost.removeprefix("."), ())
             for method in graph.classes[name].methods
-            if not body or method.name in ("<init>", "<clinit>")
-            for line, call in method.calls
+            if (not body or method.name in ("<init>", "<clinit>"))
+            and (name, method.name, method.descriptor) not in aside
+            for line, call in ways(method)
             if record["first_line"] <= line <= record["last_line"]
         ]
         if own:
@@ -142,8 +203,8 @@ def of_python(linked: Linked, records: Iterable[Mapping[str, Any]]) -> dict[str,
     }
 
 
-def hops(texts: Path, sources: Path, jars: Path) -> dict[str, Hops]:
-    """Of all labelled functions whose calls have types, by id."""
+def hops(texts: Path, sources: Path, jars: Path, only_main: bool) -> dict[str, Hops]:
+    """Of all labelled functions whose calls have types, by id; following all calls, or those on the main way."""
     by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in texts.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -152,10 +213,12 @@ def hops(texts: Path, sources: Path, jars: Path) -> dict[str, Hops]:
     for library, records in sorted(by_library.items()):
         archives = sorted((jars / library).glob("*.jar"))
         if archives:
-            found |= of_class_files(read_jars(archives), records)
+            graph = read_jars(archives, handling=only_main)
+            found |= of_class_files(graph, records, main_way if only_main else all_ways)
         elif records[0]["language"] == "python":
             root = sources / library
-            read = (read_facts(each.read_bytes(), each.relative_to(root).as_posix()) for each in root.rglob("*.py"))
+            texts_of = ((each.relative_to(root).as_posix(), each.read_bytes()) for each in root.rglob("*.py"))
+            read = (read_facts(without_asides(text) if only_main else text, file) for file, text in texts_of)
             found |= of_python(Linked.of(each for each in read if each), records)
         known = [found[each["id"]] for each in records if each["id"] in found]
         print(library, len(records), "known", len(known), "reach", sum(map(bool, known)), file=sys.stderr, flush=True)
@@ -249,11 +312,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--sources", type=Path, help="of hops: what indexer.labels.fetch filled")
     parser.add_argument("--jars", type=Path, help="of hops: a folder of archives for each library")
+    parser.add_argument("--main-way", action="store_true", help="of hops: without handlers of exceptions and log lines")
     parser.add_argument("--hops", type=Path, help="of table: what hops wrote")
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args(arguments)
     if given.what == "hops":
-        given.output.write_text(json.dumps(hops(given.texts, given.sources, given.jars)), encoding="utf-8")
+        given.output.write_text(
+            json.dumps(hops(given.texts, given.sources, given.jars, given.main_way)), encoding="utf-8"
+        )
     else:
         table(given.texts, json.loads(given.hops.read_text(encoding="utf-8")))
 
