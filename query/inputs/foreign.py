@@ -231,7 +231,9 @@ KINDS = (
     ),
     Foreign("a compiled SQL plan of Flink", _PLAN, _json(rb'"flinkVersion"\s*:')),
     Foreign("a plan that Flink explains", _PLAN, _has(rb"== (Abstract Syntax Tree|Optimized Execution Plan) ==\n")),
-    Foreign("Flink's page of one vertex", _PAGE, _json(rb'"id"\s*:\s*"[0-9a-f]{32}"', rb'"subtasks"\s*:')),
+    Foreign(
+        "Flink's page of one vertex", _PAGE, _json(rb'"id"\s*:\s*"[0-9a-f]{32}"', rb'"parallelism"\s*:', rb'"now"\s*:')
+    ),
     Foreign("Flink's list of jobs", _PAGE, _json(rb'^\s*\{\s*"jobs"\s*:\s*\[', rb'"(jid|id)"\s*:')),
     Foreign("Flink's page of a cluster", _PAGE, _json(rb'"slots-total"\s*:')),
     Foreign("Flink's page of a job's checkpoints", _PAGE, _json(rb'"counts"\s*:', rb'"in_progress"\s*:')),
@@ -239,7 +241,7 @@ KINDS = (
     Foreign(
         "one look at Flink's metrics",
         "they say nothing of how they change; `crystalperf collect flink URL` keeps those of a job while it runs",
-        _json(rb'"id"\s*:\s*"(Status\.|Shuffle\.Netty\.|numRecords|checkpointStartDelayNanos)'),
+        _json(rb'"id"\s*:\s*"(Status\.|\w+\.Netty\.|numRecords|checkpointStartDelayNanos)'),
     ),
     Foreign(
         "an answer of Flink's REST interface",
