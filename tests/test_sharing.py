@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from query.model.capacity import Loads, cpu_limits
+from query.whatif.listing import has_compiler
 from query.whatif.sharing import Sorted, together
 
 
@@ -35,6 +36,16 @@ def test_mean_levels_are_as_counted(rows: list[tuple[int, int, int, int]]) -> No
     begin = start.astype(np.float64)
     found = Sorted(group, begin, begin + length).means(rate.astype(np.float64))
     assert found.tolist() == pytest.approx(counted(rows))
+
+
+@pytest.mark.skipif(not has_compiler(), reason="numba is not installed")
+@given(st.integers(1, 400), st.integers(0, 2**32))
+def test_compiled_mean_levels_are_the_same_to_the_last_bit(count: int, seed: int) -> None:
+    number = np.random.default_rng(seed)
+    begin, rate = np.round(number.random(count) * 50, 1), number.random(count)
+    length = number.random(count) * number.integers(0, 2, count) * 20
+    levels = Sorted(number.integers(0, 4, count), begin, begin + length)
+    assert np.array_equal(levels.means(rate, compiles=True), levels.means(rate, compiles=False))
 
 
 def test_company_counts_who_is_on_the_device() -> None:

@@ -6,12 +6,16 @@ time is read off the schedule, recorded or replayed, so a changed schedule chang
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from query.model.execution import Slots
 from query.model.records import Floats, Ints
+from query.whatif.listing import WORTH_LOADING, has_compiler
 from query.whatif.replay import Replayed
 
 
@@ -28,32 +32,68 @@ class Sorted:
         for mine in of_groups:  # small sorts are the quicker ones
             both = np.concatenate([mine, mine + len(group)])
             orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
-        order = np.concatenate(orders)
-        self._closes = order >= len(group)
-        self._interval = np.where(self._closes, order - len(group), order)
-        self._gap_ms = np.diff(moments.reshape(-1)[order])
+        self._order = np.concatenate(orders)
+        self._gap_ms = np.diff(moments.reshape(-1)[self._order])
         last_of_group = 2 * np.cumsum([len(mine) for mine in of_groups])[:-1] - 1
         self._gap_ms[last_of_group] = 0.0  # from one group to the next there is no time
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        self._first, self._last = place[: len(group)], place[len(group) :]
 
-    def means(self, rate: Floats) -> Floats:
+    def means(self, rate: Floats, *, compiles: bool | None = None) -> Floats:
         """Over each interval's life the mean sum of the rates of all intervals of its group, itself included.
 
-        (intervals,), as `rate` is, whose unit it has; one without length has its own rate.
+        (intervals,), as `rate` is, whose unit it has; one without length has its own rate.  `compiles` is whether by
+        compiled code, None to choose; the answers are the same to the last bit.
         """
         if not len(rate):
             return rate
-        steps = rate[self._interval]
-        np.negative(steps, out=steps, where=self._closes)
-        level = np.cumsum(steps, out=steps)[:-1]
-        level *= self._gap_ms
-        integral = np.zeros(len(steps))
-        np.cumsum(level, out=integral[1:])
-        total = integral[self._last] - integral[self._first]
+        if compiles is None:
+            compiles = has_compiler() and len(rate) >= WORTH_LOADING
+        if compiles:
+            total = np.empty(len(rate))
+            _compiled()(self._order, self._gap_ms, np.ascontiguousarray(rate), total)
+        else:
+            interval, closes, first, last = self._columns
+            steps = rate[interval]
+            np.negative(steps, out=steps, where=closes)
+            level = np.cumsum(steps, out=steps)[:-1]
+            level *= self._gap_ms
+            integral = np.zeros(len(steps))
+            np.cumsum(level, out=integral[1:])
+            total = integral[last] - integral[first]
         found: Floats = np.divide(total, self.length_ms, out=rate.copy(), where=self.length_ms > 0)
         return found
+
+    @cached_property
+    def _columns(self) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
+        """Of each moment its interval and whether it ends it, and the places of each interval's two moments."""
+        order, count = self._order, len(self.length_ms)
+        closes = order >= count
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return np.where(closes, order - count, order), closes, place[:count], place[count:]
+
+
+def _integrals(order: Any, gap_ms: Any, rate: Any, total: Any) -> None:
+    """Fills `total` with the integral of the level over each interval: Sorted.means() in one go, to be compiled."""
+    count, last = len(rate), len(order) - 1
+    level = integral = 0.0
+    for place in range(last + 1):
+        moment = order[place]
+        if moment < count:
+            total[moment] = integral
+            level += rate[moment]
+        else:
+            total[moment - count] = integral - total[moment - count]
+            level -= rate[moment - count]
+        if place < last:
+            integral += level * gap_ms[place]
+
+
+@cache
+def _compiled() -> Callable[..., None]:
+    import numba
+
+    compiled: Callable[..., None] = numba.njit(cache=True)(_integrals)
+    return compiled
 
 
 class Beside:
