@@ -12,8 +12,9 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,8 @@ class Unchanged:
     """How the framework gave out slots."""
     beside: Beside
     """Which units ran beside each other."""
+    carried_bps: Callable[[], float | None]
+    """What the network of a host carried at least, bytes a second; None where nothing tells."""
 
 
 def replay_unchanged(execution: Execution) -> Unchanged:
@@ -64,7 +67,8 @@ def replay_unchanged(execution: Execution) -> Unchanged:
     units, policy = execution.units, _policy(execution)
     limits = sequential_limits(execution, policy)
     replayed = replay(execution.dag, units, units.duration_ms, execution.slots, policy, limits)
-    return Unchanged(replayed, limits, policy, Beside(execution.slots, replayed))
+    beside = Beside(execution.slots, replayed)
+    return Unchanged(replayed, limits, policy, beside, cache(lambda: carried_bps(execution)))
 
 
 def _policy(execution: Execution) -> Policy:
@@ -107,7 +111,7 @@ def predict(
         return replace(known, refused=(reason,), groups=groups)
     try:
         ends, unstated = None, _unstated(execution, world)
-        link_bps = _carried_bps(execution, world) if physics == MODEL else None
+        link_bps = base.carried_bps() if physics == MODEL and _asks_for_link(execution, world) else None
         if unstated and physics == MODEL and _is_told(execution, world):
             ends = _ends(execution, world, base, replans, link_bps)
         between = ends is not None and any(each.name != NET or link_bps is None for each in unstated)
@@ -239,10 +243,10 @@ def _unstated(execution: Execution, world: World) -> list[Resource]:
     ]
 
 
-def _carried_bps(execution: Execution, world: World) -> float | None:
-    """What a network that nobody stated carries at least, bytes a second; None where it was stated."""
+def _asks_for_link(execution: Execution, world: World) -> bool:
+    """Whether something changes and nobody stated how fast the network was."""
     stated = any(each.name == NET and execution.recorded.get(each.setting) for each in execution.resources)
-    return None if stated or not world.ratios else carried_bps(execution)
+    return bool(world.ratios) and not stated
 
 
 def _apart(unstated: Sequence[Resource], execution: Execution) -> str:
