@@ -169,6 +169,8 @@ def _compiled() -> Callable[..., None]:
     """The loop as machine code, which is kept beside this module, or where numba keeps it for a user."""
     import numba
 
+    numba.extending.overload(_zeros)(lambda count: lambda count: np.zeros(count, np.int64))
+    numba.extending.overload(_times)(lambda count: lambda count: np.full(count, -1.0))
     compiled: Callable[..., None] = numba.njit(cache=True)(_list)
     return compiled
 
@@ -199,6 +201,16 @@ def _keys(dag: Dag, policy: Policy) -> Floats:
     pairs = np.stack([-left, ranks], axis=1)
     keys[:] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)  # equal pairs stay equal
     return keys
+
+
+def _zeros(count: int) -> Any:
+    """Counts, in a list; in an array where it is compiled, which takes less to read there."""
+    return [0] * count
+
+
+def _times(count: int) -> Any:
+    """Times that are not known yet, in the same way."""
+    return [-1.0] * count
 
 
 def _list(
@@ -248,40 +260,39 @@ def _list(
     their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a group's.
     """
     # Free slots: a stack for each worker, and a heap of (running, worker) whose entries may no longer be true.
-    stack = [0] * len(worker_of_slot)
-    depth = [0] * len(host_of_worker)
-    running = [0] * len(host_of_worker)
+    stack = _zeros(len(worker_of_slot))
+    depth = _zeros(len(host_of_worker))
+    running = _zeros(len(host_of_worker))
     heap = [(0, 0)]
     heap.pop()
     last_until = 0.0
     for each in until:
         last_until = max(last_until, each)
     # Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it.
-    free_on = [0] * (len(first_worker) - 1)
-    free_hosts = [0] * (len(first_worker) - 1)
-    free_place = [0] * (len(first_worker) - 1)
+    free_on = _zeros(len(first_worker) - 1)
+    free_hosts = _zeros(len(first_worker) - 1)
+    free_place = _zeros(len(first_worker) - 1)
     free_count = 0
     # Groups: the next unit of each queue, how many wait at home, and how many run.
     groups = len(left_of)
-    left = [0] * groups
-    waiting = [0] * groups
-    at_home = [0] * groups
-    lists_left = [0] * groups
-    next_anywhere = [0] * groups
-    next_elsewhere = [0] * groups
-    active = [0] * groups
-    since = [0.0] * groups
-    wakes = [-1.0] * groups
-    blocked = [0] * groups
+    left = _zeros(groups)
+    waiting = _zeros(groups)
+    at_home = _zeros(groups)
+    lists_left = _zeros(groups)
+    next_anywhere = _zeros(groups)
+    next_elsewhere = _zeros(groups)
+    active = _zeros(groups)
+    since, wakes = _times(groups), _times(groups)
+    blocked = _zeros(groups)
     for group in range(groups):
         left[group] = waiting[group] = left_of[group]
         next_anywhere[group], next_elsewhere[group] = anywhere_at[group], elsewhere_at[group]
         lists_left[group] = homes_at[group + 1] - homes_at[group]
         at_home[group] = home_at[homes_at[group + 1]] - home_at[homes_at[group]]
-    next_home = [0] * len(home_host)
+    next_home = _zeros(len(home_host))
     for each_list in range(len(home_host)):
         next_home[each_list] = home_at[each_list]
-    missing = [0] * len(node_group)
+    missing = _zeros(len(node_group))
     ready = [0]
     ready.pop()
     to_start = [0]
