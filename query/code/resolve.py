@@ -19,7 +19,7 @@ _TABLES = (
     *("frames_to_resolve", "frames_given", "frame_classes", "frame_methods", "frame_natures", "turns"),
     *("file_names", "located", "blocks", "named", "frames_found", "answered"),
 )
-_LOADING_AT_ONCE = 4
+_LOADING_AT_ONCE = 2
 _VIEWS = ("indexed_functions", "indexed_classes", "indexed_names")
 
 
