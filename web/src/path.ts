@@ -27,10 +27,10 @@ export function path(context: Context): HTMLElement | null {
         head(context),
         ...rows.map((each) => row(context, each, longest_ms, whole_ms)),
       ),
-      FIRST,
+      Math.min(FIRST, rows.filter((each) => context.figures.number(each.time_ms) !== ".").length || FIRST),
       1,
     ),
-    el("p", { class: "aside small" }, `what the end waited for, over all ${words.groups} together; longest first`),
+    el("p", { class: "aside small" }, `What the end waited for, over all ${words.groups} together; longest first.`),
   );
 }
 
