@@ -353,6 +353,7 @@ def test_one_unit_for_an_answer() -> None:
     assert time_unit(26_000).number(40.0) == "."
     assert time_unit(26_000).number(None) == "?"
     assert time_unit(900).text(12.4) == "12 ms"
+    assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")

@@ -77,6 +77,8 @@ class TimeUnit:
 
 def time_unit(longest_ms: float) -> TimeUnit:
     """The unit in which a time of that length is read most easily."""
+    if longest_ms < 20:  # a step of a small model: whole ms would leave nothing of its parts
+        return TimeUnit("ms", 1.0, 2)
     if longest_ms < 2_000:
         return TimeUnit("ms", 1.0, 0)
     if longest_ms < 10_000_000:
