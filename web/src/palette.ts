@@ -21,6 +21,7 @@ const PAINTS: Readonly<Record<string, Paint>> = {
 const FURTHER: readonly Paint[] = [
   { variable: "--more1", texture: "cross" },
   { variable: "--more2", texture: "diagonal" },
+  { variable: "--more3", texture: "lines" },
 ];
 
 /** The paint of a resource by name; of one that only this run's framework has, by its place. */

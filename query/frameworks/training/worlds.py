@@ -22,9 +22,9 @@ def replan(execution: Execution, world: World, _wanted: bool) -> Planned:
     Raises NoAnswerError where nothing recorded tells that.
     """
     if world.ratio("units") != 1:
-        raise NoAnswerError("units: operators are what the program calls; they are not cut anew")
+        raise NoAnswerError("operators are what the program calls; they are not cut anew")
     if world.ratio("cores") != 1 and execution.framework.name != "tensorflow":
-        raise NoAnswerError("lanes: a thread or a stream does what its program gives it; more of them stay idle")
+        raise NoAnswerError("a thread or a stream does what its program gives it, however many there are")
     ratio = world.ratio("workers")
     if ratio == 1:
         return Planned(execution)
