@@ -350,3 +350,15 @@ def test_units_short_of_cpu_wait_alike_for_a_second_of_work() -> None:
     group, on_cpu = np.array([0, 0, 0, 1]), np.array([100.0, 300.0, 0.0, 50.0])
     shared = in_turns(group, on_cpu, np.array([1000.0, 1000.0, 7.0, 60.0]))
     assert shared.tolist() == [500.0, 1500.0, 7.0, 60.0]  # 2000 ms for 400; no work, no turns; a group of one as it was
+
+
+@pytest.mark.parametrize(("megabytes", "is_narrow"), [(95, True), (20, False), (300, False)])
+def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: bool) -> None:
+    """Ten seconds on a disk of 10 MB/s: 95 MB were its own.  20 MB explain too little of them, and 300 MB cannot all
+    have come from it, so they may have been in the page cache, where a slower disk would change nothing."""
+    run = execution([(0, 10_000)], (0, 1, 0, 0))
+    run = replace(run, volumes=replace(run.volumes, input=np.array([megabytes * 1_000_000])))
+    for setting in ("disk=0.25x", "disk=4x"):
+        range_ms = predict(run, world(run, setting, recorded=("disk=10MB/s",))).interval_ms
+        assert range_ms is not None
+        assert (range_ms[0] <= 10_000 <= range_ms[1]) != is_narrow, setting

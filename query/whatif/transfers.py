@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexes.resources import DISK, NET, Resource
 from query.model.execution import Execution
@@ -32,6 +33,9 @@ PAYLOAD = {NET: 1448 / 1514}
 
 MOST_READ = 1.5
 """ω at most: how many times their size files on other machines cross the network, read ahead or thrown away."""
+
+AT_RATE = (0.7, 1.1)
+"""Of the stated bandwidth, what a device carried that was the limit; of more, some came from the page cache."""
 
 ROUNDS = 4
 """Of transfers and the company that they are to each other in the recorded run, until the two agree."""
@@ -83,7 +87,7 @@ class Transfer:
     least_ms: Floats
     most_ms: Floats
     ratio: float
-    overlap: float
+    overlap: Floats
     measured_ms: Floats | None = None
     """Of the time seen on the device, what was measured as waiting: it tells how much was hidden."""
 
@@ -114,11 +118,9 @@ def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats
     return seen
 
 
-def whole(seen_ms: Floats, rest_ms: Floats, overlap: float) -> Floats:
+def whole(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
     """W of a transfer that a unit waited for `seen_ms` for, and that it hid as far as it can: visible() reversed."""
-    if overlap >= 1:
-        return seen_ms + rest_ms
-    short = seen_ms / (1 - overlap)
+    short = np.divide(seen_ms, 1 - overlap, out=np.full(len(seen_ms), np.inf), where=overlap < 1)
     took: Floats = np.where(short <= rest_ms, short, seen_ms + overlap * rest_ms)
     return took
 
@@ -138,18 +140,39 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         if not is_known or (is_end and ratio > 1 and scales):  # all of the time that was seen is transfer, or none
             none = np.zeros(len(execution.units))
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
-            hides = physics.overlap if np.isfinite(most).all() and not is_end else 0.0
+            hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
             found.append(Transfer(column, each.shared_by, none, most, ratio, hides))
             continue
         if is_end:
             its = replace(physics, overlap=0.0 if scales else 1.0, written=scales)
         least, most = crossing(execution, each, its)
-        if is_end and not scales and ratio < 1 and each.name == DISK:
-            least, most = 0 * least, 0 * most  # all of it is in the page cache
+        hides = np.full(len(execution.units), its.overlap)
+        if is_end and not scales and each.name == DISK:
+            full = at_rate(execution, most, rate_bps)
+            hides[full] = physics.overlap
+            if ratio < 1:  # the rest is in the page cache
+                least, most = 0 * least, np.where(full, most, 0.0)
         per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
         measured = execution.volumes.peers_ms if each.name == NET and not is_end else None
-        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, its.overlap, measured))
+        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, hides, measured))
     return tuple(found)
+
+
+def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np.bool_]:
+    """Whether each unit's group read about as fast on its host as the device can: then the bytes came from there.
+
+    Bytes of the page cache come at a speed that has nothing to do with the device's.
+    """
+    units = execution.units
+    hosts = int(units.host.max(initial=-1)) + 2  # -1 is one too: unknown
+    places, which = np.unique(units.group * hosts + units.host + 1, return_inverse=True)
+    count = len(places)
+    begun, ended = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(begun, which, units.launch_ms)
+    np.maximum.at(ended, which, units.finish_ms)
+    carried = _over(np.bincount(which, bytes_ * 1e3, count).astype(np.float64), (ended - begun) * rate_bps)
+    is_full: NDArray[np.bool_] = ((carried >= AT_RATE[0]) & (carried <= AT_RATE[1]))[which]
+    return is_full
 
 
 def moves_known(execution: Execution, resource: Resource) -> bool:
@@ -190,7 +213,7 @@ def as_recorded(
     among, count = list(among), len(parts_ms)
     nothing = np.zeros(count)
     seen, took = [nothing for _ in found], [each.least_ms for each in found]
-    overlap = [np.full(count, each.overlap) for each in found]
+    overlap = [each.overlap for each in found]
     for turn in range(ROUNDS):
         was = [*took, *seen]
         for position, each in enumerate(found):
@@ -214,7 +237,7 @@ def as_recorded(
     return known
 
 
-def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: float) -> Floats:
+def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
     """α of each unit: as measured waits show it, as far as the transfer is what they were spent on.
 
     Where bytes explain little of the time on a device, it says nothing of how much of them was hidden.
