@@ -74,7 +74,7 @@ def test_an_executor_whose_tasks_got_the_cpu_they_wanted_shows_no_limit() -> Non
 
 
 def test_the_most_of_a_burst_is_no_limit() -> None:
-    """Tasks that read a slow disk want a CPU for some ms at a time; their executor is at no limit for a whole second."""
+    """Tasks that read a slow disk want a CPU for some ms at a time; no executor is at a limit for a second."""
     loads = Loads(np.zeros(9, dtype=np.int64), np.array([0.0, 0.01, 0.34, 0.01, 0.16, 0.1, 0.01, 0.07, 0.08]))
     starved = np.array([500.0]), np.array([1_000.0])
     assert cpu_limits(loads, np.zeros(1, dtype=np.int64), *starved, 1).tolist() == [np.inf]
