@@ -366,7 +366,7 @@ def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
 def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
-    assert "other programs used 5.5 of 8 cores" in found.what
+    assert "in other containers, used 5.5 of 8 cores" in found.what
     assert "neighbours" in found.advice
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
     assert "other programs" not in found.what
@@ -597,7 +597,7 @@ def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
     """Its executors had a quota of 0.2 cores a slot, on a machine that was busy with other things."""
     first = run.debug().findings[0]
     assert "executors never got more than 0.20 cores a slot" in first.what
-    assert "other programs used 1.7 of 2 cores" in first.what
+    assert "in other containers, used 1.7 of 2 cores" in first.what
 
 
 def test_the_schema_stages_are_not_told_to_use_more_partitions(run: Run) -> None:

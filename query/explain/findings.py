@@ -462,8 +462,12 @@ def short_of_cpus(
     if crowded_ms >= ready_ms / 2:
         others = sum(ms * crowd.others_cores for ms, crowd in crowded) / crowded_ms
         processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
-        what += f"; their machines were full, and other programs used {others:.1f} of {processors:.0f} cores"
-        advice.append("run it without its neighbours: all answers here take them for granted")
+        # A container sees its whole machine, and not whose the other containers on it are.
+        what += (
+            f"; their machines were full, and other programs, or {words.workers} in other containers, used"
+            f" {others:.1f} of {processors:.0f} cores"
+        )
+        advice.append("run it without these neighbours: all answers here take them for granted")
     what_to_do = "; or ".join(advice) or f"fewer {words.lanes} than cores"
     return [Finding("short of CPUs", cost, what, "measured", what_to_do)]
 
