@@ -1,0 +1,143 @@
+"""Predictions of runs that nobody tuned for, against physics: `python -m lab.checks.laws PATH… [--write PAGE]`.
+
+Each log (or folder of them) becomes a run; each setting is asked at ratios far and near.  A table has what broke a law:
+
+    more of a device costs time     a faster disk, network or CPU gives a longer runtime
+    more slots cost time            more cores or workers do, by more than 2 % (list scheduling may have anomalies)
+    a small change is a large one   1 % more or less of anything moves the runtime by more than 5 %
+    faster than its work            less than the measured CPU time over all slots and their speed
+
+The command ends with 1 where there is one.  A refused question breaks no law; how many were is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+
+import crystalperf as cp
+from indexes.errors import CrystalPerfError
+from lab.checks.plainlog import logs_below
+from lab.pages import cell, put
+from query.run import Run
+
+DEVICES, COUNTS = ("disk", "network", "cpu_speed"), ("cores", "workers")
+RATIOS = (0.25, 0.5, 0.99, 1.0, 1.01, 2.0, 4.0, 8.0)
+NEAR = (0.99, 1.01)
+
+ROUNDING = 0.001
+ANOMALY = 0.02
+JUMP = 0.05
+
+WORK = """
+SELECT (SELECT coalesce(sum(own_cpu_ms), 0) FROM units), (SELECT coalesce(sum(lanes), 0) FROM workers)
+"""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A law that a run's answers break: of which setting, at which ratios, and by what share of the runtime."""
+
+    run: str
+    law: str
+    setting: str
+    at: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of a log: how many questions were answered and refused, and what they broke."""
+
+    answered: int
+    refused: int
+    broken: tuple[Broken, ...]
+
+
+def check(name: str, run: Run) -> Checked:
+    """Ask everything of one run."""
+    recorded_ms = run.header().duration_ms
+    unchanged = run.predict(["cpu_speed=1x"]).predicted_ms
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        ((work_ms, slots),) = connection.execute(WORK).fetchall()
+    answered = refused = 0
+    broken: list[Broken] = []
+    for setting in (*DEVICES, *COUNTS):
+        told: dict[float, float] = {}
+        for ratio in RATIOS:
+            try:
+                found = unchanged if ratio == 1 else run.predict([f"{setting}={ratio:g}x"]).predicted_ms
+            except CrystalPerfError:  # half a core, a device that the run does not know
+                found = None
+            if found is None:
+                refused += 1
+            else:
+                answered += 1
+                told[ratio] = found
+        broken += against(name, setting, told, recorded_ms)
+        for ratio, found in told.items():
+            least = work_ms / (slots * (ratio if setting in ("cpu_speed", *COUNTS) else 1.0)) if slots else 0.0
+            if found < least * (1 - ROUNDING):
+                broken.append(Broken(name, "faster than its work", setting, f"{ratio:g}x", least / found - 1))
+    return Checked(answered, refused, tuple(broken))
+
+
+def against(name: str, setting: str, told: Mapping[float, float], runtime_ms: float | None) -> list[Broken]:
+    """The laws about one setting, of its answers by ratio."""
+    found = []
+    whole = runtime_ms or max(told.values(), default=1.0)
+    allowed, law = (
+        (ROUNDING, "more of a device costs time") if setting in DEVICES else (ANOMALY, "more slots cost time")
+    )
+    far = [ratio for ratio in sorted(told) if setting in DEVICES or ratio not in NEAR]
+    for less, more in pairwise(far):
+        share = (told[more] - told[less]) / whole
+        if share > allowed:
+            found.append(Broken(name, law, setting, f"{less:g}x to {more:g}x", share))
+    for ratio in NEAR:
+        if ratio in told and 1.0 in told and abs(share := (told[ratio] - told[1.0]) / whole) > JUMP:
+            found.append(Broken(name, "a small change is a large one", setting, f"{ratio:g}x", share))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command of this module."""
+    parser = argparse.ArgumentParser(description="Predictions against physics.")
+    parser.add_argument("paths", nargs="+", type=Path, help="logs, or folders of them")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its marks 'laws'")
+    asked = parser.parse_args(argv)
+    runs = answered = refused = 0
+    broken: list[Broken] = []
+    with tempfile.TemporaryDirectory() as folder:
+        logs = [log for path in asked.paths for log in (logs_below(path) if path.is_dir() else [path])]
+        for number, log in enumerate(logs):
+            try:
+                run = cp.profile([log], output=Path(folder) / f"{number}.duckdb")
+                checked = check(log.name, run)
+            except CrystalPerfError:
+                continue  # no run in it: lab.checks.inputs says of each such file why
+            runs += 1
+            answered, refused = answered + checked.answered, refused + checked.refused
+            broken += checked.broken
+            print(f"{log.name}: {len(checked.broken)} of {checked.answered}", file=sys.stderr)
+    lines = [f"{runs} runs, {answered} answers, {refused} refused; {len(broken)} break a law.", ""]
+    lines += ["| run | law | setting | at | % of the runtime |", "|---|---|---|---|---:|"]
+    lines += [
+        f"| {cell(each.run)} | {each.law} | {each.setting} | {each.at} | {100 * each.share:+.1f} |"
+        for each in sorted(broken, key=lambda each: -abs(each.share))
+    ]
+    if asked.write:
+        put(asked.write, "laws", lines)
+    print("\n".join(lines))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
