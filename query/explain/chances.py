@@ -98,7 +98,7 @@ def _alone(terms: Terms, debug: Debug, known: set[str]) -> list[Chance]:
     scopes = plural(words.scope)
     told = {
         "no scope": ("code", f"Look at what the program does between its {scopes}, at its start and at its end"),
-        "coordinator": ("code", f"Run fewer and larger {scopes} over fewer files: the {words.coordinator} works alone"),
+        "coordinator": ("code", f"Look at what the {words.coordinator} does while no {words.unit} runs"),
         "no worker": ("setting", f"Have {words.workers} there when the program starts, or keep them between runs"),
     }
     return [

@@ -57,6 +57,7 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
     unknown = other_ms.get("coordinator", 0.0)
     unseen = f" ({unknown / 1000:.1f} s of it waiting or unknown)" if unknown > 0.1 * alone_ms["coordinator"] else ""
     none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
+    advice = terms.advice("coordinator", f"look at what the {words.coordinator} does then")
     return [
         Finding(
             "no scope",
@@ -68,10 +69,10 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
         Finding(
             "coordinator",
             alone_ms["coordinator"],
-            f"the {words.coordinator} alone: planning, listing files, submitting, collecting, while no {words.unit}"
+            f"the {words.coordinator} alone{': ' * bool(words.coordinating)}{words.coordinating}, while no {words.unit}"
             f" ran{unseen}",
             "measured",
-            f"fewer and larger {plural(words.scope)}, fewer files; more or faster {workers} do not shorten this",
+            f"{advice[:1].lower()}{advice[1:]}; more or faster {workers} do not shorten this",
         ),
     ]
 

@@ -79,8 +79,9 @@ class Vocabulary:
 
     `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
     settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
-    each other; `upstream` is what they wait for while others work, units of other groups where it is empty; `log` names
-    its log, with the article, and `log_hint` says where a user finds it.
+    each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
+    `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
+    `log_hint` says where a user finds it.
     """
 
     worker: str = "worker"
@@ -88,6 +89,7 @@ class Vocabulary:
     group: str = "group"
     unit: str = "unit"
     coordinator: str = "coordinator"
+    coordinating: str = ""
     scope: str = "scope"
     scopes: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -49,6 +49,7 @@ SPARK = Framework(
         group="stage",
         unit="task",
         coordinator="driver",
+        coordinating="planning, listing files, submitting, collecting",
         scope="query",
         scopes=("sql", "job"),
         settings={

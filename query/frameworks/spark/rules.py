@@ -27,6 +27,7 @@ _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 _SPLITS_SKEW = "let adaptive execution split skewed joins"
 
 ADVICE = {
+    "coordinator": "Run fewer and larger queries over fewer files: the driver works alone",
     "starting units": "fewer, larger partitions",
     "spilling": "more memory per executor, fewer slots, or more partitions",
     "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
