@@ -64,29 +64,29 @@ class Checked:
 def check(name: str, run: Run) -> Checked:
     """Ask everything of one run."""
     recorded_ms = run.header().duration_ms
-    unchanged = run.predict(["cpu_speed=1x"]).predicted_ms
+    unchanged = _told_ms(run, "cpu_speed=1x")
     with duckdb.connect(str(run.path), read_only=True) as connection:
         ((work_ms, slots),) = connection.execute(WORK).fetchall()
-    answered = refused = 0
+    answered = 0
     broken: list[Broken] = []
     for setting in (*DEVICES, *COUNTS):
-        told: dict[float, float] = {}
-        for ratio in RATIOS:
-            try:
-                found = unchanged if ratio == 1 else run.predict([f"{setting}={ratio:g}x"]).predicted_ms
-            except CrystalPerfError:  # half a core, a device that the run does not know
-                found = None
-            if found is None:
-                refused += 1
-            else:
-                answered += 1
-                told[ratio] = found
+        asked = {ratio: unchanged if ratio == 1 else _told_ms(run, f"{setting}={ratio:g}x") for ratio in RATIOS}
+        told = {ratio: found for ratio, found in asked.items() if found is not None}
+        answered += len(told)
         broken += against(name, setting, told, recorded_ms)
         for ratio, found in told.items():
             least = work_ms / (slots * (ratio if setting in ("cpu_speed", *COUNTS) else 1.0)) if slots else 0.0
             if found < least * (1 - ROUNDING):
                 broken.append(Broken(name, "faster than its work", setting, f"{ratio:g}x", least / found - 1))
-    return Checked(answered, refused, tuple(broken))
+    return Checked(answered, len((*DEVICES, *COUNTS)) * len(RATIOS) - answered, tuple(broken))
+
+
+def _told_ms(run: Run, setting: str) -> float | None:
+    """The runtime that is told; None where the question is refused: half a core, a device not known of the run."""
+    try:
+        return run.predict([setting]).predicted_ms
+    except CrystalPerfError:
+        return None
 
 
 def against(name: str, setting: str, told: Mapping[float, float], runtime_ms: float | None) -> list[Broken]:
@@ -116,13 +116,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = answered = refused = 0
     broken: list[Broken] = []
     with tempfile.TemporaryDirectory() as folder:
-        logs = [log for path in asked.paths for log in (logs_below(path) if path.is_dir() else [path])]
+        logs = [log for path in asked.paths for log in logs_below(path)]
         for number, log in enumerate(logs):
             try:
                 run = cp.profile([log], output=Path(folder) / f"{number}.duckdb")
-                checked = check(log.name, run)
             except CrystalPerfError:
                 continue  # no run in it: lab.checks.inputs says of each such file why
+            checked = check(log.name, run)
             runs += 1
             answered, refused = answered + checked.answered, refused + checked.refused
             broken += checked.broken

@@ -350,7 +350,9 @@ def length(spans: Iterable[Interval]) -> float:
 
 
 def logs_below(folder: Path) -> list[Path]:
-    """Everything below a folder that may be one log: files, and folders of rolled parts."""
+    """Everything below a folder that may be one log: files, and folders of rolled parts.  Of a file, that alone."""
+    if not folder.is_dir():
+        return [folder]
     found = []
     for each in sorted(folder.iterdir()):
         if each.name.startswith((".", "_")):

@@ -411,7 +411,7 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
     found = []
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
-            for path in plainlog.logs_below(folder) if folder.is_dir() else [folder]:
+            for path in plainlog.logs_below(folder):
                 if _recording(path):
                     continue
                 name = str(path.relative_to(folder)) if path != folder else path.name

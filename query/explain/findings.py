@@ -57,6 +57,7 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
     unknown = other_ms.get("coordinator", 0.0)
     unseen = f" ({unknown / 1000:.1f} s of it waiting or unknown)" if unknown > 0.1 * alone_ms["coordinator"] else ""
     none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
+    doing = f": {words.coordinating}" if words.coordinating else ""
     advice = terms.advice("coordinator", f"look at what the {words.coordinator} does then")
     return [
         Finding(
@@ -69,8 +70,7 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
         Finding(
             "coordinator",
             alone_ms["coordinator"],
-            f"the {words.coordinator} alone{': ' * bool(words.coordinating)}{words.coordinating}, while no {words.unit}"
-            f" ran{unseen}",
+            f"the {words.coordinator} alone{doing}, while no {words.unit} ran{unseen}",
             "measured",
             f"{advice[:1].lower()}{advice[1:]}; more or faster {workers} do not shorten this",
         ),
