@@ -192,7 +192,7 @@ def test_causes_are_told_in_the_words_of_the_framework() -> None:
     assert [cause_words(each, SPARK) for each in ("no worker", "no scope", "coordinator", "no unit")] == [
         "waiting for executors",
         "no query or job running (the program itself)",
-        "driver alone (planning, submitting, collecting)",
+        "driver alone (planning, listing files, collecting)",
         "no task running",
     ]
     assert cause_words("starting", SPARK) == "starting and ending tasks"

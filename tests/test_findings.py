@@ -234,6 +234,14 @@ def test_slots_that_other_stages_use_are_not_idle() -> None:
     assert found.cost_ms == pytest.approx(1000)
 
 
+def test_a_task_that_only_waited_is_none_to_cut() -> None:
+    slow = {"duration_ms": 10_000.0, "cpu_ms": 500.0}
+    (found,) = findings.idle_slots(TERMS, detail(slow, FEW))
+    assert found.cost_ms == pytest.approx(0.75 * (10_000 - (10_000 - 1000 - 500)))
+    assert findings.idle_slots(TERMS, detail({**slow, "cpu_ms": 9500.0}, FEW))[0].cost_ms == pytest.approx(7500)
+    assert findings.idle_slots(TERMS, detail({**slow, "read_bytes": 80 * MIB}, FEW))[0].cost_ms == pytest.approx(7500)
+
+
 def empty(**more: Any) -> Detail:
     """Thirty tasks for 30 slots, of which six read what there is and the others ended at once."""
     facts = {"units": 30, "slots": 30, "median_ms": 100.0, "median_bytes": 1000.0, "most_bytes": 50 * MIB}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -133,6 +135,24 @@ def test_a_recording_without_executors_is_two_empty_tables(tmp_path: Path) -> No
     sampler.write(tmp_path)
     assert shares.read_series(tmp_path / "ticks.parquet") == {}
     assert shares.executors_between(tmp_path / "processes.parquet", 0, 1)["cpu_ms"] == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
+def test_what_a_process_used_is_not_lost_when_it_ends() -> None:
+    burn = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen([sys.executable, "-c", burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        sampler = truth.Sampler("127.9.9.9")
+        sampler.executors = {os.getpid(): truth._Executor(os.getpid(), "1", children=[child.pid])}
+        sampler.look_at_processes()
+        child.communicate(b"\n")
+    sampler.look_at_processes()
+    (_, _, first_ms, *_), (_, _, second_ms, *_) = sampler.recording.processes
+    assert 190 <= sampler.executors[os.getpid()].cpu_ms[child.pid] <= first_ms <= second_ms
+    sampler.executors[os.getpid()].pid = child.pid  # the executor itself has ended
+    sampler.look_at_processes()
+    assert len(sampler.recording.processes) == 2
 
 
 def test_disk_rate_is_a_limit_on_reads() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import crystalperf as cp
 from cli.text import time_unit
+from query.answers.bottleneck import bottleneck_of
 from query.answers.values import Debug, Finding, Outcome
 from query.answers.words import outcome_sentences, workers_words
 from query.frameworks.spark import failures
@@ -236,6 +237,20 @@ def test_a_log_that_ends_early_is_unfinished(make: Make) -> None:
     assert (outcome.status, sentences) == ("unfinished", ("The log ends before the run does, with 1 job under way.",))
     outcome, sentences, _ = asked(make(added("1", 500), *WORK, job_end(0, 9000), end=None))
     assert (outcome.status, sentences) == ("unfinished", ())  # that the log is incomplete the heading says
+
+
+def test_a_run_without_work_waits_for_nothing_not_even_for_its_executors(make: Make) -> None:
+    run = make(added("1", 6000))
+    debug = run.debug()
+    assert debug.unsubmitted is not None
+    assert (debug.unsubmitted.left_out_ms, debug.runtime_ms) == (20_000, 0)
+    assert (bottleneck_of(debug).kind, run.debug("whole").runtime_ms) == ("nothing", 20_000)
+
+
+def test_a_run_that_ends_with_work_under_way_is_unfinished_by_a_whole_log(make: Make) -> None:
+    outcome, sentences, _ = asked(make(added("1", 500), *WORK))
+    assert (outcome.status, outcome.cut) == ("unfinished", False)
+    assert sentences == ("The run ended with 1 job under way.",)
 
 
 # Workers that were lost -----------------------------------------------------------------------------------------------

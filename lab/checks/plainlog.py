@@ -432,8 +432,8 @@ def _take(
     elif kind == "EnvironmentUpdate":
         found.gpu |= _has_gpu(event)
         found.scheduled |= _settings(event).get("spark.databricks.clusterSource") == "JOB"
-        command = (event.get("System Properties") or {}).get("sun.java.command")
-        found.shell |= _SHELL.search(str(command)) is not None
+        system = event.get("System Properties") or {}  # a list of pairs, where a log was redacted
+        found.shell |= _SHELL.search(str(dict(system).get("sun.java.command"))) is not None
     elif kind == "JobStart":
         properties = event.get("Properties") or {}
         stages = tuple(event.get("Stage IDs") or ())

@@ -247,7 +247,7 @@ def check_failures(it: Held) -> Iterator[str]:
         yield f"succeeded, it says, with {figures.failed_jobs} failed jobs, {figures.failed_queries} failed queries"
     if status in ("failed", "recovered") and not troubles and not figures.lost():
         yield f"{status}, it says; nothing failed"
-    if (status == "unfinished") and figures.ended is not None:
+    if status == "unfinished" and figures.ended is not None and not figures.unfinished_jobs:
         yield "unfinished, it says; its end is logged"
     if status == "succeeded" and figures.ended is None:
         yield "succeeded, it says; its end is not logged"

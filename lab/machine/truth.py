@@ -88,6 +88,8 @@ class _Executor:
     threads: dict[int, _Thread] = field(default_factory=dict)
     looked_at: dict[int, int] = field(default_factory=dict)
     children: list[int] = field(default_factory=list)
+    cpu_ms: dict[int, float] = field(default_factory=dict)
+    """CPU time of each of its processes when it was last seen: what one used is not lost when it ends."""
 
 
 @dataclass
@@ -220,15 +222,17 @@ class Sampler:
     def look_at_processes(self) -> None:
         """CPU time, bytes and throttling of every executor, its children's CPU with it."""
         for executor in self.executors.values():
-            pids = [executor.pid, *executor.children]
-            cpu_ms = sum(_cpu_ms(pid) for pid in pids)
+            seen = {pid: _cpu_ms(pid) for pid in (executor.pid, *executor.children)}
+            if seen[executor.pid] is None:
+                continue
+            executor.cpu_ms.update((pid, used) for pid, used in seen.items() if used is not None)
             inout = _numbers(_read(f"/proc/{executor.pid}/io"))
             received, sent = _network_bytes(_read(f"/proc/{executor.pid}/net/dev"))
             self.recording.processes.append(
                 (
                     time.time_ns(),
                     executor.pid,
-                    cpu_ms,
+                    sum(executor.cpu_ms.values()),
                     inout.get("read_bytes", 0),
                     inout.get("write_bytes", 0),
                     received,
@@ -284,9 +288,12 @@ def _is_running(pid: int) -> bool:
     return _read(f"/proc/{pid}/stat").rpartition(")")[2].lstrip()[:1] == "R"
 
 
-def _cpu_ms(pid: int) -> float:
+def _cpu_ms(pid: int) -> float | None:
+    """CPU time that a process has used, of all its threads; None of one that has ended."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return 1000.0 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+    if len(fields) <= 12 or fields[0] in "ZX":
+        return None
+    return 1000.0 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _network_bytes(text: str) -> tuple[int, int]:

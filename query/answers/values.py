@@ -171,6 +171,7 @@ class Outcome:
     workers       workers that there ever were
     memory        what ran out of memory, if anything did
     exit_code     what the run's process ended with, where the log tells and it is of the whole run
+    cut           whether the log ends before the scope does; without that, what is unfinished was under way at the end
     """
 
     status: Literal["succeeded", "failed", "recovered", "unfinished"]
@@ -184,6 +185,7 @@ class Outcome:
     workers: int = 0
     memory: Exhausted | None = None
     exit_code: int | None = None
+    cut: bool = False
 
     def tally(self, kind: str) -> Tally:
         """The tally of a kind; of one that there is none of, zeros."""

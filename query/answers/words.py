@@ -141,10 +141,11 @@ def disagreement_words(found: Disagreement) -> str:
 
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     """What time on no resource was, after its seconds."""
+    coordinating = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
     told: dict[Cause, str] = {
         "no worker": f"waiting for {vocabulary.workers}",
         "no scope": f"{_none(vocabulary)} running (the program itself)",
-        "coordinator": f"{vocabulary.coordinator} alone (planning, submitting, collecting)",
+        "coordinator": f"{vocabulary.coordinator} alone{coordinating}",
         "no unit": f"no {vocabulary.unit} running",
         "starting": f"starting and ending {vocabulary.units}",
         "upstream": f"waiting for {_upstream(vocabulary)}",
@@ -442,7 +443,10 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
         open_ones = next((each for each in scopes if each.unfinished), None)
         if open_ones:
             under_way = f"{counted(open_ones.unfinished, open_ones.kind)} under way"
-            found.append(f"The log ends before {'the run' if whole else debug.scope} does, with {under_way}.")
+            if ended.cut:
+                found.append(f"The log ends before {'the run' if whole else debug.scope} does, with {under_way}.")
+            else:
+                found.append(f"The run ended with {under_way}." if whole else f"The log has no end of {debug.scope}.")
         if failed.failed:
             found.append(f"{many}{told}.")
     elif failed.failed:

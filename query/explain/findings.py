@@ -159,7 +159,7 @@ def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[P
     Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.
     """
     facts, unit = detail.facts, terms.words.unit
-    usual_ms = detail.siblings.loaded_ms if detail.with_data < facts.units else facts.median_ms
+    usual_ms = _usual_ms(detail)
     if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
@@ -169,6 +169,11 @@ def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[P
     many = f"have {with_article(unit)} that takes much longer than most"
     cost_ms = min(excess_ms, facts.path_ms)
     return [Part("straggler", why.kind, cost_ms, _group(detail), what, why.basis, why.advice, many)]
+
+
+def _usual_ms(detail: Detail) -> float:
+    """What a unit takes; where most units have nothing to read, one of those that have."""
+    return detail.siblings.loaded_ms if detail.with_data < detail.facts.units else detail.facts.median_ms
 
 
 def _group(detail: Detail) -> str:
@@ -272,6 +277,16 @@ def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why |
     )
 
 
+def _waited_ms(detail: Detail) -> float:
+    """How much longer than usual the longest unit of a group took without more to read or to compute, in ms."""
+    longest, usual_ms = detail.longest, _usual_ms(detail)
+    if longest.cpu_ms is None or longest.duration_ms <= SKEW * usual_ms:
+        return 0.0
+    if longest.read_bytes > max(LITTLE_BYTES, MORE * detail.facts.median_bytes):
+        return 0.0
+    return max(longest.duration_ms - usual_ms - longest.cpu_ms, 0.0)
+
+
 def _unexplained(detail: Detail, excess_ms: float) -> Why:
     """What is left: it waited, where CPU time says that it did not compute."""
     longest, advice = detail.longest, SEE
@@ -330,16 +345,18 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
     """Slots without work while a group was on the path: too few units, or a last wave that is half empty.
 
     Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
-    are none to share its work.  Contradicted where the framework knows that there is nothing to share out.
+    are none to share its work.  Contradicted where the framework knows that there is nothing to share out, and by a
+    longest unit that waited: that does not divide.
     """
     facts, words = detail.facts, terms.words
-    if facts.slots < 2 or facts.length_ms <= 0 or facts.path_ms <= 0:
+    path_ms = facts.path_ms - _waited_ms(detail)
+    if facts.slots < 2 or facts.length_ms <= 0 or path_ms <= 0:
         return []
     idle = min(facts.idle_ms / (facts.slots * facts.length_ms), 1.0)
     lanes, busy = f"{facts.slots} {words.lanes}", detail.with_data
     if busy < facts.slots:
         kind, many = "few", f"have fewer {words.units} than {words.lanes}"
-        cost = facts.path_ms * min(1 - busy / facts.slots, idle)
+        cost = path_ms * min(1 - busy / facts.slots, idle)
         what = f"{counted(facts.units, words.unit)} for {lanes}"
         if busy < facts.units:
             kind, many = "empty", f"have {words.units} without anything to read"
@@ -348,7 +365,7 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
         return []
     else:
         kind, many = "last wave", f"leave {words.lanes} idle"
-        cost = facts.path_ms * idle
+        cost = path_ms * idle
         what = (
             f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {100 * idle:.0f} % of the"
             f" {words.lanes}' time idle"

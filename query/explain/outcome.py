@@ -79,10 +79,11 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outc
     tallies = (*_tallies(scopes, words), *_work_tallies(connection, execution, groups, failed))
     failures = _failures(scopes, groups, failed, words)
     errors = [each.error for each in failures] + [each.why for each in lost] + [each.reason or "" for each in failed]
+    cut = not complete and execution.scope.end_ms >= duration_ms
     return Outcome(
         status=_status(
             [(each.start_ms, each.end_ms, each.status) for each in _outermost(scopes) or groups],
-            open_end=not complete and execution.scope.end_ms >= duration_ms,
+            open_end=cut,
             exit_code=exit_code if whole else None,
             troubled=bool(failures or failed or lost),
         ),
@@ -96,6 +97,7 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outc
         workers=workers,
         memory=_memory(rules, errors),
         exit_code=exit_code if whole else None,
+        cut=cut,
     )
 
 

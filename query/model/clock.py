@@ -85,6 +85,8 @@ def without_pauses(
     """The clock of a whole run, see above; `first_worker_ms` is when the first worker registered, if any did."""
     if _has_unread_work(connection, framework):
         return Clock()
+    if not _has_work(connection):
+        return Clock(np.array([[0.0, duration_ms]]) if duration_ms > 0 else np.empty((0, 2)))
     name, properties = connection.execute("SELECT name, properties FROM runs").fetchall()[0]
     attended = framework.attended(name, dict(properties or {}))
     if attended is False:
@@ -99,6 +101,14 @@ def _has_unread_work(connection: duckdb.DuckDBPyConnection, framework: Framework
     """Whether parts of the log are missing in which work may have been submitted."""
     names = sorted(framework.unread_work)
     row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
+    return row is not None
+
+
+def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether anything was submitted at all; a run without work waits for nothing, not even for its workers."""
+    row = connection.execute(
+        "SELECT 1 WHERE EXISTS (FROM scopes) OR EXISTS (FROM groups) OR EXISTS (FROM units)"
+    ).fetchone()
     return row is not None
 
 
