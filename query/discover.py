@@ -259,7 +259,7 @@ def _described(start: bytes, text: bytes) -> str:
         return "blank"
     if b"\0" in text:
         return "a binary file of a kind not known here"
-    if text.lstrip().startswith((b"{", b"[")):
+    if foreign.begins_json(text):
         return "JSON of a kind not known here"
     return "text of a kind not known here"
 

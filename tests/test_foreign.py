@@ -109,6 +109,7 @@ def tar() -> bytes:
         (struct.pack("<5Q", 0, 3, 0, 10_000, 0), "is a pprof profile; "),
         (b"<!DOCTYPE html>\n<html><title>History</title>", "is a web page; CrystalPerf reads"),
         (b"Full thread dump OpenJDK 64-Bit Server VM", "is a thread dump; "),
+        (b'[INFO ] 2023-10-11 06:07:19.140 [main] K8s - {"flinkVersion": "v1_17"}\n' * 3, "is what a program said"),
         (b"24/01/02 10:11:12 INFO Client: submitted\n24/01/02 10:11:13 WARN Client: slow\n", "is what a program said"),
         (b"[0.015s][info][gc] Using G1\n", "is a log of the garbage collector"),
         (b"a,b,c\n1,2,3\n4,5,6\n", "is a table in text"),

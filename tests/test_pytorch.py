@@ -17,6 +17,7 @@ import pytest
 import crystalperf as cp
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
+from query.answers.bottleneck import bottleneck_of
 from query.answers.words import header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
@@ -75,6 +76,20 @@ def test_the_critical_path_by_operator_is_the_path_of_its_stretches(tmp_path: Pa
     one = [event("aten::a", 0, 3000), event("aten::b", 3000, 1000), event("aten::a", 4000, 2000)]
     alone = cp.profile(written(tmp_path / "one.json", one)).debug()
     assert {each.name: round(each.time_ms, 3) for each in alone.path_operators} == {"aten::a": 5.0, "aten::b": 1.0}
+
+
+def test_a_trace_without_steps_does_not_say_that_none_was_under_way(tmp_path: Path) -> None:
+    """Two kernels, and 9 of 10 ms between of which the trace has nothing."""
+    events = [kernel("first", 0, 100, 1), kernel("second", 9500, 500, 2)]
+    debug = cp.profile(written(tmp_path / "one.json", events)).debug()
+    assert (bottleneck_of(debug).kind, debug.coordinator_ms) == ("unknown", 0)
+    assert debug.other_ms["unknown"] == pytest.approx(9.3, abs=0.2)
+    assert "no scope" not in {each.rule for each in debug.findings}
+
+    marked = [event("ProfilerStep#1", 0, 10_000, "user_annotation"), *events]
+    known = cp.profile(written(tmp_path / "two.json", marked)).debug()
+    assert "coordinator" in known.other_ms
+    assert known.coordinator_ms > 9
 
 
 def test_a_step_is_told_beside_the_whole_run() -> None:

@@ -184,6 +184,14 @@ def test_a_damaged_message_ends_its_file_and_not_the_run(tmp_path: Path) -> None
         list(wire.fields(b"\x0a\x05ab"))
 
 
+def test_an_xplane_that_was_copied_as_text_says_so(tmp_path: Path) -> None:
+    whole = next((DATA / "tensorflow-xplane").glob("*.xplane.pb")).read_bytes()
+    path = tmp_path / "worker.xplane.pb"
+    path.write_bytes(whole.decode("utf-8", errors="replace").encode())
+    with pytest.raises(InputError, match=r"no operator could be read from it: .*replaced by a transfer as text"):
+        cp.profile(path)
+
+
 def test_numbers_of_the_wire_are_what_protocol_buffers_mean() -> None:
     assert list(wire.fields(b"\x08\x96\x01\x12\x02hi\x1d\x01\x00\x00\x00")) == [(1, 0, 150), (2, 2, b"hi"), (3, 5, 1)]
     assert wire.signed((1 << 64) - 3) == -3

@@ -34,7 +34,7 @@ from query.explain.by_operator import path_by_operator
 from query.explain.doubts import doubted
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
 from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
-from query.explain.waiting import waiting, without_unit
+from query.explain.waiting import tells_scopes, waiting, without_unit
 from query.explain.wording import terms_of
 from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
@@ -89,7 +89,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, unmodelled),
         told=tuple(terms_of(execution).rules.told(connection, execution)),
-        coordinator_ms=sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator"),
+        coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,
         unmodelled=unmodelled,
@@ -110,6 +110,10 @@ def seen_of(
         _unseen(connection, execution),
         _scopes(connection, execution),
     )
+
+
+def _coordinator_ms(pieces: Sequence[Piece]) -> float:
+    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator")
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:

@@ -60,6 +60,9 @@ def waiting(
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)
             length = end - start - lacking
             alone_ms["no worker"] += lacking
+            if not len(busy):  # a log without any scope tells neither that one was under way nor that none was
+                other_ms["unknown"] += rest
+                continue
             alone_ms["coordinator"] += inside
             alone_ms["no scope"] += length - inside
             share = min(inside / length, 1.0) if length > 0 else 1.0
@@ -74,6 +77,11 @@ def without_unit(execution: Execution) -> float:
     """Wall-clock of a scope, ms, in which no unit of it ran."""
     ran = merged(execution.units.launch_ms, execution.units.finish_ms)
     return execution.runtime_ms - float((ran[:, 1] - ran[:, 0]).sum())
+
+
+def tells_scopes(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the log has scopes, so that it says whose time passes while no unit runs."""
+    return connection.execute("SELECT 1 FROM scopes LIMIT 1").fetchone() is not None
 
 
 def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:

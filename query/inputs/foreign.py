@@ -51,12 +51,20 @@ def _magic(*starts: bytes, at: int = 0) -> Callable[[bytes], bool]:
     return lambda text: any(text[at : at + len(start)] == start for start in starts)
 
 
+_JSON = re.compile(rb'\s*(?:\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*[,\]]))')
+
+
+def begins_json(text: bytes) -> bool:
+    """Whether a text begins as JSON does; a line that begins with its level or its time in brackets does not."""
+    return _JSON.match(text) is not None
+
+
 def _has(*patterns: bytes, json: bool = False) -> Callable[[bytes], bool]:
     """All patterns are in the text, which for `json` begins as JSON does."""
     compiled = [re.compile(each) for each in patterns]
 
     def known(text: bytes) -> bool:
-        return (not json or text.lstrip()[:1] in (b"{", b"[")) and all(each.search(text) for each in compiled)
+        return (not json or begins_json(text)) and all(each.search(text) for each in compiled)
 
     return known
 
@@ -83,7 +91,9 @@ def _perf_script(text: bytes) -> bool:
     return any(first.rstrip().endswith(b":") and _FRAME.fullmatch(second) for first, second in pairwise(_lines(text)))
 
 
-_SAID = re.compile(rb"[\d\[(][\d\-/:., TZ+\])]{7,40}[^\n]{0,60}?\b(INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b")
+_LEVEL = rb"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b"
+_TIME = rb"[\d\[(][\d\-/:., TZ+\])]{7,40}"
+_SAID = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
 
 
 def _words(text: bytes) -> bool:

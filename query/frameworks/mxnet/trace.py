@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from indexes.errors import InputError
 from query.frameworks.training import chrome, program
 from query.frameworks.training.chrome import Event, number
 from query.frameworks.training.devices import GPU, HBM, PCIE, bound_by
@@ -45,7 +44,7 @@ def read(log: LogFile) -> Trace:
             for each in events:
                 found.take(each)
     if not any(found.on_device.values()) and not any(found.calls.values()):
-        raise InputError(f"{log.origin}: holds no operator that ran; let the profiler run while steps are trained")
+        raise program.nothing_ran(log.origin, problems, "let the profiler run while steps are trained")
     return program.trace(of_events(found, log.app_id or "mxnet", log.origin, problems))
 
 

@@ -83,7 +83,7 @@ def read(log: LogFile) -> Trace:
         if process.threads or process.streams:
             processes.append(process)
     if not any(each.streams or any(t.operators or t.calls for t in each.threads.values()) for each in processes):
-        raise InputError(f"{log.origin}: holds no operator that ran; profile with ProfilerActivity.CPU, and some steps")
+        raise program.nothing_ran(log.origin, problems, "profile with ProfilerActivity.CPU, and some steps")
     _shorten(processes, log.origin, problems)
     return program.trace(of_processes(processes, log.app_id or "pytorch", log.origin, problems))
 

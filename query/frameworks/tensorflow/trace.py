@@ -42,7 +42,7 @@ def read(log: LogFile) -> Trace:
             )
         found = graph.program(steps, name, log.origin, None, problems)
     if not found.stretches:
-        raise InputError(f"{log.origin}: holds no operator that ran; trace a step of training")
+        raise program.nothing_ran(log.origin, problems, "trace a step of training")
     return program.trace(found)
 
 

@@ -30,6 +30,7 @@ from query.frameworks.training.wire import (
     messages,
     signed,
     text,
+    why_damaged,
 )
 from query.inputs.containers import Part
 from query.model.records import Problems
@@ -82,7 +83,8 @@ def program(files: Sequence[tuple[Part, bytes]], app_id: str, origin: str, probl
         try:
             found.append((_process(part, len(files)), list(planes(message))))
         except DamagedMessageError as error:
-            problems.add("damaged trace", "data loss", part.name, None, f"an XPlane that cannot be read ({error})")
+            why = f"an XPlane that cannot be read ({why_damaged(message, error)})"
+            problems.add("damaged trace", "data loss", part.name, None, why)
     return of_planes(found, app_id, origin, problems)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from indexes.errors import InputError
 from indexes.resources import Resource, known
 from query.frameworks.training.devices import GPU, HBM, PCIE
 from query.model.records import Problems, integers, numbers, objects, shortened
@@ -130,6 +131,14 @@ def mean_step_ms(steps: Sequence[Step]) -> float | None:
         by_process.setdefault(each.process, []).append(each.end_ms - each.start_ms)
     means = [sum(each) / len(each) for each in by_process.values()]
     return sum(means) / len(means) if means else None
+
+
+def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
+    """The sentence for a trace without an operator: what is damaged, or else how to record one."""
+    damage = next((each.meaning for each in problems if each.severity == "data loss"), None)
+    if damage is not None:
+        return InputError(f"{origin}: no operator could be read from it: {damage}")
+    return InputError(f"{origin}: holds no operator that ran; {instead}")
 
 
 def trace(found: Program) -> Trace:

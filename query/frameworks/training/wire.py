@@ -44,6 +44,16 @@ def fields(message: bytes | memoryview) -> Iterator[tuple[int, int, int | memory
             raise DamagedMessageError(f"a field is of wire type {wire}")
 
 
+_REPLACED = "\ufffd".encode()
+
+
+def why_damaged(message: bytes, error: DamagedMessageError) -> str:
+    """What is wrong with a message; where a transfer as text replaced bytes, that."""
+    if message.count(_REPLACED) > len(message) / 100:
+        return "its bytes were replaced by a transfer as text; copy it again as a binary file"
+    return str(error)
+
+
 def _varint(view: memoryview, place: int) -> tuple[int, int]:
     value = shift = 0
     while True:
