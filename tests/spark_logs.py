@@ -25,6 +25,7 @@ class Task:
     shuffled_bytes: int = 0
     spilled_bytes: int = 0
     starting_ms: int = 0
+    written_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Query:
-    """A SQL query around the stages: the nodes of its plan from the root down, each with its description."""
+    """A SQL query around the stages: the nodes of its plan from the root down, each with its description.
+
+    It goes on for `after_ms` after the last stage.
+    """
 
     nodes: Sequence[tuple[str, str]] = ()
+    after_ms: int = 0
 
 
 def write(
@@ -92,6 +97,7 @@ class _Writer:
         for number, stage in enumerate(self.stages):
             now = self._stage(number, stage, now)
         if self.query is not None:
+            now += self.query.after_ms
             self.add("ExecutionEnd", executionId=0, time=START + now)
         self.add("ApplicationEnd", Timestamp=START + now)
         self.path.write_text("".join(f"{json.dumps(event)}\n" for event in self.events), encoding="utf-8")
@@ -116,7 +122,9 @@ class _Writer:
         self.add("StageSubmitted", Stage_Info=info, Properties=properties)
         for part, task in enumerate(stage.tasks):
             self._task(number, part, task, begin)
-        self.add("StageCompleted", Stage_Info={**info, "Completion Time": START + end})
+        written = sum(each.written_bytes for each in stage.tasks)
+        totals = [{"ID": 1, "Name": "internal.metrics.output.bytesWritten", "Value": written}] if written else []
+        self.add("StageCompleted", Stage_Info={**info, "Completion Time": START + end, "Accumulables": totals})
         self.add("JobEnd", Job_ID=number, Completion_Time=START + end, Job_Result={"Result": "JobSucceeded"})
         return end
 
@@ -135,6 +143,7 @@ class _Writer:
                 "Remote Blocks Fetched": 0, "Local Blocks Fetched": 1, "Fetch Wait Time": 0, "Remote Bytes Read": 0,
                 "Local Bytes Read": task.shuffled_bytes, "Total Records Read": task.shuffled_bytes // 100,
             },
+            "Output Metrics": {"Bytes Written": task.written_bytes, "Records Written": task.written_bytes // 100},
             "Input Metrics": {"Bytes Read": task.read_bytes, "Records Read": task.read_bytes // 100},
         }  # fmt: skip
         if task.cpu_ms is not None:

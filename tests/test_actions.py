@@ -69,6 +69,35 @@ def test_partitions_are_not_blamed_where_they_are_not_what_cut_the_tasks(tmp_pat
     assert any("parallelismFirst=true" in each for each in lines(told(tmp_path / "off", [stage], off, query=SHUFFLED)))
 
 
+def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_path: Path) -> None:
+    stage = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
+    verdict = told(tmp_path, [stage], query=SHUFFLED)
+    assert verdict.actions[0].what.startswith("Ask for 16 partitions where the program asks for 1 (repartition or ")
+    assert lines(verdict)[0] == "df = df.repartition(16)"
+    assert not any("coalescePartitions" in each for each in lines(verdict))
+    (tmp_path / "off").mkdir()
+    small = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=8 * MIB)
+    off = {"spark.sql.adaptive.enabled": "false"}
+    assert lines(told(tmp_path / "off", [small], off, query=SHUFFLED))[0] == "df = df.repartition(16)"
+
+
+def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: Path) -> None:
+    stage = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB, written_bytes=64 * MIB)] * 2)
+    verdict = told(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))
+    first = verdict.actions[0]
+    assert first.what.startswith("Look at how output is put in place")
+    assert "sql:0 went on for 20.0 s after its last task, which wrote output)" in first.what
+    assert first.gain_ms_range is not None
+    assert first.gain_ms_range[1] == pytest.approx(20_000)
+    rest = [each.cost_ms for each in verdict.debug.findings if each.rule == "coordinator"]
+    assert sum(rest) < 1000, "it is not told a second time"
+
+    (tmp_path / "reads").mkdir()
+    reads = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB)] * 2)
+    verdict = told(tmp_path / "reads", [reads], query=replace(SCAN, after_ms=20_000))
+    assert "committing" not in {each.rule for each in verdict.debug.findings}
+
+
 def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
     small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
     verdict = told(tmp_path, [Stage(small)], query=SCAN)

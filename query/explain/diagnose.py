@@ -198,7 +198,15 @@ def _findings(
     """What cost time on the critical path, `lost` among it, the largest cost first; each is an upper bound."""
     terms, bounds = terms_of(execution), _bounds(execution)
     hosts = host_times(connection, execution)
-    found = [*lost, *findings.coordinator(terms, alone_ms, other_ms)]
+    own = [
+        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if each.rule == findings.COMMITTING else each
+        for each in terms.rules.more(connection, details)
+    ]
+    told_ms = sum(each.cost_ms for each in own if each.rule == findings.COMMITTING)
+    rest_ms: list[dict[Cause, float]] = [
+        {**times, "coordinator": max(times.get("coordinator", 0.0) - told_ms, 0.0)} for times in (alone_ms, other_ms)
+    ]
+    found = [*lost, *own, *findings.coordinator(terms, *rest_ms)]
     parts: list[findings.Part] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
@@ -217,7 +225,6 @@ def _findings(
     found += findings.collecting_garbage(terms, details)
     beside = neighbours(connection, *bounds)
     found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit())
-    found += terms.rules.more(connection, details)
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
     worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]

@@ -50,6 +50,10 @@ SPILL_BPS = 50e6
 _MIB = 2**20
 
 
+COMMITTING = "committing"
+"""The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""
+
+
 def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:
     """What held the run up while workers were there and no unit ran."""
     words = terms.words

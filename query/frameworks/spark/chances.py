@@ -32,6 +32,8 @@ DEFAULT_MEMORY = "1g"
 A_TASK_BYTES = 64 * MIB
 """What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
 
+_ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+
 LEAST_PART_BYTES = MIB / 16
 """Smaller parts of files are not worth a task."""
 
@@ -137,7 +139,17 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
             wanted, where, most_ms = _told(same)
             what = f"{shown(PARTITIONS, present, str(wanted))} ({where})"
             yield Chance("setting", what, rule, "modelled", f"units={wanted}", most_ms, conf(PARTITIONS, str(wanted)))
-    merged = [each for each in of_sql if each.detail.facts.units < count and each.part.rule == "idle slots"]
+    fewer = [each for each in of_sql if each.detail.facts.units < count and each.part.rule == "idle slots"]
+    asked = [each for each in fewer if not _may_be_merged(properties, each.detail)]
+    if asked:
+        wanted, where, most_ms = _told(asked)
+        facts = max(asked, key=lambda each: each.part.cost_ms).detail.facts
+        what = (
+            f"Ask for {wanted} partitions where the program asks for {facts.units} (repartition or coalesce; {where})"
+        )
+        line = f"df = df.repartition({wanted})"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+    merged = [each for each in fewer if each not in asked]
     if merged:
         yield _kept_apart(properties, merged)
     of_rdds = [each for each in rest if each.detail.facts.scope is None]
@@ -151,6 +163,13 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
             what = f"Ask for {wanted} partitions at {of_rdds[0].detail.facts.name} ({where})"
             lines = (f"rdd.reduceByKey(merge, {wanted})  # the last argument of any such operation",)
             yield Chance("code", what, of_rdds[0].part.rule, "modelled", None, most_ms, lines)
+
+
+def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
+    """Whether adaptive execution may have merged a stage's partitions: it makes none far larger than it is told to."""
+    advised = size_bytes(properties.get(_ADVISED)) or DEFAULTS[_ADVISED]
+    adapts = flag(properties.get("spark.sql.adaptive.enabled")) is not False
+    return adapts and detail.read_bytes <= 1.5 * advised * detail.facts.units
 
 
 def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:

@@ -6,17 +6,19 @@ import re
 from collections.abc import Sequence
 
 import duckdb
+import numpy as np
 
 from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.explain.findings import LITTLE_BYTES, is_uneven
+from query.explain.findings import COMMITTING, LITTLE_BYTES, is_uneven
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import DEFAULTS
 from query.frameworks.spark.settings import number, size_bytes
 from query.model.execution import Execution
+from query.model.timeline import covered, merged
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
@@ -129,14 +131,42 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
 
 
 def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What only Spark's runs have: compiling generated code."""
+    """What only Spark's runs have: compiling generated code, and putting in place what a query wrote."""
     times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
     total = " + ".join(f"{name}_ms" for name in with_other(times))
     rows = connection.execute(
         f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
         [TITLES["code generation"]],
     ).fetchall()
-    return compiling(details, dict(rows))
+    return [*compiling(details, dict(rows)), *committing(connection, details)]
+
+
+def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """Queries that went on after the last of their stages, which wrote output, while no task of any query ran."""
+    writing = [each.facts.id for each in details if "output" in each.what]
+    rows = connection.execute(
+        """
+        SELECT scope_id, max(groups.end_ms) AS wrote_ms, scopes.end_ms
+        FROM scopes JOIN groups USING (scope_id)
+        WHERE kind = 'sql' AND scopes.end_ms > groups.end_ms
+        GROUP BY scope_id, scopes.end_ms
+        HAVING list_contains(?, arg_max(group_id, groups.end_ms))
+        """,
+        [writing],
+    ).fetchall()
+    if not rows:
+        return []
+    times = connection.execute("SELECT launch_ms, finish_ms FROM units WHERE launch_ms IS NOT NULL").fetchnumpy()
+    running = merged(*(np.asarray(times[name], np.float64) for name in ("launch_ms", "finish_ms")))
+    alone_ms = {query: end - wrote - covered(running, wrote, end) for query, wrote, end in rows}
+    first = max(alone_ms, key=lambda each: alone_ms[each])
+    others = f", {len(rows) - 1} more in the same way" if len(rows) > 1 else ""
+    what = f"{first} went on for {alone_ms[first] / 1000:.1f} s after its last task, which wrote output{others}"
+    advice = (
+        "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
+        " renames where storage renames by copying"
+    )
+    return [Finding(COMMITTING, sum(alone_ms.values()), what, "measured", advice)]
 
 
 def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Finding]:
