@@ -29,7 +29,8 @@ _WORDS = {
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
     """A sentence for each streaming query with batches within a scope, the one with most time first."""
     question = files(__package__).joinpath("batches.sql").read_text(encoding="utf-8")
-    stretches = execution.clock.recorded(execution.scope.start_ms, execution.scope.end_ms) or [(0.0, 0.0)]
+    whole = (execution.scope.start_ms, execution.scope.end_ms)
+    stretches = execution.clock.recorded(*whole) if execution.runtime_ms > 0 else [whole]
     answer = connection.execute(question, {"start": stretches[0][0], "end": stretches[-1][1]})
     names = [each[0] for each in answer.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
