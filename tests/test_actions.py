@@ -153,8 +153,8 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
 def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     tasks = [replace(each, executor="driver") for each in busy.tasks]
-    verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8]"}, executors={"driver": 8}, query=SCAN)
-    assert "--master local[16]" in lines(verdict)
+    verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
+    assert "--master local[16,4]" in lines(verdict)
     assert not any("executor" in each for each in lines(verdict))
 
 

@@ -246,6 +246,17 @@ def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_p
     assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(1.1 - 0.444, abs=0.02)
 
 
+def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_next() -> None:
+    first, following = (Operation("GPU 0", start, start + 1.0, "k", kind="kernel") for start in (0.0, 5.0))
+    found = list(trace._launch_gap({5.0: 4.0}, 10.0, first, following))
+    assert [(each.operator, each.resource, each.start_ms, each.end_ms) for each in found] == [
+        ("waiting for launches", "cpu", 1.0, 4.0),
+        ("between kernels", "", 4.0, 5.0),
+    ]
+    assert [each.operator for each in trace._launch_gap({5.0: 0.5}, 10.0, first, following)] == ["between kernels"]
+    assert not list(trace._launch_gap({5.0: 4.0}, 1.0, first, following)), "not within one stretch"
+
+
 def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:
     """Backward begins at 150 µs, just behind a kernel and a call of a thread that only asks how far the device is."""
     path = written(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from indexes.errors import InputError
+from indexes.resources import CPU
 from query.frameworks.pytorch.kineto import (
     COLLECTIVE,
     MOST_EVENTS,
@@ -468,16 +469,28 @@ def _queued(built: _Built) -> list[Signal]:
         found = [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack)]
         if 2 * len(found) <= MOST_STRETCHES:
             break
-    for number, _ in built.launches:
+    for number, kernels in built.launches:
         lane = built.lanes[number]
-        lane.operations = filled(lane.operations, partial(_launch_gap, longest_ms=max(slack, _GAP_MS)))
+        launched_ms = {each.start_ms: launch[1] for each, launch in kernels if launch is not None}
+        lane.operations = filled(lane.operations, partial(_launch_gap, launched_ms, max(slack, _GAP_MS)))
     return found
 
 
-def _launch_gap(last: Operation, following: Operation, longest_ms: float) -> Iterator[Operation]:
-    """A gap within one stretch of kernels."""
-    if following.start_ms - last.end_ms <= longest_ms and following.kind != "collective":
-        yield Operation(last.device, last.end_ms, following.start_ms, "between kernels", kind="runtime")
+def _launch_gap(
+    launched_ms: Mapping[float, float], longest_ms: float, last: Operation, following: Operation
+) -> Iterator[Operation]:
+    """A gap within one stretch of kernels: until the next was launched the device waited for the thread that does so.
+
+    `launched_ms` is when each kernel was launched, by its start.
+    """
+    start, end = last.end_ms, following.start_ms
+    if end - start > longest_ms or following.kind == "collective":
+        return
+    launched = min(max(launched_ms.get(end, start), start), end)
+    if launched > start:
+        yield Operation(last.device, start, launched, "waiting for launches", resource=CPU, kind="runtime")
+    if end > launched:
+        yield Operation(last.device, launched, end, "between kernels", kind="runtime")
 
 
 def _launch_signals(

@@ -7,6 +7,7 @@ spark.sql.shuffle.partitions where a stage has as many tasks, the rules of query
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -373,7 +374,8 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     if local:
         if not cores:
             return None
-        wider = f"local[{ratio * cores:.0f}]"
+        failures = re.fullmatch(r"local\[[^,\]]*(,[^\]]*)\]", master)  # local[N, how often a task may fail]
+        wider = f"local[{ratio * cores:.0f}{failures[1] if failures else ''}]"
         what = f"{shown('spark.master', master, wider)}, on a machine with as many cores free"
         return Chance("machine", what, "cores", "modelled", f"cores={ratio:g}x", None, (f"--master {wider}",))
     if not executors:
