@@ -78,7 +78,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     else:
         page.line()
         _not_seen(page, verdict)
-    page.paragraph(f"Kept as {printable(verdict.run)}", hanging="  ")
+    page.line(f"Kept as {printable(verdict.run)}")
     if not full:
         page.line(f"More:   crystalperf debug {run}")
     page.line(f"Next:   {next_command}")
