@@ -404,7 +404,7 @@ class Debug(Listed):
     is decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
     `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on, 0 where the log
     has no scopes and so does not tell whether it had anything to do; `no_unit_ms` that of the scope in which no unit
-    ran, whatever was waited for. `unmodelled` is a device that computed for units and is in no resource, so that no
+    ran, whatever was waited for.  `unmodelled` is a device that computed for units and is in no resource, so that no
     answer knows what more of it would bring.
     `told` is what the framework measured of itself, a sentence each.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.

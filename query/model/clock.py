@@ -8,6 +8,8 @@ unit is under way for a second or longer, and
 - where it says nothing of that: if they are more than half of the run, not counting the time before the first worker
   is there, for which a program may have waited
 - where it says that a program does, or where parts of the log are missing that may have had work: never
+
+A run in which nothing was submitted at all is left out whole, whoever was to submit it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from query.explain.facts import Detail
 from query.explain.findings import Part, idle_slots, starting_units, straggler
 from query.explain.wording import counted, terms_of
 from query.frameworks.spark.memory import usable_bytes
-from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, DEFAULTS, MIB
+from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from query.frameworks.spark.rules import reads_files, reads_schema
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.execution import Execution
@@ -168,9 +168,8 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
 
 def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
     """Whether adaptive execution may have merged a stage's partitions: it makes none far larger than it is told to."""
-    advised = size_bytes(properties.get(_ADVISED)) or DEFAULTS[_ADVISED]
     adapts = flag(properties.get("spark.sql.adaptive.enabled")) is not False
-    return adapts and detail.read_bytes <= 1.5 * advised * detail.facts.units
+    return adapts and detail.read_bytes <= 1.5 * size_set(properties, _ADVISED) * detail.facts.units
 
 
 def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:
@@ -182,7 +181,7 @@ def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:
         return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(first, "true"))
     key = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
     largest = max(merged, key=lambda each: each.part.cost_ms).detail
-    before = size_bytes(properties.get(key)) or DEFAULTS[key]
+    before = size_set(properties, key)
     after = min(largest.read_bytes / wanted, before / 2)
     what = f"{shown(key, size(before), size(after))}: adaptive execution merges small partitions ({where})"
     return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
@@ -195,7 +194,7 @@ def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chanc
     read more than such a part the files could not be cut, and rows have to be spread once they are read.
     """
     mine = [each for each in cuts if reads_files(each.detail) and each.part.rule == "idle slots"]
-    largest, cost = (size_bytes(properties.get(key)) or DEFAULTS[key] for key in _CUTS_FILES)
+    largest, cost = (size_set(properties, key) for key in _CUTS_FILES)
     by_size: list[Cut] = []
     by_hand: dict[str, list[Cut]] = {}
     for each in mine:

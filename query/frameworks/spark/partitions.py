@@ -42,6 +42,11 @@ SKEWED = 4.0
 """A task that reads this many times the median has one large key, which more tasks would not divide."""
 
 
+def size_set(properties: Mapping[str, str], key: str) -> float:
+    """The bytes that a setting of DEFAULTS comes to, as it is set or by default."""
+    return size_bytes(properties.get(key)) or DEFAULTS[key]
+
+
 @dataclass(frozen=True)
 class Parallelism:
     """Slots that Spark plans for, before and after, and the settings it plans by.
@@ -57,7 +62,7 @@ class Parallelism:
     input: float = 1.0
 
     def size(self, key: str) -> float:
-        return size_bytes(self.properties.get(key)) or DEFAULTS[key]
+        return size_set(self.properties, key)
 
     def is_on(self, key: str) -> bool:
         return flag(self.properties.get(key)) is not False

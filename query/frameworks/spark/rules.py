@@ -15,8 +15,8 @@ from query.explain.findings import COMMITTING, LITTLE_BYTES, is_uneven
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
-from query.frameworks.spark.partitions import DEFAULTS
-from query.frameworks.spark.settings import number, size_bytes
+from query.frameworks.spark.partitions import size_set
+from query.frameworks.spark.settings import number
 from query.model.execution import Execution
 from query.model.timeline import covered, merged
 
@@ -92,7 +92,7 @@ def uneven_advice(detail: Detail) -> str:
     """
     if not reads_files(detail):
         return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"
-    largest = size_bytes(detail.settings.get(MAX_PARTITION)) or DEFAULTS[MAX_PARTITION]
+    largest = size_set(detail.settings, MAX_PARTITION)
     if detail.facts.scope is not None and detail.facts.most_bytes > _CLEARLY * largest:
         return "one of its files cannot be split (gzip, or one large row group): write smaller files"
     if detail.with_data < detail.facts.units and any(_COLUMNAR.search(each) for each in detail.operators):
