@@ -7,6 +7,8 @@
 FROM python:3.11-slim AS built
 WORKDIR /source
 COPY . .
+# A compiler, for replays as machine code; the image that is kept has none.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
 RUN python -m venv /opt/crystalperf \
     && /opt/crystalperf/bin/pip install --no-cache-dir '.[service]'
 

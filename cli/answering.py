@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.output import progress, say, write, write_json
+from cli.output import progress, say, write, write_answer
 from cli.runs import analyzed_run, find_run, profile_run, run_word
 from cli.text import shell_word
-from query.answers.serial import as_json as to_json
 from query.answers.values import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def analyze(
 
             write_page(run, html, step, verdict=answer, replace=force)
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     else:
         from cli.screen import verdict_text
 
@@ -55,7 +54,7 @@ def profile(
         run = profile_run(paths, output, app, indexes, step, replace=force)
     answer = Profiled(str(run.path), run.header())
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     else:
         from cli.render import profile_text
 
@@ -70,7 +69,7 @@ def debug(run_text: str, scope: str, *, as_json: bool) -> int:
         step("following the critical path")
         answer = run.debug(scope)
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     else:
         from cli.render import debug_text
 
@@ -104,7 +103,7 @@ def predict(
     points = answer.points if isinstance(answer, Sweep) else (answer,)
     answered = any(each.is_answered for each in points)
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     elif answered:
         from cli.whatifs import prediction_text, sweep_text
 

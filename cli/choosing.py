@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.answering import other_runs
-from cli.output import progress, say, write, write_json
+from cli.output import progress, say, write, write_answer
 from cli.page import Page
 from cli.parts import listed
 from cli.runs import find_run
 from cli.text import TimeUnit, change, counted, printable, time_unit
 from indexes.errors import SettingError
-from query.answers.serial import as_json as to_json
 
 if TYPE_CHECKING:
     from query.answers.values import Advice, Choice, Header, Offer
@@ -53,7 +52,7 @@ def priced(
         )
     answered = any(each.price is not None for each in answer.offers)
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     elif answered:
         write(choice_text(header, answer))
     if not answered:
@@ -70,7 +69,7 @@ def advise(run_text: str, settings: Sequence[str], reruns: Sequence[str], *, as_
         step("asking what one more run would tell")
         answer = run.advise(settings, reruns=others)
     if as_json:
-        write_json(to_json(answer))
+        write_answer(answer)
     elif answer.questions:
         write(advice_text(run.header(), answer))
     if not answer.questions:

@@ -116,14 +116,13 @@ def _write_failure(error: Exception, sentence: str) -> None:
     """The error as JSON on stdout, where a script looks for an answer."""
     from contextlib import suppress
 
-    from cli.output import write_json
+    from cli.output import write_answer
     from indexes.errors import CrystalPerfError
-    from query.answers.serial import as_json
     from query.answers.values import Failure
 
     failure = Failure(str(error), error.remedy) if isinstance(error, CrystalPerfError) else Failure(sentence)
     with suppress(CrystalPerfError):  # of a stdout that cannot be written, as the error may be just that
-        write_json(as_json(failure))
+        write_answer(failure)
 
 
 def _say(message: str) -> None:

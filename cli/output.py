@@ -13,9 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from cli.text import cut_right, printable
+
+if TYPE_CHECKING:
+    from query.answers.serial import Answer
 
 PROGRESS_AFTER_S = 0.5
 """Work that takes less passes without a word."""
@@ -44,6 +47,13 @@ def write(text: str) -> None:
 def write_json(answer: Any) -> None:
     """Write an answer as JSON; in ASCII, because names in it are strangers' and some end on a terminal."""
     write(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+
+
+def write_answer(answer: Answer) -> None:
+    """Write an answer of a run as the JSON that all doors give."""
+    from query.answers.serial import as_json
+
+    write_json(as_json(answer))
 
 
 def say(message: str) -> None:

@@ -18,11 +18,14 @@ from typing import Any, Literal
 Group = Literal["frameworks", "annotators", "schedulers", "predictors"]
 
 
+_entry_points = cache(entry_points)  # reads a file of every package that is installed
+
+
 @cache
 def _loaded(group: Group) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     found: dict[str, Any] = {}
     broken: dict[str, str] = {}
-    for entry in entry_points(group=f"crystalperf.{group}"):
+    for entry in _entry_points().select(group=f"crystalperf.{group}"):
         try:
             found.setdefault(entry.name, entry.load())
         except Exception as error:  # whatever a stranger's module raises

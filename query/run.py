@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 from threading import local
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -19,7 +20,6 @@ from indexes import guard, store
 from indexes.errors import NoAnswerError, SettingError
 from query.answers import prices, verdict
 from query.answers.picture.door import ANY_DOOR, Door
-from query.answers.picture.values import Picture
 from query.answers.rows import TIMEOUT_S, Rows
 from query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from query.explain.chances import Chance, chances
@@ -42,9 +42,12 @@ from query.model.world import (
     settings_of,
 )
 from query.whatif.flow import predict_flow
-from query.whatif.listing import has_compiler
+from query.whatif.listing import has_compiled
 from query.whatif.predict import Unchanged, predict, predicted_by, replay_unchanged
 from query.whatif.reruns import Compared, advice, compared, differences, in_their_light
+
+if TYPE_CHECKING:
+    from query.answers.picture.values import Picture
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
 """One more run as a user can make one on the same machines, beside one with nothing changed."""
@@ -146,7 +149,7 @@ class Run:
         answer = self.verdict(progress) if verdict is None else verdict
         with self._opened() as connection:
             execution = self._load("all")
-            return picture(self, connection, execution, answer, door, progress, compiled=has_compiler(), full=full)
+            return picture(self, connection, execution, answer, door, progress, compiled=has_compiled(), full=full)
 
     @contextmanager
     def redacted(self) -> Iterator[Run]:

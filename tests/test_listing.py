@@ -1,9 +1,8 @@
-"""List scheduling as one function: the same steps as the replay that takes any order, plain or compiled."""
+"""List scheduling as machine code: the same steps as the replay that takes any order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +13,10 @@ from query.model.dag import Dag, Dependency, Group, Node, Units
 from query.model.execution import Slots
 from query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
 from query.whatif import listing
+from query.whatif import replay as replaying
 from query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
 
-KINDS = pytest.mark.parametrize(
-    "compiles",
-    [False, pytest.param(True, marks=pytest.mark.skipif(not listing.has_compiler(), reason="numba is not installed"))],
-)
-"""Plain and compiled code."""
+pytestmark = pytest.mark.skipif(not listing.has_compiled(), reason="the loop was not compiled: there is no C compiler")
 
 
 @some.composite
@@ -72,17 +68,16 @@ def answer(of: Callable[[], Replayed]) -> Replayed | None:
         return None
 
 
-@KINDS
-@settings(max_examples=200)
+@settings(max_examples=400)
 @given(world=worlds())
 def test_a_listed_replay_takes_the_steps_of_the_general_one(
-    compiles: bool, world: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray]
+    world: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
 ) -> None:
     dag, units, slots, policy, limits, durations = world
     assert listing.can_list(dag, policy)
     general = answer(lambda: _Replay(dag, units, durations, slots, policy, limits).run())
     plan = listing.Plan(dag, units, slots, policy, limits)
-    listed = answer(lambda: _replayed(dag, plan.run(durations, compiles=compiles)))
+    listed = answer(lambda: _replayed(dag, plan.run(durations)))
     if general is None or listed is None:
         assert general is listed
         return
@@ -105,31 +100,28 @@ def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:
     assert not listing.can_list(plain, Policy(lambda ready: len(ready) - 1))
 
 
-@pytest.mark.skipif(not listing.has_compiler(), reason="numba is not installed")
-def test_compiled_code_is_loaded_once_there_was_as_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    work = listing._Work()
-    assert not work.is_worth(listing.WORTH_LOADING - 1)
-    assert work.is_worth(1)
-    assert work.is_worth(1)
-
-
-def test_without_numba_the_loop_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(listing, "has_compiler", lambda: False)
-    monkeypatch.setattr(listing, "_compiled", lambda: pytest.fail("compiled"))
+def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     node = {"a": Node("a", "a", 0.0, 1.0, 0)}
     dag = Dag(0.0, 1.0, (Group("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
-    count = 3
-    nothing = np.zeros(count, dtype=np.int64)
-    units = Units(
-        nothing,
-        nothing,
-        nothing,
-        nothing,
-        np.zeros(count),
-        np.ones(count),
-        np.ones((count, 4)),
-        nothing,
-        np.zeros(count),
-    )
+    nothing, one = np.zeros(3, dtype=np.int64), np.ones(3)
+    units = Units(nothing, nothing, nothing, nothing, 0 * one, one, np.ones((3, 4)), nothing, 0 * one)
     slots = Slots(nothing[:1], nothing[:1], np.zeros(1), np.full(1, np.inf), np.full(1, np.inf))
-    assert replay(dag, units, np.array([1.0, 2.0, 4.0]), slots).makespan_ms == 7
+    durations = np.array([1.0, 2.0, 4.0])
+    listed = replay(dag, units, durations, slots)
+    monkeypatch.setattr(replaying, "has_compiled", lambda: False)
+    monkeypatch.setattr(listing, "_listing", None)
+    again = replay(dag, units, durations, slots)
+    assert listed.makespan_ms == again.makespan_ms == 7
+
+
+def test_a_column_that_is_missing_or_of_another_kind_is_told_by_name() -> None:
+    module, columns = listing._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
+    assert module is not None
+    with pytest.raises(KeyError, match="rate"):
+        module.integrals(columns)
+    with pytest.raises(TypeError, match="rate"):
+        module.integrals({**columns, "rate": np.zeros(1, dtype=np.float32)})
+    fixed = np.zeros(1)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        module.integrals({**columns, "rate": np.zeros(1), "total": fixed})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ Brought = Callable[..., None]
 def brought(monkeypatch: pytest.MonkeyPatch) -> Iterator[Brought]:
     """Bring in entry points for one test: brought("predictors", half=function)."""
     there: dict[str, list[FakeEntry]] = {}
-    monkeypatch.setattr(plugins, "entry_points", lambda group: there.get(group, []))
+    found = SimpleNamespace(select=lambda group: there.get(group, []))
+    monkeypatch.setattr(plugins, "_entry_points", lambda: found)
 
     def bring(group: str, **entries: Any) -> None:
         there[f"crystalperf.{group}"] = [FakeEntry(name, f"stranger:{name}", what) for name, what in entries.items()]

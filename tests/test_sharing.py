@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from query.model.capacity import Loads, cpu_limits
-from query.whatif.listing import has_compiler
+from query.whatif.listing import has_compiled
 from query.whatif.sharing import Sorted, together
 
 
@@ -38,7 +38,7 @@ def test_mean_levels_are_as_counted(rows: list[tuple[int, int, int, int]]) -> No
     assert found.tolist() == pytest.approx(counted(rows))
 
 
-@pytest.mark.skipif(not has_compiler(), reason="numba is not installed")
+@pytest.mark.skipif(not has_compiled(), reason="the loop was not compiled: there is no C compiler")
 @given(st.integers(1, 400), st.integers(0, 2**32))
 def test_compiled_mean_levels_are_the_same_to_the_last_bit(count: int, seed: int) -> None:
     number = np.random.default_rng(seed)

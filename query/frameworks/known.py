@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, MutableMapping
 from functools import cache
+from importlib import import_module
 
 from indexes.errors import InputError
 from query.frameworks import Framework
 from query.plugins import entries
 
+_BUILT_IN = ("spark", "flink", "tensorflow", "pytorch", "mxnet")
+"""In the order in which they are asked whether a file is theirs."""
+
+
+class _Frameworks(MutableMapping[str, Framework]):
+    """By name, the built-in ones first.  Of these a package is imported when it is asked for: a run needs one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Framework | None] = dict.fromkeys(_BUILT_IN)
+        for each in entries("frameworks").values():
+            self._known.setdefault(each.name, each)
+
+    def __getitem__(self, name: str) -> Framework:
+        found = self._known[name]
+        if found is None:
+            found = getattr(import_module(f"query.frameworks.{name}"), name.upper())
+            self._known[name] = found
+        return found
+
+    def __setitem__(self, name: str, framework: Framework) -> None:
+        self._known[name] = framework
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
 
 @cache
-def frameworks() -> dict[str, Framework]:
-    """All known frameworks by name, the built-in ones first."""
-    from query.frameworks.flink import FLINK
-    from query.frameworks.mxnet import MXNET
-    from query.frameworks.pytorch import PYTORCH
-    from query.frameworks.spark import SPARK
-    from query.frameworks.tensorflow import TENSORFLOW
-
-    built_in = {each.name: each for each in (SPARK, FLINK, TENSORFLOW, PYTORCH, MXNET)}
-    return {**built_in, **{each.name: each for each in entries("frameworks").values() if each.name not in built_in}}
+def frameworks() -> MutableMapping[str, Framework]:
+    """All known frameworks by name."""
+    return _Frameworks()
 
 
 def get(name: str) -> Framework:

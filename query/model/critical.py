@@ -143,7 +143,7 @@ def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:
     """What of sorted disjoint intervals lies in a stretch."""
     first = int(np.searchsorted(intervals[:, 1], start_ms, side="right"))
     last = int(np.searchsorted(intervals[:, 0], end_ms, side="left"))
-    return np.clip(intervals[first:last], start_ms, end_ms)
+    return np.minimum(np.maximum(intervals[first:last], start_ms), end_ms)
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:

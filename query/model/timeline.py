@@ -87,8 +87,8 @@ class Timeline:
         """The same, summed over stretches of (start, end)."""
         if len(self.moments) < 2 or not len(stretches):
             return np.zeros(self.integral.shape[1])
-        start, end = np.array(stretches, dtype=np.float64).reshape(-1, 2).T
-        found: Floats = np.maximum(self._until(end) - self._until(start), 0.0).sum(axis=0)
+        until = self._until(np.asarray(stretches, dtype=np.float64).reshape(-1))
+        found: Floats = np.maximum(until[1::2] - until[::2], 0.0).sum(axis=0)
         return found
 
     def _until(self, times_ms: Floats) -> Floats:

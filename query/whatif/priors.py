@@ -110,6 +110,7 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
         lent[:, cpu] = np.minimum(tells[0] * execution.volumes.on_cpu_ms, left)
         deviation = tells[1]
     used: list[Prior] = []
+    rest = left - lent.sum(axis=1)
     for number in np.unique(execution.units.group[far & (left > 0)]).tolist():
         mine = far & (execution.units.group == number)
         prior = known.get((execution.readers.get(number, ANY), FAR)) or known.get((ANY, FAR))
@@ -120,7 +121,7 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
         if tells is not None:
             shares[cpu] = 0.0
             shares /= max(shares.sum(), 1e-9)
-        lent[mine] += shares * (left - lent.sum(axis=1))[mine, None]
+        lent[mine] += shares * rest[mine, None]
     lent[:, -1] = 0.0
     if not lent.any():
         return execution, ()

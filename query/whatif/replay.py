@@ -21,7 +21,7 @@ from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
 from query.model.execution import Slots
 from query.model.policy import FIRST_COME, Policy, Waiting
 from query.model.records import Floats, Ints
-from query.whatif.listing import Listed, Plan, can_list
+from query.whatif.listing import Listed, Plan, can_list, has_compiled
 
 _NO_WORKER = "the replay cannot finish: work is left for which no worker was alive"
 
@@ -72,7 +72,7 @@ def prepared(
     """replay() for whoever asks with one set of durations after the other."""
     if limits is not None and limits and all(each == 1 for each in limits) and not _flows(dag):
         return lambda durations_ms: _in_order(dag, units, durations_ms, slots, policy)
-    if not can_list(dag, policy):
+    if not (has_compiled() and can_list(dag, policy)):
         return lambda durations_ms: _Replay(dag, units, durations_ms, slots, policy, limits).run()
     plan = Plan(dag, units, slots, policy, limits)
     return lambda durations_ms: _replayed(dag, plan.run(durations_ms))

@@ -6,16 +6,14 @@ time is read off the schedule, recorded or replayed, so a changed schedule chang
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from query.model.execution import Slots
 from query.model.records import Floats, Ints
-from query.whatif.listing import WORTH_LOADING, has_compiler
+from query.whatif.listing import has_compiled, integrals
 from query.whatif.replay import Replayed
 
 
@@ -41,15 +39,12 @@ class Sorted:
         """Over each interval's life the mean sum of the rates of all intervals of its group, itself included.
 
         (intervals,), as `rate` is, whose unit it has; one without length has its own rate.  `compiles` is whether by
-        compiled code, None to choose; the answers are the same to the last bit.
+        compiled code, None for where it is there; the answers are the same to the last bit.
         """
         if not len(rate):
             return rate
-        if compiles is None:
-            compiles = has_compiler() and len(rate) >= WORTH_LOADING
-        if compiles:
-            total = np.empty(len(rate))
-            _compiled()(self._order, self._gap_ms, np.ascontiguousarray(rate), total)
+        if has_compiled() if compiles is None else compiles:
+            total = integrals(self._order, self._gap_ms, rate)
         else:
             interval, closes, first, last = self._columns
             steps = rate[interval]
@@ -70,30 +65,6 @@ class Sorted:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         return np.where(closes, order - count, order), closes, place[:count], place[count:]
-
-
-def _integrals(order: Any, gap_ms: Any, rate: Any, total: Any) -> None:
-    """Fills `total` with the integral of the level over each interval: Sorted.means() in one go, to be compiled."""
-    count, last = len(rate), len(order) - 1
-    level = integral = 0.0
-    for place in range(last + 1):
-        moment = order[place]
-        if moment < count:
-            total[moment] = integral
-            level += rate[moment]
-        else:
-            total[moment - count] = integral - total[moment - count]
-            level -= rate[moment - count]
-        if place < last:
-            integral += level * gap_ms[place]
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    import numba
-
-    compiled: Callable[..., None] = numba.njit(cache=True)(_integrals)
-    return compiled
 
 
 class Beside:

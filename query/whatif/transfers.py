@@ -210,17 +210,17 @@ def as_recorded(
     `unknown_ms` is time of each unit that may have been spent on them, unseen.  `among` is each transfer's company;
     `beside` works it out from the share of each unit's time in which its bytes were on their way.
     """
-    among, count = list(among), len(parts_ms)
-    nothing = np.zeros(count)
+    among, whole_ms = list(among), parts_ms.sum(axis=1)
+    nothing = np.zeros(len(parts_ms))
     seen, took = [nothing for _ in found], [each.least_ms for each in found]
     overlap = [each.overlap for each in found]
     for turn in range(ROUNDS):
         was = [*took, *seen]
         for position, each in enumerate(found):
             if beside is not None and turn:
-                among[position] = beside(each, share_of(took[position], parts_ms.sum(axis=1)))
+                among[position] = beside(each, share_of(took[position], whole_ms))
             others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
-            has_ms, mine = parts_ms.sum(axis=1) - others, parts_ms[:, each.column]
+            has_ms, mine = whole_ms - others, parts_ms[:, each.column]
             tells = whole(mine, has_ms - mine, each.overlap)
             took[position] = np.clip(tells, each.least_ms * among[position], each.most_ms * among[position])
             took[position] = np.minimum(took[position], has_ms)  # what no time was left for came from elsewhere
@@ -229,7 +229,7 @@ def as_recorded(
             seen[position] = np.minimum(within(took[position], has_ms, overlap[position]), mine + unknown_ms)
         if turn and all(map(np.array_equal, was, [*took, *seen])):
             break  # the next turn would find the same
-    rest = parts_ms.sum(axis=1) - sum(seen, nothing)
+    rest = whole_ms - sum(seen, nothing)
     known = []
     for each, company, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)

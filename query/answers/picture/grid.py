@@ -32,7 +32,7 @@ MOST_REPLAYED = 20_000
 """Settings beyond the usual ones, times the units that each replays: some seconds …"""
 
 COMPILED = 4
-"""… as are so many times as much where replays are compiled (the extra `fast`)."""
+"""… as are so many times as much where replays are compiled."""
 
 COMMAND = "crystalperf predict {run} --set {settings}"
 
