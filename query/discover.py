@@ -145,16 +145,16 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
     paths: list[str] = []
     for where, folders, files in os.walk(folder, onerror=refused):  # never follows links to folders
         folders.sort()
-        paths += (os.path.join(where, name) for name in sorted(files) if not _is_mark(name))
+        paths += (os.path.join(where, name) for name in sorted(files) if not name.startswith("."))
         if len(paths) > _MOST_FILES:
             raise InputError(f"{folder}: holds more than {_MOST_FILES} files; name the folder of one application")
     yield from _unnamed(paths, folder, problems, passed_over)
 
 
-def _is_mark(name: str) -> bool:
-    """Whether a file is there for others' sake: a checksum, or a framework's mark of a log's state."""
+def _is_mark(path: str) -> bool:
+    """Whether a file that is of no use is a framework's mark of a log's state."""
     marks = (each.marks for each in frameworks().values())
-    return name.startswith(".") or any(each is not None and each.match(name) for each in marks)
+    return any(each is not None and each.match(os.path.basename(path)) for each in marks)
 
 
 def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
@@ -167,6 +167,8 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
             continue
         for each in found:
             if each.kind in ("unknown", "zip"):
+                if _is_mark(path):
+                    continue
                 meaning = "files that are neither logs nor recordings of samples were passed over"
                 problems.add("other_file", "info", folder, path, meaning)
                 if each.known and not passed_over:
