@@ -194,7 +194,14 @@ def _nodes(one: Configuration) -> list[Node]:
     if one.network_bps is None:
         return []
     return [
-        Node(f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True)
+        Node(
+            f"rank{rank}",
+            f"{SUBNET}.{2 + rank}",
+            one.network_bps,
+            one.cores,
+            protected=True,
+            small_buffers=False,  # they are for readers of files
+        )
         for rank in range(one.ranks + one.servers)
     ]
 
