@@ -40,10 +40,8 @@ _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; ru
 # 25 ms keeps the refill apart from a sampler that looks every 20 ms.
 CPU_PERIOD_US = 25_000
 # A reader that skips part of a stream (HDFS under Parquet) throws away what its socket already holds. On cables this
-# slow, the kernel's usual limit of 6 MB a socket would be seconds of them. They have a price: where several flows come
-# and go over one cable of 100 Mbit/s, its queues hold more than such a window, and one direction gets 15 Mbit/s beside
-# 95 the other way (94 and 94 with the kernel's own).
-_SMALL_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
+# slow, the kernel's usual limit of 6 MB a socket would be seconds of them.
+_SOCKET_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
 # The largest weights that the kernel takes (default 1024 and 100): a quota promises CPU time only where no other
 # work on the machine gets it first.
 _LARGEST_SHARES, _LARGEST_WEIGHT = 262_144, 10_000
@@ -61,7 +59,6 @@ class Node:
         memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
         protected: whether the node's share of a busy CPU is raised above whatever else runs on the machine.
         disk_bytes_per_s: rate at which the node's processes read from the disk, page cache left out; None for no limit.
-        small_buffers: whether its sockets hold 256 KB at most, rather than what the kernel lets them.
     """
 
     name: str
@@ -71,7 +68,6 @@ class Node:
     memory_bytes: int | None = None
     protected: bool = False
     disk_bytes_per_s: int | None = None
-    small_buffers: bool = True
 
     @property
     def uses_cpu_cgroup(self) -> bool:
@@ -145,10 +141,9 @@ def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
             ["ip", "-n", ns, "address", "add", f"{node.address}/24", "dev", "eth0"],
             ["ip", "-n", ns, "link", "set", "eth0", "up"],
         ]
-        if node.small_buffers:
-            commands += [
-                ["nsenter", f"--net=/run/netns/{ns}", "--", "sysctl", "-qw", setting] for setting in _SMALL_BUFFERS
-            ]
+        commands += [
+            ["nsenter", f"--net=/run/netns/{ns}", "--", "sysctl", "-qw", setting] for setting in _SOCKET_BUFFERS
+        ]
     return commands
 
 

@@ -194,14 +194,7 @@ def _nodes(one: Configuration) -> list[Node]:
     if one.network_bps is None:
         return []
     return [
-        Node(
-            f"rank{rank}",
-            f"{SUBNET}.{2 + rank}",
-            one.network_bps,
-            one.cores,
-            protected=True,
-            small_buffers=False,  # they are for readers of files
-        )
+        Node(f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True)
         for rank in range(one.ranks + one.servers)
     ]
 
