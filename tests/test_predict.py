@@ -227,7 +227,7 @@ def test_values_are_read_with_their_units() -> None:
         ("cores=2GB", "not a value"),
         ("memory=lots", "not a value"),
         ("network=10GiB", "not a value"),
-        ("cpu_speed=3", "relative"),
+        ("cpu_speed=3GHz", "relative"),
         ("cores=nanx", "not a value"),
     ],
 )
@@ -242,6 +242,15 @@ def test_an_absolute_value_needs_the_recorded_one() -> None:
         world(run, "network=10Gbps")
     assert refused.value.remedy == Remedy("state what the run had", {"setting": "network"})
     assert world(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
+
+
+def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
+    run = execution([(0, 10)], (0, 0, 1, 0))
+    with pytest.raises(SettingError, match="relative to the recorded run"):
+        world(run, "cpu_speed=3")
+    stated = world(run, "cpu_speed=2x", recorded=("cpu_speed=0.45",))
+    assert stated.ratio("cpu_speed") == 2
+    assert stated.recorded["cpu_speed"] == 0.45
 
 
 def test_half_an_executor_is_refused() -> None:

@@ -98,6 +98,12 @@ def test_one_worker_meets_nobody_at_the_servers_link() -> None:
     assert servers.settled_ms(LINK, 1, link=2.0) == pytest.approx(210.0)
 
 
+def test_a_share_of_a_core_sends_no_faster_than_it_computes() -> None:
+    """8 MB take 14 ms of CPU: on a hundredth of a core 1.4 s, whatever the link."""
+    assert servers.settled_ms(LINK, 1, share=0.01) == pytest.approx(1_410.0)
+    assert servers.settled_ms(LINK, 1, share=0.5) == servers.settled_ms(LINK, 1, share=8.0) == pytest.approx(410.0)
+
+
 def test_two_workers_settle_so_that_one_fetches_while_the_other_sends() -> None:
     assert servers.settled_ms(LINK, 2) == pytest.approx(410.0, rel=0.05)  # in step with each other it would be 810
 

@@ -134,6 +134,7 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
         into.take(name, baseline(one, base), truth_ms)
     head = f"| {one.name} | {role} | {truth_ms:.0f}"
     recorded = [f"network={(base.configuration.network_bps or 0) / 1e6:g}Mbps"]
+    recorded += [f"cpu_speed={base.configuration.cores:g}"] if base.configuration.cores else []
     try:
         told = base.run.predict(asks(one, base.configuration), recorded=recorded)
     except CrystalPerfError as error:

@@ -35,6 +35,10 @@ UNITS = "units."
 DEVICE = "device."
 """What the settings of accelerators begin with; no reruns have checked what they do."""
 
+SPEED = "cpu_speed"
+"""What is asked of it is relative.  What a run had is stated in cores: the CPU that a process could use, of a slow core
+or under a quota; 1 where nobody says."""
+
 SCHEDULERS = ("fifo", "fair", "longest")
 
 UNCHECKED = ("input", "units", "skew", "scheduler")
@@ -282,6 +286,8 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
                     raise SettingError(
                         f"{value.describe()}: {before:g} times {value.ratio:g} is no whole number of {value.word}"
                     )
+        elif key == SPEED:
+            raise _relative(value.word, value.text)
         elif before is None:
             raise NoAnswerError(
                 f"{value.describe()}: the run does not tell what it had",
@@ -323,8 +329,9 @@ def _value(word: str, setting: Setting, text: str) -> Value:
     if unit == "times":
         raise wrong
     if unit == "speed":
-        # An absolute clock rate would need the recorded one, which no log states.
-        raise SettingError(f"{word}={text}: give the speed relative to the recorded run, for example {word}=1.5x")
+        if suffix:  # a clock rate would need the recorded one, which no log states
+            raise _relative(word, text)
+        return Value(word, text, absolute=number)
     if unit == "count":
         if suffix or number != int(number):
             raise wrong
@@ -333,6 +340,10 @@ def _value(word: str, setting: Setting, text: str) -> Value:
     if size is None:
         raise wrong
     return Value(word, text, absolute=number * size)
+
+
+def _relative(word: str, text: str) -> SettingError:
+    return SettingError(f"{word}={text}: give the speed relative to the recorded run, for example {word}=1.5x")
 
 
 def _or(choices: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from statistics import mean
 
 from query.frameworks import Steady
 from query.model.execution import Execution
-from query.model.world import World
+from query.model.world import SPEED, World
 from query.whatif.transfers import PAYLOAD
 
 SENDING_MS_PER_MB = 1.75
@@ -81,9 +81,12 @@ def union_ms(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def settled_ms(demand: Demand, workers: int, *, link: float = 1.0, speed: float = 1.0) -> float:
-    """The mean step of so many workers once they have settled, under so many times the links and the CPU."""
-    cpu = speed * 1e6 / SENDING_MS_PER_MB
+def settled_ms(demand: Demand, workers: int, *, link: float = 1.0, speed: float = 1.0, share: float = 1.0) -> float:
+    """The mean step of so many workers once they have settled, under so many times the links and the CPU.
+
+    `share` is the part of a core that each process had in the recorded run; with more than one it sends no faster.
+    """
+    cpu = min(share, 1.0) * speed * 1e6 / SENDING_MS_PER_MB
     own = tuple(min(rate * link, cpu) for rate in (demand.out_bytes_per_ms, demand.in_bytes_per_ms))
     computing = demand.computing_ms / speed + demand.else_ms
     flows = (demand.fetched_bytes, demand.sent_bytes)
@@ -163,7 +166,7 @@ def steady(execution: Execution, world: World) -> Steady | None:
     """
     demand = demand_of(execution.properties)
     if demand is None or any(
-        ratio != 1 and key not in ("network", "cpu_speed", "workers") for key, ratio in world.ratios.items()
+        ratio != 1 and key not in ("network", SPEED, "workers") for key, ratio in world.ratios.items()
     ):
         return None
     workers, times = int(execution.properties.get("processes", "1")), world.ratio("workers")
@@ -172,12 +175,15 @@ def steady(execution: Execution, world: World) -> Steady | None:
     if stated := execution.recorded.get("network"):
         rate = stated * PAYLOAD["net"] / 1e3
         demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
-    before = settled_ms(demand, workers)
-    after = settled_ms(demand, round(workers * times), link=world.ratio("network"), speed=world.ratio("cpu_speed"))
+    share = execution.recorded.get(SPEED) or 1.0
+    before = settled_ms(demand, workers, share=share)
+    link, speed = world.ratio("network"), world.ratio(SPEED)
+    after = settled_ms(demand, round(workers * times), link=link, speed=speed, share=share)
     recorded = float(execution.properties.get("step_ms", before))
+    had = "are taken to have had a core each" if share == 1 else f"had {share:g} of a core each"
     said = (
         f"steps of workers that have settled, while some fetch others send: {before:.0f} ms as recorded, where the"
         f" traced ones took {recorded:.0f} ms",
-        f"sending and receiving take {SENDING_MS_PER_MB:g} ms of CPU for each MB, on a server too",
+        f"sending and receiving take {SENDING_MS_PER_MB:g} ms of CPU for each MB, on a server too; processes {had}",
     )
     return Steady(before, after, said)
