@@ -147,7 +147,7 @@ ROOMS_OF_QUERY = (
         "frameworks.spark",
         "frameworks.flink",
     ),
-    *("frameworks.training", "frameworks.tensorflow", "frameworks.pytorch", "frameworks.mxnet"),
+    *("frameworks.training", "frameworks.tensorflow", "frameworks.jax", "frameworks.pytorch", "frameworks.mxnet"),
 )
 """The rooms of query/ in the order in which data pass.  `frameworks` is the contract, whose packages use the others."""
 

@@ -47,7 +47,7 @@ def test_schema_sql_is_valid_sql_for_any_resource() -> None:
 def test_a_frameworks_own_schema_is_valid_sql_and_takes_no_name_of_the_contracts() -> None:
     taken = {table.name for kind in ("index", "run") for table in tables(kind)}  # type: ignore[arg-type]
     for framework in frameworks().values():
-        folder = "training" if framework.name in ("tensorflow", "pytorch", "mxnet") else framework.name
+        folder = "training" if framework.name in ("tensorflow", "jax", "pytorch", "mxnet") else framework.name
         connection = duckdb.connect()
         connection.execute((ROOT / "query" / "frameworks" / folder / "schema.sql").read_text())
         created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}

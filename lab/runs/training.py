@@ -1,8 +1,9 @@
-"""Real trainings of PyTorch and TensorFlow on this machine, traced, with the steps that they took untraced.
+"""Real trainings of PyTorch, TensorFlow and JAX on this machine, traced, with the steps that they took untraced.
 
     python -m lab.runs.training list
     python -m lab.runs.training pytorch -o DIR [--python PYTHON] [--only NAME …]
     python -m lab.runs.training tensorflow -o DIR --python PYTHON [--only NAME …] [--limit MINUTES] [--keep FOLDER]
+    python -m lab.runs.training jax -o DIR --python PYTHON
     python -m lab.runs.training sweep -o DIR [--framework tensorflow --python PYTHON] [--only NAME …] [--limit MINUTES]
 
 `sweep` is PyTorch (ranks and gloo) or TensorFlow (a chief, other workers and a parameter server) under CPU quotas, on
@@ -95,6 +96,7 @@ CONFIGURATIONS = (
         Configuration(f"tf-input-{'queue' if queue else 'data'}", "tensorflow", 1, 0, {"queue": queue, "read_ms": 2.0})
         for queue in (False, True)
     ),
+    Configuration("jax-mlp", "jax"),
 )
 
 MBIT = 1_000_000
@@ -177,7 +179,7 @@ def run(one: Configuration, python: str, out: Path) -> Path:
             check_host(namespaces=True, limits=one.cores is not None)
             stack.enter_context(borrowed_machine(nodes))
             shape_network(nodes)
-        start = _pytorch if one.framework == "pytorch" else _tensorflow
+        start = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax}[one.framework]
         jobs = start(one, python, folder, nodes)
         if nodes:
             _let_go(jobs, nodes, folder, one.name)
@@ -334,6 +336,10 @@ def _tensorflow(one: Configuration, python: str, folder: Path, nodes: Sequence[N
     ]
 
 
+def _jax(one: Configuration, python: str, folder: Path, _nodes: Sequence[Node]) -> list[Job]:
+    return [_job(python, "jax_job.py", {**one.asked, "out": str(folder / "traces")}, folder / "jax.log", {})]
+
+
 def _ports(count: int) -> list[int]:
     """Ports that are free now."""
     held = [socket.socket() for _ in range(count)]
@@ -370,7 +376,7 @@ def _finished(jobs: Sequence[Job], name: str) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
     parser = argparse.ArgumentParser(prog="python -m lab.runs.training", description="run real trainings")
-    parser.add_argument("what", choices=("list", "pytorch", "tensorflow", "sweep"))
+    parser.add_argument("what", choices=("list", "pytorch", "tensorflow", "jax", "sweep"))
     parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/training"), metavar="DIR")
     parser.add_argument("--framework", choices=("pytorch", "tensorflow"), default="pytorch", help="that is swept")
     parser.add_argument("--python", default=sys.executable, metavar="PYTHON")

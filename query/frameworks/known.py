@@ -10,8 +10,8 @@ from indexes.errors import InputError
 from query.frameworks import Framework
 from query.plugins import entries
 
-_BUILT_IN = ("spark", "flink", "tensorflow", "pytorch", "mxnet")
-"""In the order in which they are asked whether a file is theirs."""
+_BUILT_IN = ("spark", "flink", "jax", "tensorflow", "pytorch", "mxnet")
+"""In the order in which they are asked whether a file is theirs: JAX's are TensorFlow's too, by their form."""
 
 
 class _Frameworks(MutableMapping[str, Framework]):

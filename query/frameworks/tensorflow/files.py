@@ -23,6 +23,7 @@ _SUMMARY = b"brain.Event:"
 _TAGGED = re.compile(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
 _TIMELINE = re.compile(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
 _VIEWER = re.compile(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
+_SHOWN = re.compile(r"\.trace\.json(?:\.gz)?$")  # what the viewer shows of an XPlane
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _OTHERS = re.compile(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
 
@@ -80,7 +81,7 @@ def _is_xplane(text: bytes) -> bool:
     return re.match(rb"/(?:host|device):|Task Environment|#", text[name : name + 20]) is not None
 
 
-def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
+def gather(parts: Sequence[LogPart], _problems: Problems, framework: str = "tensorflow") -> list[Application]:
     """RunMetadata of a folder are one run, and so are its XPlanes; of a timeline each file is one.
 
     Where a folder has the same steps in several forms, the one that says most is read.
@@ -96,6 +97,8 @@ def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
     for (kind, key), several in groups.items():
         if kind in ("timeline", "summary") and several[0].folder in whole:
             continue
+        if kind == "timeline" and _SHOWN.search(several[0].name) and ("xplane", several[0].folder) in groups:
+            continue
         ordered = sorted(several, key=lambda each: _natural(each.name))
         name = os.path.basename(key.rstrip("/")) or several[0].name
         if len(several) == 1:
@@ -105,7 +108,7 @@ def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
         origin = ordered[0].part.name if len(ordered) == 1 else key
         found.append(
             Application(
-                "tensorflow", app_id, None, None, None, LogFile(origin, files, app_id), sum(e.size for e in several)
+                framework, app_id, None, None, None, LogFile(origin, files, app_id), sum(e.size for e in several)
             )
         )
     return found

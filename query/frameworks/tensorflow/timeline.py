@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from query.frameworks.tensorflow import graph, xplane
 from query.frameworks.tensorflow.messages import DeviceStats, NodeStats, RunMetadata
-from query.frameworks.tensorflow.xplane import Line, Plane, Traced
+from query.frameworks.tensorflow.xplane import HostOperations, Line, Plane, Traced
 from query.frameworks.training import chrome
 from query.frameworks.training.chrome import Event
 from query.frameworks.training.program import Program
@@ -20,7 +20,7 @@ from query.model.records import Problems
 _COMPUTE = " Compute"
 
 
-def program(log: LogFile, app_id: str, problems: Problems) -> Program:
+def program(log: LogFile, app_id: str, problems: Problems, framework: str, of_line: HostOperations) -> Program:
     """What a timeline tells."""
     processes: dict[object, str] = {}
     threads: dict[tuple[object, object], str] = {}
@@ -38,7 +38,7 @@ def program(log: LogFile, app_id: str, problems: Problems) -> Program:
         step = RunMetadata(list(_devices(ran, processes)))
         return graph.program([("", step)], app_id, log.origin, None, problems)
     planes = list(_planes(ran, processes, threads))
-    return xplane.of_planes([(app_id, planes)], app_id, log.origin, problems)
+    return xplane.of_planes([(app_id, planes)], app_id, log.origin, problems, framework, of_line)
 
 
 def _devices(ran: list[Event], processes: dict[object, str]) -> Iterator[DeviceStats]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from indexes.errors import InputError
 from query.frameworks.tensorflow import files, graph, timeline, xplane
 from query.frameworks.tensorflow.messages import RunMetadata, embedded, plausible, run_metadata
+from query.frameworks.tensorflow.xplane import HostOperations
 from query.frameworks.training import program
 from query.frameworks.training.wire import DamagedMessageError
 from query.inputs.containers import LogFile, Part, head, pieces
@@ -21,18 +22,22 @@ _MOST_BYTES = 2 << 30
 """Of one message; Protocol Buffers write none larger."""
 
 
-def read(log: LogFile) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence."""
+def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = xplane.of_line) -> Trace:
+    """The trace of a run.  Raises InputError, one sentence.
+
+    `framework` is whose run it is, and `of_line` what tells the operations of a thread.
+    """
     problems = Problems(log.problems)
     first = log.parts[0]
     kind = files.kind_of(
         Head(first, os.path.dirname(first.path), os.path.basename(first.name), 0, head(first, HEAD_BYTES))
     )
-    name = log.app_id or "tensorflow"
+    name = log.app_id or framework
     if kind == "xplane":
-        found = xplane.program([(each, _bytes(each, problems)) for each in log.parts], name, log.origin, problems)
+        files_read = [(each, _bytes(each, problems)) for each in log.parts]
+        found = xplane.program(files_read, name, log.origin, problems, framework, of_line)
     elif kind == "timeline":
-        found = timeline.program(log, name, problems)
+        found = timeline.program(log, name, problems, framework, of_line)
     else:
         steps = list(_summary_steps(log, problems) if kind == "summary" else _steps(log, problems))
         if not steps:

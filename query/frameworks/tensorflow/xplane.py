@@ -1,4 +1,4 @@
-"""XPlanes: what TensorFlow 2's profiler (and JAX's) leaves of each process.
+"""XPlanes: what TensorFlow 2's profiler, which is JAX's too, leaves of each process.
 
 A plane is a host or a device, a line of it a thread or a stream, with events that nest.  Operators of the host are
 events named 'node:Operator'.  What one waited for is not told, beyond the launches of kernels and the order on each
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from query.frameworks.tensorflow.operators import is_input, likely_of
@@ -63,8 +63,22 @@ class Plane:
     stats: dict[str, str]
 
 
+HostOperations = Callable[[str, Line], Iterable[Operation]]
+"""(process, thread) → its operations."""
+
 _KEPT_STATS = frozenset(
-    ["step_num", "correlation_id", "memcpy_details", "tf_op", "name", "kernel_type", "instance_key", "group_id"]
+    [
+        "hlo_module",
+        "hlo_op",
+        "step_num",
+        "correlation_id",
+        "memcpy_details",
+        "tf_op",
+        "name",
+        "kernel_type",
+        "instance_key",
+        "group_id",
+    ]
 )
 _OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
 _DEVICE = re.compile(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
@@ -76,7 +90,14 @@ _COLLECTIVE = re.compile(
 )
 
 
-def program(files: Sequence[tuple[Part, bytes]], app_id: str, origin: str, problems: Problems) -> Program:
+def program(
+    files: Sequence[tuple[Part, bytes]],
+    app_id: str,
+    origin: str,
+    problems: Problems,
+    framework: str,
+    of_line: HostOperations,
+) -> Program:
     """What the XPlanes of one or several processes tell."""
     found = []
     for part, message in files:
@@ -85,7 +106,7 @@ def program(files: Sequence[tuple[Part, bytes]], app_id: str, origin: str, probl
         except DamagedMessageError as error:
             why = f"an XPlane that cannot be read ({why_damaged(message, error)})"
             problems.add("damaged trace", "data loss", part.name, None, why)
-    return of_planes(found, app_id, origin, problems)
+    return of_planes(found, app_id, origin, problems, framework, of_line)
 
 
 def _process(part: Part, count: int) -> str:
@@ -187,7 +208,12 @@ def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: froz
 
 
 def of_planes(
-    processes: Sequence[tuple[str, Sequence[Plane]]], app_id: str, origin: str, problems: Problems
+    processes: Sequence[tuple[str, Sequence[Plane]]],
+    app_id: str,
+    origin: str,
+    problems: Problems,
+    framework: str,
+    of_line: HostOperations,
 ) -> Program:
     """What the planes of each process tell; times in ms on one clock."""
     lanes: list[Lane] = []
@@ -200,7 +226,7 @@ def of_planes(
         hosts = [each for each in its_planes if each.name.startswith("/host:")]
         for plane in hosts:
             for line in plane.lines:
-                operations = filled(list(_host_operations(process, line)))
+                operations = filled(of_line(process, line))
                 for each in line.events:
                     if "correlation_id" in each.stats:
                         launches[each.stats["correlation_id"]] = (len(lanes), each.end_ms)
@@ -248,14 +274,19 @@ def of_planes(
     end = max((each.end_ms for each in cut), default=start)
     if steps:
         start, end = min(start, steps[0].start_ms), max(end, steps[-1].end_ms)
+    version = _version(framework, [each for _, its_planes in processes for each in its_planes])
     return Program(
-        "tensorflow", app_id, origin, cut, list(devices.values()), steps, problems,
-        start_ms=start, end_ms=end, started_at_ms=start, collectives=told,
+        framework, app_id, origin, cut, list(devices.values()), steps, problems, version=version, start_ms=start,
+        end_ms=end, started_at_ms=start, collectives=told,
     )  # fmt: skip
 
 
-def _host_operations(process: str, line: Line) -> Iterator[Operation]:
-    """The operators of a thread: events named 'node:Operator', the outermost of them."""
+def _version(framework: str, read: Sequence[Plane]) -> str | None:
+    return next((found for each in read if (found := each.stats.get(f"{framework}_version"))), None)
+
+
+def of_line(process: str, line: Line) -> Iterator[Operation]:
+    """The operators of a thread of TensorFlow: events named 'node:Operator', the outermost of them."""
     for each in line.events:
         found = _OPERATOR.fullmatch(each.name)
         if found is None or each.end_ms <= each.start_ms:

@@ -1,0 +1,91 @@
+"""What a thread of the host did in a JAX program, from the events that nest on it.
+
+    ynn_fusion.3                    an operator of XLA, which the CPU runs: it has the name of its HLO instruction
+    PjitFunction(step)              JAX hands over a compiled function
+    ThunkExecutor::Execute          the runtime's own doing
+    $train.py:15 batch              a function of Python, where the profiler traced these
+    $api.py:2479 block_until_ready  waiting for what was handed over
+
+At each moment the innermost event says what the thread did.  One that waits is no operator, whatever is around it.
+What came before the profiler had started, which may take it seconds, or after it was stopped is the profiler's doing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from query.frameworks.tensorflow.xplane import Line, Traced
+from query.frameworks.training.program import Operation
+
+_SHORTEST_MS = 0.05
+"""Functions of Python that take less are a part of their callers."""
+
+_MARK = re.compile(r"ThreadpoolListener::|end: |ThunkExecutor::Execute \(wait")
+_WAITS = re.compile(
+    r"block_until_ready|try_to_block|BlockHost|SequencingEvent|[Aa]wait|\b[Ww]ait|[Ss]ynchronize|WaitEvent"
+    r"|\$\S*profiler\.py|_value$|__array__$|\b(?:sleep|acquire|recv|select|poll|join)$"
+)
+_PYTHON = re.compile(r"\$(?P<place>\S+) (?P<name>.+)")
+_ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|Launch|XLA GPU module")
+_STARTS, _STOPS = (re.compile(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
+_NUMBER = re.compile(r"\.\d+$")
+_INSTRUCTION = re.compile(r"[a-z][\w.-]*")
+_XLA_THREAD = "tf_XLA"
+
+
+def of_line(process: str, line: Line) -> Iterator[Operation]:
+    """The operations of a thread in order of time; none overlaps another."""
+    runs_xla = line.name.startswith(_XLA_THREAD)
+
+    def is_operator(each: Traced) -> bool:  # the viewer's file does not say so
+        return "hlo_op" in each.stats or (runs_xla and _INSTRUCTION.fullmatch(each.name) is not None)
+
+    begun = max((each.end_ms for each in line.events if _STARTS.match(each.name)), default=float("-inf"))
+    stopped = min((each.start_ms for each in line.events if _STOPS.match(each.name)), default=float("inf"))
+    of_program = [each for each in line.events if _counts(each) and each.end_ms > begun and each.start_ms < stopped]
+    for each, start_ms, end_ms in _innermost(of_program, is_operator):
+        if end_ms <= start_ms or "step_num" in each.stats or _WAITS.search(each.name):
+            continue
+        if is_operator(each):
+            yield Operation(
+                process, start_ms, end_ms, _NUMBER.sub("", each.name), each.name, likely="cpu", kind="op",
+                module=each.stats.get("hlo_module"),
+            )  # fmt: skip
+        elif (python := _PYTHON.fullmatch(each.name)) is not None:
+            name, place = python["name"], python["place"]
+            yield Operation(process, start_ms, end_ms, name, name, likely="cpu", kind="python", place=place)
+        else:
+            likely = "cpu" if _ON_CPU.search(each.name) else ""
+            yield Operation(process, start_ms, end_ms, each.name, each.name, likely=likely, kind="runtime")
+
+
+def _counts(each: Traced) -> bool:
+    """Whether an event lasts, and is more than a mark or a function that is over at once."""
+    length_ms = each.end_ms - each.start_ms
+    if length_ms <= 0 or _MARK.match(each.name) is not None:
+        return False
+    return not each.name.startswith("$") or length_ms >= _SHORTEST_MS
+
+
+def _innermost(events: Sequence[Traced], is_whole: Callable[[Traced], bool]) -> Iterator[tuple[Traced, float, float]]:
+    """(event, start, end) of the stretches in which no other event was within it; what is whole has none within it."""
+    around: list[Traced] = []
+    now = float("-inf")
+    for each in sorted(events, key=lambda one: (one.start_ms, -one.end_ms)):
+        while around and around[-1].end_ms <= each.start_ms:
+            last = around.pop()
+            if last.end_ms > now:
+                yield last, now, last.end_ms
+                now = last.end_ms
+        if around and is_whole(around[-1]):
+            continue
+        if around and each.start_ms > now:
+            yield around[-1], now, each.start_ms
+        now = max(now, each.start_ms)
+        around.append(each)
+    while around:
+        last = around.pop()
+        if last.end_ms > now:
+            yield last, now, last.end_ms
+            now = last.end_ms

@@ -1,0 +1,30 @@
+"""What a JAX program needs so that it leaves traces; docs/training.md shows the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from query.frameworks import Job, Setup
+
+
+def text(job: Job) -> str:
+    """Lines for the training loop."""
+    folder = job.folder or "/"
+    return f'''# JAX: an XPlane of three steps, after a few that compile.
+import jax
+with jax.profiler.trace("{folder}"):
+    for step in range(3):
+        with jax.profiler.StepTraceAnnotation("train", step_num=step):
+            ...          # a step, as it was
+            jax.block_until_ready(state)   # or the step ends before its work does
+
+# Then: crystalperf analyze {folder}
+'''
+
+
+def facts(job: Job) -> dict[str, Any]:
+    """The same by name."""
+    return {"folder": job.folder or "/", "step_annotation": "train"}
+
+
+SETUP = Setup(text, facts)

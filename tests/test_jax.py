@@ -1,0 +1,112 @@
+"""JAX: a real trace of a training on a CPU (`python -m lab.runs.training jax`), and threads made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+import crystalperf as cp
+from query.discover import discover
+from query.frameworks import Job
+from query.frameworks.jax.operations import of_line
+from query.frameworks.known import get
+from query.frameworks.tensorflow.xplane import Line, Traced
+from query.run import Run
+
+DATA = Path(__file__).parent / "data/jax"
+OPERATORS = (
+    "SELECT operator, kind, place, sum(finish_ms - launch_ms) FROM training_operations JOIN units USING (unit_id)"
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return cp.profile([DATA], output=tmp_path_factory.mktemp("jax") / "run.duckdb")
+
+
+def rows(run: Run, question: str) -> list[tuple[object, ...]]:
+    with run.reading() as connection:
+        return connection.execute(question).fetchall()
+
+
+def test_a_run_of_jax_is_called_so_and_has_its_steps(trained: Run) -> None:
+    header = trained.header()
+    assert (header.framework_title, header.framework_version, header.steps) == ("JAX", "0.10.2", 4)
+    assert header.step_ms == pytest.approx(3.65, abs=0.01)
+
+
+def test_operators_of_xla_and_functions_of_python_take_the_time(trained: Run) -> None:
+    found = {row[0]: row[1:] for row in rows(trained, f"{OPERATORS} GROUP BY ALL ORDER BY ALL")}
+    assert found["dot"][0] == "op"  # dot, dot.1 and dot.2 are instances of one
+    assert found["examples"][:2] == ("python", "jax_job.py:43")
+    assert not any("block_until_ready" in name or "Listener" in name for name in found)
+    assert trained.debug().resource_ms["cpu"] > 0.7 * trained.debug().runtime_ms
+
+
+def test_what_the_viewer_shows_of_an_xplane_is_not_a_second_run(tmp_path: Path) -> None:
+    (found,) = discover([DATA]).applications
+    assert [Path(part.path).name for part in found.log.parts] == ["mlp.xplane.pb.gz"]
+    alone = Path(copy(DATA / "mlp.trace.json.gz", tmp_path))
+    run = cp.profile([alone], output=tmp_path / "run.duckdb")
+    assert run.header().framework == "jax"
+    assert run.debug().resource_ms["cpu"] > 0.7 * run.debug().runtime_ms
+
+
+def event(name: str, start_ms: float, end_ms: float, **stats: str) -> Traced:
+    return Traced(name, start_ms, end_ms, stats)
+
+
+def told(*events: Traced, line: str = "python") -> list[tuple[str, float, float, str]]:
+    return [
+        (each.operator, each.start_ms, each.end_ms, each.likely) for each in of_line("process", Line(line, [*events]))
+    ]
+
+
+def test_the_innermost_event_says_what_a_thread_did() -> None:
+    assert told(
+        event("train", 0, 100, step_num="0"),
+        event("$loop.py:3 batch", 10, 40),
+        event("$numpy zeros", 20, 30),
+        event("$numpy ones", 31, 31.01),
+        event("PjitFunction(step)", 50, 60),
+        event("$api.py:2479 block_until_ready", 60, 95),
+        event("$api.py:3165 try_to_block", 61, 94),
+    ) == [
+        ("batch", 10, 20, "cpu"),
+        ("zeros", 20, 30, "cpu"),
+        ("batch", 30, 40, "cpu"),
+        ("PjitFunction(step)", 50, 60, "cpu"),
+    ]
+
+
+def test_what_starting_and_stopping_the_profiler_takes_is_not_the_programs() -> None:
+    assert told(
+        event("$profiler.py:101 start_trace", 0, 9_700),
+        event("PythonRefManager::CollectGarbage", 5, 6),
+        event("PjitFunction(step)", 9_710, 9_712),
+        event("$profiler.py:213 stop_trace", 9_720, 9_900),
+        event("$json encode", 9_730, 9_800),
+    ) == [("PjitFunction(step)", 9_710, 9_712, "cpu")]
+
+
+def test_an_operator_keeps_what_is_within_it_and_memory_that_is_asked_for_is_of_no_known_resource() -> None:
+    assert told(
+        event("PjRtStreamExecutorLoadedExecutable::EnqueueExecution", 0, 10),
+        event("Build buffer allocations", 1, 6),
+        event("dot.3", 7, 9, hlo_op="dot.3"),
+        event("SlinkyThreadPool::Await", 8, 8.5),
+    ) == [
+        ("PjRtStreamExecutorLoadedExecutable::EnqueueExecution", 0, 1, "cpu"),
+        ("Build buffer allocations", 1, 6, ""),
+        ("PjRtStreamExecutorLoadedExecutable::EnqueueExecution", 6, 7, "cpu"),
+        ("dot", 7, 9, "cpu"),
+        ("PjRtStreamExecutorLoadedExecutable::EnqueueExecution", 9, 10, "cpu"),
+    ]
+
+
+def test_setup_says_how_to_trace_steps() -> None:
+    setup = get("jax").setup
+    assert setup is not None
+    assert "StepTraceAnnotation" in setup.text(Job(folder="/tmp/traces"))
