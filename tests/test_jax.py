@@ -106,6 +106,11 @@ def test_an_operator_keeps_what_is_within_it_and_memory_that_is_asked_for_is_of_
     ]
 
 
+def test_an_exchange_among_devices_of_one_process_is_no_computing() -> None:
+    (found,) = of_line("process", Line("tf_XLAEigen/1", [event("all-reduce.2", 0, 5, hlo_op="all-reduce.2")]))
+    assert (found.operator, found.kind, found.resource, found.likely) == ("all-reduce", "collective", "", "")
+
+
 def test_setup_says_how_to_trace_steps() -> None:
     setup = get("jax").setup
     assert setup is not None

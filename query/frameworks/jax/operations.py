@@ -30,6 +30,7 @@ _PYTHON = re.compile(r"\$(?P<place>\S+) (?P<name>.+)")
 _ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|Launch|XLA GPU module")
 _STARTS, _STOPS = (re.compile(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
 _NUMBER = re.compile(r"\.\d+$")
+_COLLECTIVE = re.compile(r"(?:all-(?:reduce|gather|to-all)|reduce-scatter|collective-)")
 _INSTRUCTION = re.compile(r"[a-z][\w.-]*")
 _XLA_THREAD = "tf_XLA"
 
@@ -48,9 +49,10 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
         if end_ms <= start_ms or "step_num" in each.stats or _WAITS.search(each.name):
             continue
         if is_operator(each):
+            operator, module = _NUMBER.sub("", each.name), each.stats.get("hlo_module")
+            kind, likely = ("collective", "") if _COLLECTIVE.match(operator) else ("op", "cpu")
             yield Operation(
-                process, start_ms, end_ms, _NUMBER.sub("", each.name), each.name, likely="cpu", kind="op",
-                module=each.stats.get("hlo_module"),
+                process, start_ms, end_ms, operator, each.name, likely=likely, kind=kind, module=module
             )  # fmt: skip
         elif (python := _PYTHON.fullmatch(each.name)) is not None:
             name, place = python["name"], python["place"]
