@@ -110,7 +110,8 @@ enum { ANYWHERE, AT_HOME, ELSEWHERE }; /* query.model.dag */
 enum { SLOT, UNIT, NODE, WAKE };
 
 /* X_at[i] is where the rows of i begin in X, which is sorted by what i counts.  `home` are the units that wait for
- * their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a group's. */
+ * their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a
+ * group's. */
 typedef struct {
     int64_t units, slots, workers, hosts, groups, nodes, lists;
     double start, patience;
@@ -421,7 +422,7 @@ static bool run(State *state) {
     if (!start_nodes(state)) return false;
     while (state->events.count > 0) {
         state->now = state->events.entries[0].at;
-        while (state->events.count > 0 && state->events.entries[0].at <= state->now)
+        while (state->events.count > 0 && !(state->events.entries[0].at > state->now)) /* not <=: NaN has to go too */
             if (!happen(state, heap_pop(&state->events)) || !start_nodes(state)) return false;
         if (!launch_all(state)) return false;
     }
