@@ -329,7 +329,7 @@ def _value(word: str, setting: Setting, text: str) -> Value:
     if unit == "times":
         raise wrong
     if unit == "speed":
-        if suffix:  # a clock rate would need the recorded one, which no log states
+        if suffix or word != SPEED:  # a clock rate would need the recorded one, which no log states
             raise _relative(word, text)
         return Value(word, text, absolute=number)
     if unit == "count":
