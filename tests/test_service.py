@@ -399,6 +399,8 @@ def test_an_upload_becomes_a_run_and_can_be_deleted(served: Served, log_run: Run
     assert events[-1]["state"] == "done"
     assert len(events[-1]["steps"]) >= 5
     run = events[-1]["run"]
+    page = served.get(f"/jobs/{sent.json()['id']}")
+    assert (page.status_code, page.headers["location"]) == (303, f"/runs/{run}")
     mine = served.get(f"/api/runs/{run}/debug").json()
     assert mine == served.get("/api/runs/q9/debug").json()
     again = served.client.post("/api/runs", files={"files": ("q9.zstd", LOG.read_bytes())}).json()

@@ -229,8 +229,11 @@ async def upload(service: Service, request: Request, asked: Asked) -> Response:
 
 
 async def job(service: Service, request: Request, asked: Asked) -> Response:
-    """One job, which goes on to its run."""
-    return page("job.html.j2", here="runs", job=service.jobs.get(asked["job"]))
+    """One job, which goes on to its run: at once where it is done."""
+    found = service.jobs.get(asked["job"])
+    if found.state == "done" and found.run is not None:
+        return RedirectResponse("/runs/" + quote(found.run, safe=""), 303)
+    return page("job.html.j2", here="runs", job=found)
 
 
 # Indexes ------------------------------------------------------------------------------------------------------------
