@@ -6,6 +6,7 @@ tests/data/training holds what lab/runs/tf_job.py made with TensorFlow 2.21: ste
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -93,29 +94,37 @@ LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
 
 
 def test_one_worker_meets_nobody_at_the_servers_link() -> None:
-    assert servers.settled_ms(LINK, 1) == pytest.approx(410.0)
-    assert servers.settled_ms(LINK, 1, speed=0.5) == pytest.approx(418.0)
-    assert servers.settled_ms(LINK, 1, link=2.0) == pytest.approx(210.0)
+    assert servers.settled(LINK, 1).mean_ms == pytest.approx(410.0)
+    assert servers.settled(LINK, 1, speed=0.5).mean_ms == pytest.approx(418.0)
+    assert servers.settled(LINK, 1, link=2.0).mean_ms == pytest.approx(210.0)
 
 
 def test_a_share_of_a_core_sends_no_faster_than_it_computes() -> None:
     """8 MB take 14 ms of CPU: on a hundredth of a core 1.4 s, whatever the link."""
-    assert servers.settled_ms(LINK, 1, share=0.01) == pytest.approx(1_410.0)
-    assert servers.settled_ms(LINK, 1, share=0.5) == servers.settled_ms(LINK, 1, share=8.0) == pytest.approx(410.0)
+    assert servers.settled(LINK, 1, share=0.01).mean_ms == pytest.approx(1_410.0)
+    assert (
+        servers.settled(LINK, 1, share=0.5).mean_ms
+        == servers.settled(LINK, 1, share=8.0).mean_ms
+        == pytest.approx(410.0)
+    )
 
 
 def test_two_workers_settle_so_that_one_fetches_while_the_other_sends() -> None:
-    assert servers.settled_ms(LINK, 2) == pytest.approx(410.0, rel=0.05)  # in step with each other it would be 810
+    found = servers.settled(LINK, 2)
+    assert found.mean_ms == pytest.approx(410.0, rel=0.05)
+    assert found.apart_ms == pytest.approx(410.0)
+    assert found.together_ms == pytest.approx(810.0)
 
 
 @pytest.mark.parametrize("workers", [3, 5, 40])
 def test_a_servers_link_is_never_more_than_full_in_either_direction(workers: int) -> None:
-    found = servers.settled_ms(LINK, workers)
-    assert 200.0 * workers * (1 - 1e-6) <= found <= 400.0 * workers + 10.0
+    found = servers.settled(LINK, workers)
+    assert 200.0 * workers * (1 - 1e-6) <= found.apart_ms <= found.mean_ms <= found.together_ms
+    assert found.together_ms == pytest.approx(400.0 * workers + 10.0)
 
 
 def test_two_servers_share_what_one_had_to_carry() -> None:
-    assert servers.settled_ms(replace(LINK, busiest_share=0.5), 4) < 0.7 * servers.settled_ms(LINK, 4)
+    assert servers.settled(replace(LINK, busiest_share=0.5), 4).mean_ms < 0.7 * servers.settled(LINK, 4).mean_ms
 
 
 def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
@@ -136,6 +145,9 @@ def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
     assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
     assert f"{after_ms:.0f} ms instead of {before_ms:.0f} ms" in step_sentence(header, told)
     assert any("settled" in each for each in told.assumptions)
+    assert told.interval_ms is not None
+    in_step_ms = float(re.findall(r"in step with each other would take (\d+) ms", "; ".join(told.assumptions))[0])
+    assert told.interval_ms[1] > told.runtime_ms * in_step_ms / before_ms > told.predicted_ms
 
 
 def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:

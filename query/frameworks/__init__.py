@@ -180,11 +180,15 @@ class Planned:
 
 @dataclass(frozen=True)
 class Steady:
-    """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms,
-    and what was assumed, a sentence each."""
+    """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
+
+    `ends_ms` are the least and the most that one may take in the changed world however it settles; `assumptions` says
+    what was assumed, a sentence each.
+    """
 
     before_ms: float
     after_ms: float
+    ends_ms: tuple[float, float]
     assumptions: tuple[str, ...] = ()
 
 

@@ -167,6 +167,9 @@ def predict(
             bytes_known=ends is not None,
         )
         sides = None if ends is None else (min(ends[0][0], predicted), max(ends[1][0], predicted))
+        if steady is not None:
+            low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
+            sides = min(low, predicted), max(high, predicted)
         likely, shares = interval(predicted, variance, ends_ms=sides)
         known = replace(known, interval_ms=likely, interval_shares=shares)
     return replace(

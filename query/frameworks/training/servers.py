@@ -81,8 +81,19 @@ def union_ms(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def settled_ms(demand: Demand, workers: int, *, link: float = 1.0, speed: float = 1.0, share: float = 1.0) -> float:
-    """The mean step of so many workers once they have settled, under so many times the links and the CPU.
+@dataclass(frozen=True)
+class Step:
+    """The mean step of workers that have settled, ms, and what it may lie between however they settle."""
+
+    mean_ms: float
+    apart_ms: float
+    """With the server's link never idle while anybody waits for it."""
+    together_ms: float
+    """With all fetching at once and all sending at once, as they begin."""
+
+
+def settled(demand: Demand, workers: int, *, link: float = 1.0, speed: float = 1.0, share: float = 1.0) -> Step:
+    """The step of so many workers once they have settled, under so many times the links and the CPU.
 
     `share` is the part of a core that each process had in the recorded run; with more than one it sends no faster.
     """
@@ -97,11 +108,15 @@ def settled_ms(demand: Demand, workers: int, *, link: float = 1.0, speed: float 
     }
     taken = [amount / rate for amount, rate in zip(flows, own, strict=True)]
     alone = sum(taken) + computing
+    crowded = (flows[0] / room["out"], flows[1] / room["in"], sum(flows) / room["serving"])
+    apart = max(alone, workers * max(crowded))
+    shared = [min(room[way], room["serving"]) / workers for way in ("out", "in")]
+    together = computing + sum(max(took, each / rate) for took, each, rate in zip(taken, flows, shared, strict=True))
     if not 1 < workers <= _MOST_WORKERS:
-        crowded = (flows[0] / room["out"], flows[1] / room["in"], sum(flows) / room["serving"])
-        return max(alone, workers * max(crowded))
+        return Step(apart, apart, max(apart, together))
     phases = (flows[0], computing, flows[1])
-    return mean(_settled(phases, workers, alone, begin / _BEGINNINGS, own, room) for begin in range(_BEGINNINGS))
+    found = mean(_settled(phases, workers, alone, begin / _BEGINNINGS, own, room) for begin in range(_BEGINNINGS))
+    return Step(found, min(apart, found), max(together, found))
 
 
 def _settled(
@@ -176,14 +191,15 @@ def steady(execution: Execution, world: World) -> Steady | None:
         rate = stated * PAYLOAD["net"] / 1e3
         demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
     share = execution.recorded.get(SPEED) or 1.0
-    before = settled_ms(demand, workers, share=share)
+    before = settled(demand, workers, share=share).mean_ms
     link, speed = world.ratio("network"), world.ratio(SPEED)
-    after = settled_ms(demand, round(workers * times), link=link, speed=speed, share=share)
+    after = settled(demand, round(workers * times), link=link, speed=speed, share=share)
     recorded = float(execution.properties.get("step_ms", before))
     had = "are taken to have had a core each" if share == 1 else f"had {share:g} of a core each"
     said = (
         f"steps of workers that have settled, while some fetch others send: {before:.0f} ms as recorded, where the"
-        f" traced ones took {recorded:.0f} ms",
+        f" traced ones took {recorded:.0f} ms; workers that stay in step with each other would take"
+        f" {after.together_ms:.0f} ms, and the range reaches there",
         f"sending and receiving take {SENDING_MS_PER_MB:g} ms of CPU for each MB, on a server too; processes {had}",
     )
-    return Steady(before, after, said)
+    return Steady(before, after.mean_ms, (after.apart_ms, after.together_ms), said)
