@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from indexes.errors import InputError
 from indexes.resources import Resource
+from indexes.schema import Table
+from indexes.schema import read as tables_of
 from query.frameworks import (
     Barriers,
     Framework,
+    Job,
     MemoryRule,
     Names,
     OperatorFrame,
@@ -18,7 +21,7 @@ from query.frameworks import (
     Vocabulary,
     jvm,
 )
-from query.inputs.containers import LogFile, lines
+from query.inputs.containers import LogFile, Part, lines, pieces
 from query.inputs.files import Application, Head, LogPart
 from query.model.policy import Policy, Waiting, by_rank, fair_share
 from query.model.records import Problem, Problems
@@ -33,12 +36,14 @@ __all__ = [
     "Group",
     "Head",
     "InputError",
+    "Job",
     "LogFile",
     "LogPart",
     "MemoryRule",
     "Names",
     "OperatorFrame",
     "Operators",
+    "Part",
     "Planned",
     "Policy",
     "Problem",
@@ -48,6 +53,7 @@ __all__ = [
     "Rules",
     "Scope",
     "Setup",
+    "Table",
     "Trace",
     "Unit",
     "Vocabulary",
@@ -58,4 +64,6 @@ __all__ = [
     "jvm",
     "lines",
     "of_rows",
+    "pieces",
+    "tables_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.metadata import version
@@ -46,10 +47,21 @@ def signature(inputs: Inputs, application: Application) -> Signature:
 
 
 def layout(framework: Framework) -> str:
-    """A hash of what a run file of a framework holds: one of fewer tables is made again."""
+    """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
     tables = (*contract.tables("run"), *framework.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
-    return sha256(json.dumps(columns).encode()).hexdigest()[:16]
+    return sha256(json.dumps([columns, _code(framework)]).encode()).hexdigest()[:16]
+
+
+def _code(framework: Framework) -> list[tuple[str, int, int]]:
+    """Files of another package's framework, with sizes and times; the built-in ones change with the version."""
+    top = framework.read.__module__.partition(".")[0]
+    if top == __name__.partition(".")[0] or (found := getattr(sys.modules.get(top), "__file__", None)) is None:
+        return []
+    file = Path(found)
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    stats = [(each.name, each.stat()) for each in files]
+    return [(name, status.st_size, status.st_mtime_ns) for name, status in stats]
 
 
 def check_replaceable(output: Path, application: Application, *, replace: bool = False) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import indexes as contract
 from indexes.errors import InputError
 from indexes.resources import with_other
-from query import kept
+from query import kept, sql
 from query.attribute.split import Recorded, split
 from query.attribute.storage import view_unit_samples
 from query.code.decide import StackTable, add_frames, decide
@@ -28,7 +28,17 @@ from query.model.critical import WallClock
 from query.model.evidence import is_interval, sampled_sums
 from query.model.inserting import insert, readable
 from query.model.load import WHOLE, load
-from query.model.records import Columns, Floats, Ints, Problems, import_stats, numbered, objects, shortened
+from query.model.records import (
+    CONTRADICTED,
+    Columns,
+    Floats,
+    Ints,
+    Problems,
+    import_stats,
+    numbered,
+    objects,
+    shortened,
+)
 from query.model.trace import Trace
 from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
@@ -295,6 +305,21 @@ def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         "why": objects([each.why for each in graph.edges.values()]),
     }
     insert(connection, "edges", edges)
+    _note_contradicted(connection, run)
+
+
+def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """A dependency whose source ended too late is in no graph: its target did not wait for it."""
+    found = connection.execute(sql.text("contradicted_dependencies"), [run.framework.resolution_ms]).fetchone()
+    assert found is not None
+    count, stated, source, target = found
+    if count:
+        meaning = (
+            f"{count} of {stated} stated dependencies contradict the log's times and were left out: what should have"
+            f" waited began earlier, first {shortened(str(target))}, before {shortened(str(source))} had ended"
+        )
+        origin = str(run.trace.run.get("app_id") or "the log")
+        run.problems.add(CONTRADICTED, "error", origin, None, meaning)
 
 
 def note_problems(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:

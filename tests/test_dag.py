@@ -110,6 +110,23 @@ def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
     assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
 
 
+def unsubmitted(number: int, start: float, end: float) -> Stage:
+    return Group(f"step:{number}", f"s{number}", None, number, None, start, end), {}
+
+
+def test_what_nobody_submitted_waited_for_a_slot_where_none_was_free() -> None:
+    stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 40, 50)], tasks_of((0, 0, 40), (1, 40, 50))
+    dag = build(stages, tasks, 0, 50, slots=1)
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 40
+
+
+def test_what_nobody_submitted_was_held_back_where_a_slot_was_free() -> None:
+    stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 42, 50)], tasks_of((0, 0, 40), (1, 42, 50))
+    dag = build(stages, tasks, 0, 50, slots=1)
+    assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 50
+
+
 def test_a_retried_stage_follows_its_earlier_attempt() -> None:
     first, again = stage(3, 0, 10), stage(3, 12, 20, attempt=1)
     dag = build([first, again], tasks_of((0, 0, 10), (1, 12, 20)), 0, 20, slots=1)

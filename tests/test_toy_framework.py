@@ -141,3 +141,13 @@ def test_without_the_package_its_log_is_no_log() -> None:
 
     with pytest.raises(Exception, match="JSON"):
         discover([PLUM])
+
+
+def test_a_dependency_that_the_times_contradict_is_told(crystalperf: Ask, tmp_path: Path) -> None:
+    """Filling began before all was cooked: as a barrier, which it is not, that cannot be."""
+    log = tmp_path / "plum.jam"
+    log.write_text(PLUM.read_text(encoding="utf-8").replace(', "flows": true', ""), encoding="utf-8")
+    done = crystalperf("debug", log)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "1 of 2 stated dependencies contradict the log's times and were left out" in told

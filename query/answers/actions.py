@@ -105,7 +105,7 @@ def _distinct(found: Sequence[Action]) -> list[Action]:
 
 def _worth_recording(debug: Debug, header: Header) -> bool:
     unseen_ms = debug.other_ms.get("unknown", 0.0)
-    can = get(header.framework).setup is not None
+    can = get(header.framework).takes_samples
     return can and not header.has_samples and unseen_ms >= UNSEEN_SHARE * debug.runtime_ms
 
 

@@ -64,7 +64,11 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: b
         Question(f"twice the {vocabulary.workers}", f"{workers}=2x"),
     ]
     usual = list(_ASKED)
-    for each in sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual)):
+    in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
+    by_setting: dict[str, Resource] = {}
+    for each in in_order:
+        by_setting.setdefault(each.setting, each)
+    for each in by_setting.values():
         word = vocabulary.word_of(each.setting)
         found += [
             Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _ASKED.get(each.name, ("2x",))
@@ -146,7 +150,7 @@ def next_step(
     More slots stand for more CPUs, unless that was `asked` and refused.
     """
     framework = get(header.framework)
-    if not header.has_samples and framework.setup is not None:
+    if not header.has_samples and framework.takes_samples:
         return NextStep("setup", {"framework": framework.name})
     index = _first_index(framework, header)
     if header.has_samples and not header.indexes and index is not None:
@@ -176,7 +180,7 @@ def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
         index = _first_index(framework, header)
         notes.insert(0, Note(what, None if index is None else Remedy("build the index", {"index": index})))
     told = any(each.remedy is not None and each.remedy.kind == "set up the job" for each in notes)
-    if not header.has_samples and not told and framework.setup is not None:
+    if not header.has_samples and not told and framework.takes_samples:
         remedy = Remedy("set up the job", {"framework": framework.name})
         notes.append(Note("code: the run left no stack samples", remedy))
     return tuple(notes)

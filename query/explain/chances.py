@@ -144,9 +144,13 @@ def _resized(terms: Terms, execution: Execution, debug: Debug) -> list[Chance]:
         found.append(_one(terms, execution, "workers", 2.0, f"Run on twice the {words.workers}"))
     if not failed:
         found.append(_one(terms, execution, "memory", 2.0, f"Give each {words.worker} twice the memory"))
+    changed: set[str] = set()
     for each in execution.resources:
+        if each.setting in changed:  # one setting may stand for several
+            continue
         if each.name == OTHER or debug.resource_ms.get(each.name, 0.0) < LEAST_SHARE * whole_ms:
             continue
+        changed.add(each.setting)
         if each.name == CPU and debug.unmodelled is None:
             what = "Use a CPU with a faster clock or of a newer generation (a quarter faster)"
             found.append(Chance("machine", what, each.setting, "modelled", asks=f"{each.setting}={FASTER_CPU:g}x"))

@@ -40,6 +40,7 @@ from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
+from query.model.records import CONTRADICTED
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""
@@ -288,10 +289,11 @@ def _assumptions(
 def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
     """What this run could not show, and what would have shown it."""
     left_out = _left_out(connection)
+    contradicted = [Note(f"what waited for what: {meaning}") for meaning in _contradicted(connection)]
     if not execution.has_samples:  # then it does not matter which code the indexes know
         what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
-        return (*left_out, *_no_samples(connection, execution, what))
-    unseen = [*_unknown_code(connection), *left_out]
+        return (*contradicted, *left_out, *_no_samples(connection, execution, what))
+    unseen = [*contradicted, *_unknown_code(connection), *left_out]
     framework, words = execution.framework, execution.framework.vocabulary
     seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
     coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
@@ -326,6 +328,11 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
     """The texts of a query's one column that are known."""
     return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
+
+
+def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
+    return [meaning for (meaning,) in rows.fetchall()]
 
 
 def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Note]:

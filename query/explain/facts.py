@@ -85,11 +85,11 @@ class Detail:
 
     `own_ms` they ran their own code, of which `own_cpu_ms` is measured CPU time and `peers_ms` waiting for other
     workers' data.  `ready_ms` is the time on the CPU in which they had none: they could have run, and no CPU time was
-    measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross.  `what` and
-    `place` are the framework's own words for what the group reads and writes and where in the user's program it is;
-    `operators` are those of its plan that ran in it, `details` their own descriptions.  `median_cpu_ms` is None where
-    the log has no CPU time; `median_starting` is the share of a unit's time that starting it took.  `settings` are the
-    run's.
+    measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross; None where
+    the log has no bytes.  `what` and `place` are the framework's own words for what the group reads and writes and
+    where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
+    descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
+    time that starting it took.  `settings` are the run's.
     """
 
     facts: GroupFacts
@@ -99,7 +99,7 @@ class Detail:
     ready_ms: float
     peers_ms: float
     read_bytes: int
-    moved_bytes: Mapping[str, int]
+    moved_bytes: Mapping[str, int | None]
     median_resource_ms: Parts
     what: str
     place: str
@@ -253,9 +253,10 @@ def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[s
 
 
 def _moved(resource: Resource) -> str:
-    """SQL: the bytes that may have crossed a resource's device, over the units of a group."""
+    """SQL: the bytes that may have crossed a resource's device, over the units of a group; NULL where none are told."""
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
-    return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)})::BIGINT"
+    known = f"coalesce({', '.join(columns)}) IS NOT NULL"
+    return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"
 
 
 def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:

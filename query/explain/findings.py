@@ -408,10 +408,9 @@ def starting_units(terms: Terms, detail: Detail) -> list[Part]:
     share = facts.starting_ms / facts.unit_ms if facts.unit_ms > 0 else 0.0
     if share < STARTING or detail.median_starting < STARTING or facts.units <= facts.slots:
         return []
-    what = (
-        f"{100 * share:.0f} % of its {words.units}' time went to scheduling and unpacking them"
-        f" ({facts.queued_ms / 1000:.1f} s of scheduler delay over {facts.units} {words.units})"
-    )
+    what = f"{100 * share:.0f} % of the time of its {facts.units} {words.units} went to scheduling and unpacking them"
+    if facts.queued_ms:
+        what += f" ({facts.queued_ms / 1000:.1f} s of it to scheduling)"
     advice = terms.advice("starting units", f"fewer, larger {words.units}")
     many = f"have {words.units} so short that starting them takes long"
     return [Part("starting units", "", facts.path_ms * share, _group(detail), what, "measured", advice, many)]
@@ -507,7 +506,9 @@ def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) ->
             continue
         for resource, moved in detail.moved_bytes.items():
             time_ms = facts.resource_ms[resource]
-            if resource in limits or time_ms <= 0.1 * facts.unit_ms or moved / (time_ms / 1000) >= SLOW_BPS:
+            if moved is None or resource in limits or time_ms <= 0.1 * facts.unit_ms:
+                continue
+            if moved / (time_ms / 1000) >= SLOW_BPS:
                 continue
             what = (
                 f"{time_ms / 1000:.1f} s of {terms.words.unit} time on"

@@ -355,3 +355,8 @@ class Framework:
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     in_order: bool = False
     resolution_ms: float = 1.0
+
+    @property
+    def takes_samples(self) -> bool:
+        """Whether a user can record samples that its runs are then told by."""
+        return self.setup is not None and self.process is not None

@@ -175,7 +175,11 @@ def build(
     for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
         group = groups[index]
         if group.submit_ms is None:
-            builder.add(index, builder.stated_sources(group), group.start_ms)
+            # Nobody says since when it could have run: it waited for a slot if there was none since its sources ended.
+            sources = builder.stated_sources(group)
+            since_ms = max((builder.by_id[each].end_ms for each in sources), default=start_ms)
+            full = use.stays_full(since_ms, group.start_ms)
+            builder.add(index, sources, since_ms if full else group.start_ms)
             continue
         # With slots free all the time, what passes up to the first launch is the coordinator's (it packs the units);
         # otherwise it is a wait for slots, which the replay finds again by itself.

@@ -84,6 +84,10 @@ def renamed(column: npt.NDArray[Any], names: Mapping[str, str]) -> Any:
     return objects([names.get(each) for each in column.tolist()])
 
 
+CONTRADICTED = "contradicted_dependency"
+"""The problem of dependencies that a trace states and its times contradict."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One kind of thing that reading did not take as it stood; a row of the table import_stats."""

@@ -55,11 +55,21 @@ class Use:
 
     def is_full(self, start_ms: float, end_ms: float) -> bool:
         """Whether that was so at any time from start to just before end."""
+        full, of = self._full_of(start_ms, end_ms)
+        return of > 0 and full > 0
+
+    def stays_full(self, start_ms: float, end_ms: float) -> bool:
+        """Whether that was so all the time from start to just before end."""
+        full, of = self._full_of(start_ms, end_ms)
+        return of > 0 and full == of
+
+    def _full_of(self, start_ms: float, end_ms: float) -> tuple[int, int]:
+        """Of the times between two moments in which something changed, how many were full, and how many there were."""
         if end_ms <= start_ms:
-            return False
-        first = int(np.searchsorted(self._moments, start_ms, side="right")) - 1
+            return 0, 0
+        first = max(int(np.searchsorted(self._moments, start_ms, side="right")) - 1, 0)
         last = int(np.searchsorted(self._moments, end_ms, side="left"))
-        return bool(self._full[last] > self._full[max(first, 0)]) if last > max(first, 0) else False
+        return (int(self._full[last] - self._full[first]), last - first) if last > first else (0, 0)
 
 
 class Timeline:

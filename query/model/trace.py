@@ -102,7 +102,8 @@ class Group:
 class Unit:
     """What holds a lane of a worker from launch to finish; a row of `units`.
 
-    `measured_ms` has what the framework itself measured of it by resource (see Bounds.floor_ms).
+    `measured_ms` has what the framework itself measured of it by resource, `likely_ms` what else seems so, and counts
+    only where there are no samples (see Bounds).
     """
 
     unit_id: int
@@ -120,7 +121,15 @@ class Unit:
     remote_bytes: int | None = None
     handed_bytes: int | None = None
     peak_memory_bytes: int | None = None
+    own_ms: float | None = None
+    own_cpu_ms: float | None = None
+    peers_ms: float | None = None
+    queued_ms: float | None = None
+    starting_ms: float | None = None
+    overhead_ms: float | None = None
+    local_bytes: int | None = None
     measured_ms: Mapping[str, float] = field(default_factory=dict)
+    likely_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -215,23 +224,23 @@ def of_rows(
     """
     resources = (*known(), *more_resources)
     names = [each.name for each in resources]
-    floor = np.zeros((len(units), len(names) + 1))
+    floor, likely, outside = np.zeros((3, len(units), len(names) + 1))
     for row, unit in enumerate(units):
-        for name, ms in unit.measured_ms.items():
-            if name not in names:
-                raise ValueError(f"unit {unit.unit_id}: measured on {name}, which is no resource of the run")
-            floor[row, names.index(name)] = ms
+        for parts, told in ((floor, unit.measured_ms), (likely, unit.likely_ms)):
+            for name, ms in told.items():
+                if name not in names:
+                    raise ValueError(f"unit {unit.unit_id}: measured on {name}, which is no resource of the run")
+                parts[row, names.index(name)] = ms
     lasting = np.array([each.finish_ms - each.launch_ms for each in units], dtype=np.float64)
     # Waiting for a pipelined neighbour is on no resource, and was measured as well.
     floor[:, -1] = [each.upstream_ms or 0.0 for each in units]
-    nothing = np.zeros_like(floor)
     defaults = {"measure": "makespan", "complete": True, "properties": {}, "libraries": []}
     return Trace(
         run={**defaults, **run},
         workers=rows(workers),
         groups=rows(groups),
-        units={name: values for name, values in rows(units).items() if name != "measured_ms"},
-        bounds=Bounds(lasting, floor, nothing, nothing.copy()),
+        units={name: values for name, values in rows(units).items() if name not in ("measured_ms", "likely_ms")},
+        bounds=Bounds(lasting, floor, likely, outside),
         dependencies=rows(edges),
         scopes=rows(scopes),
         resources=resources,

@@ -341,7 +341,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
     found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside)
-    return _Outcome(state.assuming(*_assumed(state, world, physics.link_bps)), found)
+    return _Outcome(state.assuming(*_assumed(state, world, found.replayed, physics.link_bps)), found)
 
 
 def _direction(world: World) -> tuple[bool, bool]:
@@ -370,7 +370,7 @@ def _all_on(execution: Execution, resource: str) -> Execution:
     return replace(execution, units=replace(execution.units, parts_ms=parts))
 
 
-def _assumed(state: State, world: World, link_bps: float | None) -> list[str]:
+def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[str]:
     """What the model takes for granted in this world, in sentences."""
     execution = state.execution
     words = execution.framework.vocabulary
@@ -380,11 +380,13 @@ def _assumed(state: State, world: World, link_bps: float | None) -> list[str]:
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
         said.append(f"every {words.unit} {words.lane} brings its own core, every added {words.worker} its own node")
         said.append(f"{words.units} that run on a node at a time share its disk and its network equally")
-        widest = max(np.bincount(execution.units.group), default=0)
-        if len(state.slots) > widest:
+        launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
+        open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
+        busy = int(open_then.max(initial=0))
+        if len(state.slots) > busy:
             said.append(
-                f"{len(state.slots)} {words.lanes} for at most {widest} {words.units} of a {words.group}: some"
-                f" {words.lanes} stay idle"
+                f"of {len(state.slots)} {words.lanes} at most {busy} have {with_article(words.unit)} at a time; the"
+                " rest stay idle"
             )
     limit = state.slots.cpu_limit()
     if np.isfinite(limit):

@@ -1,0 +1,21 @@
+-- Dependencies that the trace states and its own times contradict: the source ended after the target could begin.
+--
+-- parameters  how far apart an end and the start that it causes may be, ms
+--
+-- one row per trace:
+--   contradicted, stated    how many, of how many between groups that ran; what runs in a pipeline is none of them
+--   source, target          one of the contradicted, the first by name
+SELECT
+    count(*) FILTER (late) AS contradicted,
+    count(*) AS stated,
+    min(source) FILTER (late) AS source,
+    arg_min(target, source) FILTER (late) AS target
+FROM (
+    SELECT
+        source, target,
+        sources.end_ms > coalesce(targets.submit_ms, targets.first_launch_ms) + ? AS late
+    FROM dependencies
+    JOIN groups AS sources ON sources.group_id = source
+    JOIN groups AS targets ON targets.group_id = target
+    WHERE kind <> 'pipelined' AND sources.first_launch_ms IS NOT NULL AND targets.first_launch_ms IS NOT NULL
+)
