@@ -373,11 +373,11 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
-    note = Note(
-        f"what code ran, for {what}; what {framework.title} does not time itself (reading and writing storage, waiting"
-        " for a CPU) is in `other`",
-        None if framework.setup is None else Remedy("set up the job", {"framework": framework.name}),
-    )
+    untimed = f"what {framework.title} does not time itself (reading and writing storage, waiting for a CPU)"
+    note = Note(f"{untimed}, which is in `other`")
+    if framework.process is not None:  # else no recording could be given
+        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
+        note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
     why = f"{framework.title} times only some of them; stack samples tell the others"
     return [note, *_unseen_operators(connection, execution, why)]
 

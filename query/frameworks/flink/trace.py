@@ -79,7 +79,8 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     units = rows(
         [_unit(number, each, ids, waits[number], _reason(each, found)) for number, each in enumerate(subtasks)]
     )
-    units.pop("measured_ms", None)
+    for told in ("measured_ms", "likely_ms"):
+        units.pop(told, None)
     if units:
         units["part"] = integers([each.facts.subtask for each in subtasks])
         units["attempt"] = integers([each.facts.attempt for each in subtasks])

@@ -1,0 +1,34 @@
+"""What is taken for granted of a run of Dask, and what its user can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crystalperf.plugin import Rules
+from crystalperf_dask.trace import PROFILED
+
+
+def assumptions(connection: Any, execution: Any) -> list[str]:
+    """Where the time of tasks is from."""
+    if PROFILED not in execution.properties:
+        return []
+    return [
+        "what tasks' threads did is taken from Dask's own profile: tasks of one name are alike, and a thread that does"
+        " not wait in Python's own modules computes",
+        "numpy, pandas and the like compute beside other threads of their worker; of other Python code only one thread"
+        " of a worker runs at a time",
+    ]
+
+
+def idle(detail: Any) -> str | None:
+    """What to do about threads without work while a step ran: nothing about a single task, others ran beside it."""
+    return None if detail.facts.units == 1 else "more, smaller partitions would use the idle threads"
+
+
+def unmeasured(connection: Any) -> str | None:
+    """What to record beside a report alone."""
+    found = connection.execute("SELECT 1 FROM import_stats WHERE name = 'no dependencies'").fetchone()
+    return None if found is None else "Dump the cluster's state too: a report does not say what tasks waited for"
+
+
+RULES = Rules(idle=idle, assumptions=assumptions, unmeasured=unmeasured)

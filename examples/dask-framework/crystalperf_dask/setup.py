@@ -1,0 +1,41 @@
+"""What a Dask job needs so that it leaves all that is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crystalperf.plugin import Setup
+
+
+def text(job: Any) -> str:
+    """Lines around a computation."""
+    folder = job.folder or "/"
+    return f'''# Dask: when tasks ran, what they waited for, and what their threads did.
+import json
+from dask.distributed import performance_report, wait
+
+with performance_report(filename="{folder}/dask-report.html"):
+    future = client.compute(work)    # or work = work.persist(); a result that is held keeps its graph
+    wait(future)
+    client.dump_cluster_state("{folder}/state")          # makes state.msgpack.gz: what each task waited for
+
+# How long tasks' threads were on a CPU, as the workers measured it (distributed 2023.6 or later):
+rows = client.run_on_scheduler(
+    lambda dask_scheduler: [[*map(str, key), value] for key, value in
+                            dask_scheduler.cumulative_worker_metrics.items() if isinstance(key, tuple)])
+with open("{folder}/dask-metrics.json", "w") as file:
+    json.dump({{"startstops": [], "scheduler": {{"address": client.scheduler.address}}, "metrics": rows}}, file)
+
+result = future.result()
+# Then: crystalperf analyze {folder}
+'''
+
+
+def facts(job: Any) -> dict[str, Any]:
+    """The same by name."""
+    folder = job.folder or "/"
+    names = ("dask-report.html", "state.msgpack.gz", "dask-metrics.json")
+    return {"folder": folder, "files": [f"{folder}/{name}" for name in names]}
+
+
+SETUP = Setup(text, facts)
