@@ -513,6 +513,7 @@ FLOWING = Framework(
     read=_no_log,
     vocabulary=Vocabulary(scope="step", scopes=("step", "loop")),
     setup=Setup(lambda _folder: "", lambda _folder: {}),
+    process=lambda _arguments, name: (None, name),
 )
 
 
@@ -546,6 +547,14 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
     assert [(each.id, each.name, each.end_ms) for each in answer.scopes] == [("step:2", "second", None)]
     assert answer.coordinator_ms == pytest.approx(2000)  # before the first unit and after the last
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
+
+
+def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, process=None))
+    with duckdb.connect(str(flowing), read_only=True) as connection:
+        (note,) = diagnose(connection, load(connection)).unseen
+    assert note.what.startswith("what Flowing does not time itself")
+    assert note.remedy is None
 
 
 def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_path: Path) -> None:
