@@ -497,7 +497,9 @@ def test_names_in_logs_are_text_on_pages(served: Served, tmp_path: Path) -> None
     content = "".join(json.dumps(each) + "\n" for each in lines).encode()
     job = served.job_over(served.client.post("/api/runs", files={"files": ("<b>x", content)}).json()["id"])
     assert job["state"] == "done", job
-    for path in ("/", f"/runs/{job['run']}", f"/jobs/{job['id']}", "/sql"):
+    failed = served.job_over(served.client.post("/api/runs", files={"files": ("<b>x", b"no log")}).json()["id"])
+    assert failed["state"] == "failed", failed
+    for path in ("/", f"/runs/{job['run']}", f"/jobs/{failed['id']}", "/sql"):
         page = served.get(path)
         assert page.status_code == 200
         assert "<script>alert" not in page.text
