@@ -104,12 +104,16 @@ def place(
         "unit_id": unit_id,
     }
     pid, offset_ms = recording.jvm.pid if recording.jvm else None, shift - start_of_run_ms
-    of_threads = thread_loads(recording, worker_id, offset_ms, thread_names)
+    of_threads, dated = thread_loads(recording, worker_id, offset_ms, thread_names)
     thread_of = {name: number for number, name in enumerate(thread_names)}
     threads = np.array([thread_of[each] for each in of_threads["thread"].tolist()], dtype=np.int64)
+    # A unit that began late in an interval was not there in its middle, one that ended with its thread not at its end.
     middle_ms = (of_threads["start_ms"] + of_threads["end_ms"]) / 2
-    position = named_unit_at(threads, names, middle_ms, unit_names, launch, finish)
-    of_threads = _from_launch(of_threads, position, ids, launch)
+    middle, end = (
+        named_unit_at(threads, names, moment_ms, unit_names, launch, finish)
+        for moment_ms in (middle_ms, of_threads["end_ms"])
+    )
+    of_threads = _from_launch(of_threads, dated, np.where(end >= 0, end, middle), ids, launch)
     return Placed(worker_id, shift, pid, rows, _loads(recording, worker_id, offset_ms), of_threads, sees_all(recording))
 
 
@@ -126,8 +130,15 @@ def _loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns
     }
 
 
-def _from_launch(of_threads: Columns, position: Ints, ids: Ints, launch_ms: Floats) -> Columns:
-    """The rows with the units at their `position` among `ids`, -1 for none: a unit's thread began with it."""
+def _from_launch(
+    of_threads: Columns, dated: NDArray[np.bool_], position: Ints, ids: Ints, launch_ms: Floats
+) -> Columns:
+    """The rows with the units at their `position` among `ids`, -1 for none: a unit's thread began with it.
+
+    So a unit also dates what has no start of its own; what nothing dates is left out.
+    """
+    kept = dated | (position >= 0)
+    of_threads, position = {name: column[kept] for name, column in of_threads.items()}, position[kept]
     end_ms, of_unit = of_threads["end_ms"], position >= 0
     if not of_unit.any():
         none = np.ma.MaskedArray(np.zeros(len(position), np.int64), np.ones(len(position), dtype=np.bool_))

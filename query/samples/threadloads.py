@@ -21,12 +21,16 @@ SLACK = 1.1
 """Threads may come to this many times their process' CPU time, for the two are not looked at in the same moment."""
 
 
-def thread_loads(recording: jfr.Recording, worker_id: str, shift_ms: float, names: Sequence[str]) -> Columns:
-    """Rows of `thread_loads` but for its units; none where the recording does not say of how many processors.
+def thread_loads(
+    recording: jfr.Recording, worker_id: str, shift_ms: float, names: Sequence[str]
+) -> tuple[Columns, NDArray[np.bool_]]:
+    """Rows of `thread_loads` but for its units, and which of them have a known start; none where the recording does not
+    say of how many processors.
 
     A share is of the time since the recorder last looked, or since the thread began: threads are looked at once a
     period and when they end, and one that used less than a millisecond until then leaves no event.  Of a thread that
-    ended before the first look at it nothing tells how long it was there, so it is left out.
+    ended before the first look at it nothing here tells how long it was there: its start is not known, and what is
+    given for it is a period before its end.
     """
     load, whole = recording.cpu_load, len(recording.cpu_load) if recording.processors else 0
     period_ns = parse_period_ns(recording.settings.get(("jdk.ThreadCPULoad", "period"), "")) or PERIOD_NS
@@ -37,14 +41,14 @@ def thread_loads(recording: jfr.Recording, worker_id: str, shift_ms: float, name
     used = share * _processors(end_ns, share, is_look, look, recording, period_ns)
     follows = np.concatenate([[False], thread[1:] == thread[:-1]])[:whole]
     since_ns = np.where(follows, np.maximum(np.roll(end_ns, 1), end_ns - period_ns), end_ns - period_ns)
-    kept = follows | is_look
-    return {
-        "worker_id": objects([worker_id] * int(kept.sum())),
-        "thread": objects([names[each] for each in thread[kept].tolist()]),
-        "start_ms": since_ns[kept] / 1e6 + shift_ms,
-        "end_ms": end_ns[kept] / 1e6 + shift_ms,
-        "cpu_ms": (used * (end_ns - since_ns) / 1e6)[kept],
+    rows: Columns = {
+        "worker_id": objects([worker_id] * len(thread)),
+        "thread": objects([names[each] for each in thread.tolist()]),
+        "start_ms": since_ns / 1e6 + shift_ms,
+        "end_ms": end_ns / 1e6 + shift_ms,
+        "cpu_ms": used * (end_ns - since_ns) / 1e6,
     }
+    return rows, follows | is_look
 
 
 def _looks(end_ns: Ints, period_ns: int) -> tuple[NDArray[np.bool_], Ints]:
