@@ -208,6 +208,20 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
     assert "used the CPU: compiling" in said[0]
 
 
+def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
+    """Flink's archive has none; what their threads were measured to use is less than what their processes did."""
+    folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/084-join-0"
+    run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
+    with run.reading() as connection:
+        (told,) = connection.execute("SELECT sum(on_cpu_ms), count(*) - count(on_cpu_ms) FROM units").fetchall()
+        (threads,) = connection.execute("SELECT sum(cpu_ms) FROM thread_loads WHERE unit_id IS NOT NULL").fetchall()
+        (process,) = connection.execute("SELECT sum(cpu_cores) * 1000 FROM loads").fetchall()  # one a second
+        (over,) = connection.execute("SELECT count(*) FROM units WHERE on_cpu_ms > finish_ms - launch_ms").fetchall()
+    assert told == (pytest.approx(threads[0], rel=0.1), 0)
+    assert told[0] < process[0]
+    assert over == (0,)
+
+
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]

@@ -1,15 +1,15 @@
--- The CPU time of units whose log has none, by what their recording measured of their thread.
+-- The CPU time of units whose log has none, by what their recording measured of their threads.
 --
 -- parameters  $least, the share of a unit's time that measurements must cover to tell of the rest
 --
--- changes units.on_cpu_ms where it is NULL.  A measurement is of an interval, and those of a unit seldom reach its
--- both ends: the share that they found counts for what they did not see.
+-- one row per unit is changed: on_cpu_ms, in ms, where it is NULL and its threads were measured for long enough.
+-- Measurements are of intervals, which seldom reach both ends of a unit: what they did not see counts at their mean.
 UPDATE units SET on_cpu_ms = least(finish_ms - launch_ms, (finish_ms - launch_ms) * found.cpu_ms / found.covered_ms)
 FROM (
     SELECT
         unit_id,
         sum(thread_loads.cpu_ms) AS cpu_ms,
-        sum(end_ms - start_ms) AS covered_ms
+        max(end_ms) - min(start_ms) AS covered_ms  -- a unit may have several threads, each with its measurements
     FROM thread_loads
     WHERE unit_id IS NOT NULL
     GROUP BY ALL
