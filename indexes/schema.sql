@@ -161,7 +161,7 @@ CREATE TABLE units (                          -- one row per attempt of a unit: 
     held_ms DOUBLE,                           -- time it had its lane; NULL where nothing measured it
     own_ms DOUBLE,                            -- of that, running its own code
     own_cpu_ms DOUBLE,                        -- of that, measured on the CPU, garbage collection included
-    on_cpu_ms DOUBLE,                         -- all its CPU time, garbage collection and getting ready included; where the log has none, what was measured of its thread (thread_loads)
+    on_cpu_ms DOUBLE,                         -- all its CPU time, garbage collection and getting ready included; where the log has none, what was measured of its threads (thread_loads)
     gc_ms DOUBLE,                             -- garbage collection of its process while it ran, any thread's
     peers_ms DOUBLE,                          -- measured waiting for data of other workers
     upstream_ms DOUBLE,                       -- waiting for a pipelined group to send or to take rows: others' time, not its own work

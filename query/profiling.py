@@ -42,14 +42,12 @@ from query.model.records import (
 from query.model.trace import Trace
 from query.recordings import collapsed, jfr
 from query.samples.place import Placed, place
+from query.samples.threadloads import LEAST_MEASURED
 from query.samples.untimed import fill_the_rest, mixed_rows
 from query.served import fetched
 from query.sql import summed
 
 Progress = Callable[[str], None]
-
-LEAST_MEASURED = 0.5
-"""Share of a unit's time that measurements of its thread's CPU time must cover to tell of all of it."""
 
 
 def profile_inputs(
@@ -273,7 +271,8 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         seeing = {one.worker_id for one in run.placed if one.sees_all}
         sampled = recorded_times(connection, trace, seeing)
     insert(connection, "units", with_parts(trace, sampled))
-    connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
+    if run.placed:  # without recordings no thread was measured
+        connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
     _keep_groups(connection, trace)
     run.trace = trace.without_units()  # they are in the run file, where the steps that follow find them
 

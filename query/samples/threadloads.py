@@ -14,6 +14,9 @@ from query.recordings.jfr.merge import parse_period_ns
 PERIOD_NS = 10_000_000_000
 """Between two looks at threads where a recording does not say: what the JDK's own settings have."""
 
+LEAST_MEASURED = 0.5
+"""Share of a unit's time that measurements of its threads must cover to tell the CPU time of all of it."""
+
 TICK_NS = 100_000_000
 """Events of one look lie within this."""
 
