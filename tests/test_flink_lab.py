@@ -220,6 +220,11 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     assert told == (pytest.approx(threads[0], rel=0.1), 0)
     assert told[0] < process[0]
     assert over == (0,)
+    # Its TaskManagers are at the limit of their CPU, and more slots bring them none.
+    more = run.predict(["slots=2x"])
+    assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
+    assert any(each.startswith("more slots bring a TaskManager no CPU") for each in more.assumptions)
+    assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
 
 
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:

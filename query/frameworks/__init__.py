@@ -319,6 +319,7 @@ class Framework:
                 name of a table, or `literal`, a value of a statement
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
     in_order    whether the units of a group ran one after the other, as operators of a thread do
+    lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
     resolution_ms  how far apart an end and the start that it causes may be in its log
     """
 
@@ -354,6 +355,7 @@ class Framework:
     private: tuple[re.Pattern[str], ...] = ()
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     in_order: bool = False
+    lanes_bring_cpu: bool = True
     resolution_ms: float = 1.0
 
     @property

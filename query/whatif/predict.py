@@ -378,7 +378,10 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
     if world.ratio("cpu_speed") != 1:
         said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        said.append(f"every {words.unit} {words.lane} brings its own core, every added {words.worker} its own node")
+        brings = f"every {words.unit} {words.lane} brings its own core"
+        if not execution.framework.lanes_bring_cpu:
+            brings = f"more {words.lanes} bring {with_article(words.worker)} no CPU"
+        said.append(f"{brings}, every added {words.worker} its own node")
         said.append(f"{words.units} that run on a node at a time share its disk and its network equally")
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")

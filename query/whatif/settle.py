@@ -94,8 +94,9 @@ def settled(
     stretch = np.ones(len(units))
     least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
     on_cpu = np.minimum(least_ms, parts[:, cpu])
-    has_more_cpu = world.ratio("cores") > 1
-    if world.ratio("cores") != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
+    more_cpu = world.ratio("cores") if execution.framework.lanes_bring_cpu else 1.0
+    has_more_cpu = more_cpu > 1
+    if more_cpu != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
         parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
         warm_up = warm_up_factors(recorded, base, recorded.volumes.on_cpu_ms)
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))

@@ -70,4 +70,5 @@ FLINK = Framework(
     flow=flow.flow,
     rules=Rules(advice=chances.ADVICE, unmeasured=chances.unmeasured, filling=chances.filling, told=told.told),
     private=private.PATTERNS,
+    lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
 )

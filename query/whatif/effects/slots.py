@@ -61,10 +61,11 @@ def changed_slots(execution: Execution, world: World) -> Slots:
     slots_of = np.maximum(np.rint(width[chosen] * world.ratio("cores")).astype(np.int64), 1)
     row = np.repeat(np.arange(count), slots_of)
     origin = first[chosen][row]
+    shared = 1.0 if execution.framework.lanes_bring_cpu else (width[chosen] / slots_of)[row]
     return Slots(
         worker=row,
         host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),
         available_ms=old.available_ms[origin],
         until_ms=old.until_ms[origin],
-        cpu_cores=old.cpu_cores[origin],
+        cpu_cores=old.cpu_cores[origin] * shared,
     )
