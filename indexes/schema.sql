@@ -277,7 +277,11 @@ CREATE TABLE loads (                          -- one row per measurement that a 
     time_ms DOUBLE NOT NULL,                  -- end of the interval that was measured; it began with the measurement before
     cpu_cores DOUBLE NOT NULL,                -- CPU time of the process per time: all its threads, so also compilers, collectors and servers
     machine_cores DOUBLE,                     -- the same of all processes of its machine
-    processors INTEGER NOT NULL               -- hardware threads of the machine
+    processors INTEGER NOT NULL,              -- hardware threads of the machine
+    quota_cores DOUBLE,                       -- CPU quota of the process' container; NULL where it has none or the recording does not say
+    throttled DOUBLE,                         -- share of the quota's periods that ended with the quota used up, in this interval; NULL where not measured
+    received_bytes_per_s DOUBLE,              -- what the network devices of its machine or container received, its loopback left out; NULL where not measured
+    sent_bytes_per_s DOUBLE                   -- the same of what they sent
 );
 
 CREATE TABLE thread_loads (                   -- one row per measurement that a recording has of one thread's CPU time (JFR's jdk.ThreadCPULoad); threads that used next to none have no row

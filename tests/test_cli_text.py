@@ -365,12 +365,13 @@ def test_one_unit_for_an_answer() -> None:
 
 
 def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
-    from lab.runs.samplers import async_flag, jfr_flag
+    from lab.runs.samplers import async_flag
+    from lab.runs.spark import Sampling
 
     printed = settings("/tmp")
     executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
-    assert printed["spark.executor.extraJavaOptions"] == jfr_flag(executor)
-    assert printed["spark.driver.extraJavaOptions"] == jfr_flag("/tmp/crystalperf-driver.jfr")
+    assert printed["spark.executor.extraJavaOptions"] == Sampling().flag(executor)
+    assert printed["spark.driver.extraJavaOptions"] == Sampling().flag("/tmp/crystalperf-driver.jfr")
     assert async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text(Job("/tmp"))
 
 

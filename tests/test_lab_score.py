@@ -194,13 +194,6 @@ def test_the_interval_of_a_median() -> None:
     assert overhead.median_interval([5.0, 4.0, 6.0]) == (4.0, 6.0)
 
 
-def test_jfr_settings_as_java_takes_them() -> None:
-    settings = overhead.jfr_map(100)
-    assert settings["jdk.ExecutionSample#period"] == "100 ms"
-    assert settings["jdk.ThreadPark#threshold"] == "1 ms"
-    assert settings["jdk.ThreadPark#enabled"] == "true"
-
-
 def test_calibration_looks_at_even_configurations_alone(known: Measured) -> None:
     calibration, count = calibrate([known])
     assert count == 1

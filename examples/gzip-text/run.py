@@ -22,7 +22,7 @@ from indexes.errors import CrystalPerfError  # noqa: E402
 from lab.errors import LabError  # noqa: E402
 from lab.runs.cluster import find_java, find_spark  # noqa: E402
 from lab.runs.datasets import make_data  # noqa: E402
-from lab.runs.samplers import jfr_flag  # noqa: E402
+from query.recordings.flags import jfr_flag  # noqa: E402
 
 TIMEOUT_S = 600
 CORES = {"1-core": 1, "2-cores": 2}

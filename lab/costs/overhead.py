@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import statistics
 import sys
@@ -27,8 +26,9 @@ from scipy.stats import binom
 
 from lab.errors import LabError
 from lab.runs.datasets import make_data
-from lab.runs.samplers import STACK_DEPTH, async_profiler_jar, async_profiler_library, jfr_settings
+from lab.runs.samplers import async_profiler_jar, async_profiler_library
 from lab.runs.workloads import Workload, find_workload
+from query.recordings.flags import STACK_DEPTH, jfr_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -203,7 +203,7 @@ class _Jvm:
         file = self.folder / "recording.jfr"
         if recorder.kind == "jfr":
             recording = self.java.jdk.jfr.Recording()
-            recording.setSettings(jfr_map(recorder.sample_ms))
+            recording.setSettings(jfr_settings(recorder.sample_ms))
             recording.setToDisk(True)
             recording.start()
 
@@ -226,12 +226,6 @@ class _Jvm:
 
     def _no_strings(self) -> Any:
         return self.java.java.lang.reflect.Array.newInstance(self.java.java.lang.Class.forName("java.lang.String"), 0)
-
-
-def jfr_map(sample_ms: int) -> dict[str, str]:
-    """The lab's JFR settings as a recording takes them from Java: ``jdk.ExecutionSample#period`` = ``20 ms``."""
-    pairs = (setting.lstrip("+").rpartition("=") for setting in jfr_settings(sample_ms) if "#" in setting)
-    return {name: re.sub(r"^(\d+)([a-z]+)$", r"\1 \2", value) for name, _, value in pairs}
 
 
 def _size(file: Path) -> int:

@@ -231,6 +231,14 @@ def whole_disk(path: Path) -> str:
     return name
 
 
+# A fresh sysfs shows the devices of the namespace that mounts it.  Only its network folders are kept, for a JVM also
+# looks for its cgroups below /sys.
+_OWN_DEVICES = (
+    'own=$(mktemp -d) && mount -t sysfs sysfs "$own" && mount --bind "$own/class/net" /sys/class/net && '
+    'mount --bind "$own/devices/virtual/net" /sys/devices/virtual/net && umount -l "$own" && rmdir "$own"'
+)
+
+
 def command_on(
     node: Node,
     command: Sequence[str],
@@ -242,7 +250,8 @@ def command_on(
     """The command that runs ``command`` on a node: in its cgroups, in its namespace, ended when the lab's process ends.
 
     ``nsenter`` rather than ``ip netns exec``: the latter hides /sys/fs/cgroup from the JVM. ``own_copy`` is (folder,
-    place): the node sees its own folder where all others see ``place``.
+    place): the node sees its own folder where all others see ``place``.  In a namespace it also sees its own network
+    devices below /sys: a JVM reads from there what a device carried, and would find the machine's devices instead.
     """
     prefix: list[str] = []
     if cgroups:
@@ -250,9 +259,13 @@ def command_on(
         prefix += ["sh", "-c", f'{join} && exec "$@"', "sh"]
     if in_namespace:
         prefix += ["nsenter", f"--net=/run/netns/{node.namespace}", "--"]
+    mounts: list[str] = [_OWN_DEVICES] if in_namespace else []
     if own_copy is not None:
-        bind = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
-        prefix += ["unshare", "--mount", "--propagation", "private", "sh", "-c", bind, "sh", *map(str, own_copy)]
+        mounts.append('mount --bind "$1" "$2" && shift 2')
+    if mounts:
+        script = " && ".join([*mounts, 'exec "$@"'])
+        prefix += ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+        prefix += map(str, own_copy or ())
     return [*prefix, "setpriv", "--pdeathsig", "TERM", "--", *command]
 
 

@@ -23,8 +23,8 @@ from indexes.errors import CrystalPerfError
 from lab.errors import LabError, MachineBusyError
 from lab.machine.host import machine_lock
 from lab.runs.cluster import daemon_command, find_java, find_spark, spawn, stop_processes
-from lab.runs.samplers import jfr_flag
 from lab.runs.spark import properties_text
+from query.recordings.flags import jfr_flag
 
 PORT = 17_077
 TIMEOUT_S = 240.0
@@ -294,7 +294,7 @@ def _settings(run: OddRun, folder: Path) -> dict[str, str]:
     java_options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     if run.record:
         (folder / "jfr").mkdir()
-        java_options.append(jfr_flag(f"{folder}/jfr/executor-{{{{EXECUTOR_ID}}}}.jfr", 20, 1, small=True))
+        java_options.append(jfr_flag(f"{folder}/jfr/executor-{{{{EXECUTOR_ID}}}}.jfr"))
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",

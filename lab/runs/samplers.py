@@ -1,8 +1,8 @@
-"""What makes a JVM leave sampled stacks: JFR's own sampler, or async-profiler's wall clock.
+"""What makes a JVM leave sampled stacks beside JFR's own sampler: async-profiler's wall clock.
 
-JFR (JDK 17 and later takes event settings in the flag itself, no .jfc file needed) looks at threads that run Java
-code, and one native thread a time; waiting shows up as ThreadPark, JavaMonitorWait, SocketRead … events with their
-duration and stack, hence the low thresholds. async-profiler's wall clock looks at every thread alike.
+JFR looks at threads that run Java code, and one native thread a time; waiting shows up as ThreadPark,
+JavaMonitorWait, SocketRead … events with their duration and stack. The lab takes the very flags that users are told
+(query/recordings/flags.py). async-profiler's wall clock looks at every thread alike.
 """
 
 from __future__ import annotations
@@ -17,79 +17,10 @@ from lab.errors import LabError
 from lab.machine.host import cache_dir
 
 ASYNC_PROFILER_VERSION = "4.6"
-STACK_DEPTH = 256
 SAMPLERS = ("jfr", "async", "none")
 
 # Where a JFR chunk begins: magic, version, then its whole size in bytes; the JVM writes the size last.
 _CHUNK_HEADER = struct.Struct(">4s2H q")
-
-# Everything that says what a thread did or waited for …
-_SAMPLE_EVENTS = ("jdk.ExecutionSample", "jdk.NativeMethodSample")
-_WAIT_EVENTS = (
-    "jdk.ThreadPark",
-    "jdk.JavaMonitorWait",
-    "jdk.JavaMonitorEnter",
-    "jdk.ThreadSleep",
-    "jdk.SocketRead",
-    "jdk.SocketWrite",
-    "jdk.FileRead",
-    "jdk.FileWrite",
-    "jdk.FileForce",
-)
-# … and the few small ones that say under which conditions. No environment and no process list: they are private.
-_CONDITION_EVENTS = (
-    "jdk.ActiveRecording",
-    "jdk.ActiveSetting",
-    "jdk.JVMInformation",
-    "jdk.OSInformation",
-    "jdk.CPUInformation",
-    "jdk.CPULoad",
-    "jdk.GarbageCollection",
-    "jdk.GCPhasePause",
-    "jdk.GCHeapSummary",
-    "jdk.ThreadStart",
-    "jdk.ThreadEnd",
-    "jdk.ThreadCPULoad",
-)
-
-
-def jfr_settings(sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = True) -> list[str]:
-    """JFR's event settings, as they stand in the JVM flag.
-
-    ``small`` starts from nothing and names the events that are wanted; otherwise JDK's ``profile`` is taken, as
-    most people would, and only its periods and thresholds are changed.
-    """
-    settings = ["settings=none" if small else "settings=profile"]
-    plus = "+" if small else ""
-    for event in _SAMPLE_EVENTS:
-        if small:
-            settings.append(f"+{event}#enabled=true")
-        settings.append(f"{plus}{event}#period={sample_ms}ms")
-    for event in _WAIT_EVENTS:
-        if small:
-            settings.append(f"+{event}#enabled=true")
-        if small or event not in ("jdk.FileForce",):
-            settings.append(f"{plus}{event}#threshold={threshold_ms}ms")
-        if small:
-            settings.append(f"+{event}#stackTrace=true")
-    if small:
-        settings += [f"+{event}#enabled=true" for event in _CONDITION_EVENTS]
-        settings += ["+jdk.CPULoad#period=1s", "+jdk.ThreadCPULoad#period=10s"]
-    else:
-        settings.append("jdk.ObjectAllocationSample#enabled=false")
-    return settings
-
-
-def jfr_flag(file: str, sample_ms: int = 20, threshold_ms: int = 1, *, small: bool = True) -> str:
-    """The JVM flags that record to ``file`` until the JVM exits in order.
-
-    Spark puts the executor's id in place of ``{{EXECUTOR_ID}}``; JDK 17 itself knows no ``%p``. ``maxsize=0`` lifts
-    the limit of 250 MB, beyond which the JVM would drop the oldest part. JFR keeps 64 frames unless told otherwise,
-    which cuts the task's own frame off Spark's deeper stacks.
-    """
-    options = [f"filename={file}", "dumponexit=true", "maxsize=0"]
-    options += jfr_settings(sample_ms, threshold_ms, small=small)
-    return f"-XX:FlightRecorderOptions:stackdepth={STACK_DEPTH} -XX:StartFlightRecording:{','.join(options)}"
 
 
 def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:

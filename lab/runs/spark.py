@@ -37,9 +37,10 @@ from lab.runs.cluster import (
     stop_processes,
 )
 from lab.runs.datasets import make_data
-from lab.runs.samplers import SAMPLERS, async_flag, async_profiler_library, is_complete_recording, jfr_flag
+from lab.runs.samplers import SAMPLERS, async_flag, async_profiler_library, is_complete_recording
 from lab.runs.workloads import WORKLOADS, Workload, find_workload
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
+from query.recordings.flags import jfr_flag
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDING_TIMEOUT_S = 20.0
@@ -63,7 +64,6 @@ class Sampling:
     kind: str = "jfr"
     sample_ms: int = 20
     threshold_ms: int = 1
-    small: bool = True
     library: Path | None = None
 
     @property
@@ -73,7 +73,7 @@ class Sampling:
     def flag(self, file: str) -> str:
         """The JVM flag that records to ``file``, empty without a sampler."""
         if self.kind == "jfr":
-            return jfr_flag(file, self.sample_ms, self.threshold_ms, small=self.small)
+            return jfr_flag(file, self.sample_ms, self.threshold_ms)
         if self.kind == "async":
             return async_flag(self.library or async_profiler_library(), file, self.sample_ms)
         return ""
@@ -327,7 +327,6 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
     parser.add_argument("--sampler", choices=SAMPLERS, default="jfr", help="who samples the JVMs (default jfr)")
     parser.add_argument("--sample-ms", type=int, default=20, metavar="MS", help="sampling period (default 20)")
     parser.add_argument("--threshold-ms", type=int, default=1, metavar="MS", help="shortest wait JFR keeps (default 1)")
-    parser.add_argument("--jfr-profile", action="store_true", help="JFR's own 'profile' settings, ten times larger")
     parser.add_argument("--async-profiler", type=Path, metavar="LIB", help="libasyncProfiler.so (default: from Maven)")
     parser.add_argument("--event-log", choices=sorted(EVENT_LOGS), default="rolled", help="default rolled")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable")
@@ -356,7 +355,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
         disk_bytes_per_s=None if given.disk is None else parse_byte_rate(given.disk),
         storage=given.storage,
     )
-    sampling = Sampling(given.sampler, given.sample_ms, given.threshold_ms, not given.jfr_profile, given.async_profiler)
+    sampling = Sampling(given.sampler, given.sample_ms, given.threshold_ms, given.async_profiler)
     config = RunConfig(
         query=find_workload(given.query).name,
         scale_factor=given.scale,

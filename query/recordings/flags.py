@@ -16,21 +16,37 @@ _WAITS = (
     "ThreadPark", "JavaMonitorWait", "JavaMonitorEnter", "ThreadSleep",
     "SocketRead", "SocketWrite", "FileRead", "FileWrite", "FileForce",
 )  # fmt: skip
+# Under which conditions it ran. No environment and no list of processes: they are private.
 _CONDITIONS = (
     "ActiveRecording", "ActiveSetting", "JVMInformation", "OSInformation", "CPUInformation", "CPULoad",
+    "ContainerConfiguration", "ContainerCPUThrottling", "NetworkUtilization",
     "GarbageCollection", "GCPhasePause", "GCHeapSummary", "ThreadStart", "ThreadEnd", "ThreadCPULoad",
 )  # fmt: skip
+_EACH_SECOND = ("CPULoad", "ContainerCPUThrottling", "NetworkUtilization")
 
 
-def jfr_flag(file: str) -> str:
-    """The flags, with the events in themselves; a folder as the file's name lets each process choose a name in it."""
-    options = [f"filename={file}", "dumponexit=true", "maxsize=0", "settings=none"]
+def jfr_settings(sample_ms: int = SAMPLE_MS, threshold_ms: int = THRESHOLD_MS) -> dict[str, str]:
+    """The recorder's settings by event and setting, `jdk.ExecutionSample#period`; all other events are off."""
+    settings: dict[str, str] = {}
     for event in _SAMPLED:
-        options += [f"+jdk.{event}#enabled=true", f"+jdk.{event}#period={SAMPLE_MS}ms"]
+        settings |= {f"jdk.{event}#enabled": "true", f"jdk.{event}#period": f"{sample_ms}ms"}
     for event in _WAITS:
-        options += [
-            f"+jdk.{event}#enabled=true", f"+jdk.{event}#threshold={THRESHOLD_MS}ms", f"+jdk.{event}#stackTrace=true"
-        ]  # fmt: skip
-    options += [f"+jdk.{event}#enabled=true" for event in _CONDITIONS]
-    options += ["+jdk.CPULoad#period=1s", "+jdk.ThreadCPULoad#period=10s"]
+        settings |= {
+            f"jdk.{event}#enabled": "true",
+            f"jdk.{event}#threshold": f"{threshold_ms}ms",
+            f"jdk.{event}#stackTrace": "true",
+        }
+    settings |= {f"jdk.{event}#enabled": "true" for event in _CONDITIONS}
+    settings |= {f"jdk.{event}#period": "1s" for event in _EACH_SECOND}
+    return settings | {"jdk.ThreadCPULoad#period": "10s"}
+
+
+def jfr_flag(file: str, sample_ms: int = SAMPLE_MS, threshold_ms: int = THRESHOLD_MS) -> str:
+    """The flags, with the events in themselves, that record to `file` until the JVM exits in order.
+
+    A folder as the file's name lets each process choose a name in it; Java 17 itself knows no ``%p``.  ``maxsize=0``
+    lifts the limit of 250 MB, beyond which the JVM would drop the oldest part.
+    """
+    options = [f"filename={file}", "dumponexit=true", "maxsize=0", "settings=none"]
+    options += [f"+{name}={value}" for name, value in jfr_settings(sample_ms, threshold_ms).items()]
     return f"-XX:FlightRecorderOptions:stackdepth={STACK_DEPTH} -XX:StartFlightRecording:{','.join(options)}"

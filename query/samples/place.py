@@ -14,6 +14,7 @@ from query.model.records import Columns, Floats, Ints, Problems, objects
 from query.model.trace import Trace
 from query.recordings import jfr
 from query.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
+from query.samples.loads import process_loads
 from query.samples.threadloads import thread_loads
 from query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
 
@@ -114,20 +115,9 @@ def place(
         for moment_ms in (middle_ms, of_threads["end_ms"])
     )
     of_threads = _from_launch(of_threads, dated, np.where(end >= 0, end, middle), ids, launch)
-    return Placed(worker_id, shift, pid, rows, _loads(recording, worker_id, offset_ms), of_threads, sees_all(recording))
-
-
-def _loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns:
-    """What the recording measured of its whole process' CPU time, where it also says of how many processors."""
-    load, processors = recording.process_load, recording.processors
-    count = len(load) if processors else 0
-    return {
-        "worker_id": objects([worker_id] * count),
-        "time_ms": load.time_ns[:count] / 1e6 + shift_ms,
-        "cpu_cores": (load.user + load.system)[:count].astype(np.float64) * processors,
-        "machine_cores": load.machine[:count].astype(np.float64) * processors,
-        "processors": np.full(count, processors, dtype=np.int64),
-    }
+    return Placed(
+        worker_id, shift, pid, rows, process_loads(recording, worker_id, offset_ms), of_threads, sees_all(recording)
+    )
 
 
 def _from_launch(

@@ -18,6 +18,7 @@ from .model import (
     Intervals,
     JfrError,
     Jvm,
+    NetworkLoad,
     Problem,
     ProcessLoad,
     Recording,
@@ -25,6 +26,7 @@ from .model import (
     Stacks,
     Thread,
     ThreadCpuLoad,
+    Throttling,
 )
 from .reader import read
 from .source import is_jfr
@@ -37,6 +39,7 @@ __all__ = [
     "Intervals",
     "JfrError",
     "Jvm",
+    "NetworkLoad",
     "Problem",
     "ProcessLoad",
     "Recording",
@@ -44,6 +47,7 @@ __all__ = [
     "Stacks",
     "Thread",
     "ThreadCpuLoad",
+    "Throttling",
     "is_jfr",
     "read",
 ]

@@ -12,7 +12,20 @@ from .chunk import CONSTANT_POOL, RawChunk, Walk, event_body
 from .events import Columns, decode, epoch_ns, span_ns, within
 from .merge import ASYNC_PROFILER_EVENT, Merged
 from .metadata import Types
-from .model import I32, I64, U8, Bool, Intervals, Jvm, ProblemLog, ProcessLoad, Samples, ThreadCpuLoad
+from .model import (
+    I32,
+    I64,
+    U8,
+    Bool,
+    Intervals,
+    Jvm,
+    NetworkLoad,
+    ProblemLog,
+    ProcessLoad,
+    Samples,
+    ThreadCpuLoad,
+    Throttling,
+)
 from .pools import read_pools
 
 BATCH_EVENTS = 1 << 18
@@ -65,6 +78,9 @@ INTERVAL_FIELDS = {"startTime", "duration", "eventThread", "stackTrace", "gcId",
 SCALAR_EVENTS = {
     "jdk.ThreadCPULoad": {"startTime", "eventThread", "user", "system"},
     "jdk.CPULoad": {"startTime", "jvmUser", "jvmSystem", "machineTotal"},
+    "jdk.ContainerConfiguration": {"cpuSlicePeriod", "cpuQuota"},
+    "jdk.ContainerCPUThrottling": {"startTime", "cpuElapsedSlices", "cpuThrottledSlices"},
+    "jdk.NetworkUtilization": {"startTime", "networkInterface", "readRate", "writeRate"},
     "jdk.CPUInformation": {"hwThreads"},
     "jdk.ActiveSetting": {"id", "name", "value"},
     "jdk.JVMInformation": {"jvmName", "jvmVersion", "jvmArguments", "javaArguments", "jvmStartTime", "pid"},
@@ -296,17 +312,8 @@ class ChunkReader:
         return slot
 
     def _add_scalars(self, scalars: dict[str, list[Columns]]) -> None:
-        for columns in scalars["jdk.ThreadCPULoad"]:
-            time_ns = self._times(columns)
-            keep = self._plausible(time_ns, "jdk.ThreadCPULoad")
-            thread = self._threads(columns.integer("eventThread"))
-            user, system = columns.real("user"), columns.real("system")
-            self.merged.cpu_load.append(ThreadCpuLoad(time_ns[keep], thread[keep], user[keep], system[keep]))
-        for columns in scalars["jdk.CPULoad"]:
-            time_ns = self._times(columns)
-            keep = self._plausible(time_ns, "jdk.CPULoad")
-            shares = [columns.real(name)[keep] for name in ("jvmUser", "jvmSystem", "machineTotal")]
-            self.merged.process_load.append(ProcessLoad(time_ns[keep], *shares))
+        self._add_loads(scalars)
+        self._add_container(scalars)
         for columns in scalars["jdk.CPUInformation"]:
             threads = columns.integer("hwThreads")
             self.merged.processors = max([self.merged.processors, *threads[within(threads, 1, 1 << 16)].tolist()])
@@ -320,3 +327,35 @@ class ChunkReader:
         self.log.add("lost CPU samples", "data loss", self.place, "CPU-time samples that the JVM had no room for", lost)
         lost = sum(int(np.clip(c.integer("amount"), 0, 1 << 50).sum()) for c in scalars["jdk.DataLoss"])
         self.log.add("lost buffers", "data loss", self.place, "bytes of events that the JVM had no room for", lost)
+
+    def _add_loads(self, scalars: dict[str, list[Columns]]) -> None:
+        for columns in scalars["jdk.ThreadCPULoad"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.ThreadCPULoad")
+            thread = self._threads(columns.integer("eventThread"))
+            user, system = columns.real("user"), columns.real("system")
+            self.merged.cpu_load.append(ThreadCpuLoad(time_ns[keep], thread[keep], user[keep], system[keep]))
+        for columns in scalars["jdk.CPULoad"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.CPULoad")
+            shares = [columns.real(name)[keep] for name in ("jvmUser", "jvmSystem", "machineTotal")]
+            self.merged.process_load.append(ProcessLoad(time_ns[keep], *shares))
+        for columns in scalars["jdk.NetworkUtilization"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.NetworkUtilization")
+            codes = self.merged.devices
+            names = [codes.setdefault(name, len(codes)) for name in self._texts(columns, "networkInterface")]
+            received, sent = (columns.integer(name)[keep] for name in ("readRate", "writeRate"))
+            self.merged.network_load.append(NetworkLoad(time_ns[keep], np.array(names, np.int32)[keep], received, sent))
+
+    def _add_container(self, scalars: dict[str, list[Columns]]) -> None:
+        for columns in scalars["jdk.ContainerConfiguration"]:
+            pairs = zip(columns.integer("cpuQuota").tolist(), columns.integer("cpuSlicePeriod").tolist(), strict=True)
+            for quota, period in pairs:
+                # Both in one unit; without a quota it is -1, without a container all are.
+                self.merged.quota_cores = quota / period if quota > 0 and period > 0 else None
+        for columns in scalars["jdk.ContainerCPUThrottling"]:
+            time_ns = self._times(columns)
+            keep = self._plausible(time_ns, "jdk.ContainerCPUThrottling")
+            counts = [columns.integer(name)[keep] for name in ("cpuElapsedSlices", "cpuThrottledSlices")]
+            self.merged.throttling.append(Throttling(time_ns[keep], *counts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from .model import (
     Frames,
     Intervals,
     Jvm,
+    NetworkLoad,
     ProblemLog,
     ProcessLoad,
     Recording,
@@ -26,6 +27,7 @@ from .model import (
     Stacks,
     Thread,
     ThreadCpuLoad,
+    Throttling,
 )
 from .pools import Frames as ChunkFrames
 from .pools import Pools
@@ -191,6 +193,19 @@ def _joined(parts: list[npt.NDArray[T]], kind: type[T]) -> npt.NDArray[T]:
     return np.concatenate([np.empty(0, kind), *parts])
 
 
+_NO_TIME, _NO_CODE, _NO_SHARE = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+
+Measured = TypeVar("Measured", ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+
+
+def _by_time(none: Measured, parts: list[Measured]) -> Measured:
+    """All events of one kind in order of time; `none` has the type of each array."""
+    names = [each.name for each in fields(none)]
+    columns = {name: np.concatenate([getattr(part, name) for part in [none, *parts]]) for name in names}
+    order = np.argsort(columns["time_ns"], kind="stable")
+    return type(none)(**{name: column[order] for name, column in columns.items()})
+
+
 @dataclass
 class Merged:
     """Everything collected so far, over all chunks."""
@@ -204,6 +219,10 @@ class Merged:
     intervals: list[tuple[Intervals, I64, Bool]] = field(default_factory=list)
     cpu_load: list[ThreadCpuLoad] = field(default_factory=list)
     process_load: list[ProcessLoad] = field(default_factory=list)
+    throttling: list[Throttling] = field(default_factory=list)
+    network_load: list[NetworkLoad] = field(default_factory=list)
+    devices: dict[str, int] = field(default_factory=dict)
+    quota_cores: float | None = None
     processors: int = 0
     states: dict[str, int] = field(default_factory=lambda: {"": 0})
     details: dict[str, int] = field(default_factory=lambda: {"": 0})
@@ -242,8 +261,12 @@ class Merged:
             self.threads.threads(self.pids),
             self._samples(),
             self._intervals(),
-            self._cpu_load(),
-            self._process_load(),
+            _by_time(ThreadCpuLoad(_NO_TIME, _NO_CODE, _NO_SHARE, _NO_SHARE), self.cpu_load),
+            _by_time(ProcessLoad(_NO_TIME, _NO_SHARE, _NO_SHARE, _NO_SHARE), self.process_load),
+            _by_time(Throttling(_NO_TIME, _NO_TIME, _NO_TIME), self.throttling),
+            _by_time(NetworkLoad(_NO_TIME, _NO_CODE, _NO_TIME, _NO_TIME), self.network_load),
+            tuple(self.devices),
+            self.quota_cores,
             self.processors,
             self.settings,
             periods_ns(self.settings),
@@ -286,27 +309,6 @@ class Merged:
             _joined([part.detail for part in parts], np.int32)[order],
             tuple(self.details),
         )
-
-    def _cpu_load(self) -> ThreadCpuLoad:
-        parts = self.cpu_load
-        time_ns = _joined([part.time_ns for part in parts], np.int64)
-        order = np.argsort(time_ns, kind="stable")
-        return ThreadCpuLoad(
-            time_ns[order],
-            _joined([part.thread for part in parts], np.int32)[order],
-            _joined([part.user for part in parts], np.float32)[order],
-            _joined([part.system for part in parts], np.float32)[order],
-        )
-
-    def _process_load(self) -> ProcessLoad:
-        parts = self.process_load
-        time_ns = _joined([part.time_ns for part in parts], np.int64)
-        order = np.argsort(time_ns, kind="stable")
-        columns = [
-            _joined([getattr(part, name) for part in parts], np.float32)[order]
-            for name in ("user", "system", "machine")
-        ]
-        return ProcessLoad(time_ns[order], *columns)
 
 
 ASYNC_PROFILER_EVENT = ("jdk.ActiveRecording", "event")

@@ -244,11 +244,42 @@ class ProcessLoad:
 
 
 @dataclass(frozen=True)
+class Throttling:
+    """jdk.ContainerCPUThrottling sorted by time: periods of the container's CPU quota since it began, counted up."""
+
+    time_ns: I64
+    elapsed: I64
+    throttled: I64
+    """In how many of them the quota was used up."""
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
+class NetworkLoad:
+    """jdk.NetworkUtilization sorted by time: what network devices carried since the last such event.
+
+    `device` indexes `Recording.devices`; a device that carried nothing has no event.  The devices are those of the
+    process' machine or network namespace, so other processes there count as well.
+    """
+
+    time_ns: I64
+    device: I32
+    received_bps: I64
+    sent_bps: I64
+
+    def __len__(self) -> int:
+        return int(self.time_ns.size)
+
+
+@dataclass(frozen=True)
 class Recording:
     """A whole recording.
 
     `settings` maps (event type, setting) to the text in jdk.ActiveSetting, the last one where it changed.
     `periods_ns` maps the name of a sample kind to its sampling period where the settings tell it.
+    `quota_cores` is the CPU quota of the container by jdk.ContainerConfiguration, the last one, None without one.
     `processors` is the number of hardware threads of the machine, 0 where the recording does not say.
     `event_counts` counts every event by type, also those that are not decoded.
     """
@@ -262,6 +293,10 @@ class Recording:
     intervals: Intervals
     cpu_load: ThreadCpuLoad
     process_load: ProcessLoad
+    throttling: Throttling
+    network_load: NetworkLoad
+    devices: tuple[str, ...]
+    quota_cores: float | None
     processors: int
     settings: dict[tuple[str, str], str]
     periods_ns: dict[str, int]

@@ -1,0 +1,64 @@
+"""What a recording measured of its process and its container, as rows of `loads`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from query.recordings import jfr
+from query.samples.loads import process_loads
+
+SECOND_NS = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def recording() -> jfr.Recording:
+    """Three looks, one a second, at a process on a machine of 4 processors."""
+    read = jfr.read(Path(__file__).parents[1] / "lab" / "recordings" / "demo-q9" / "executor-0.jfr.gz")
+    time_ns = np.array([1, 2, 3], dtype=np.int64) * SECOND_NS
+    share = np.array([0.1, 0.2, 0.1], dtype=np.float32)
+    return replace(read, process_load=jfr.ProcessLoad(time_ns, share, share, 4 * share), processors=4)
+
+
+def test_recordings_without_a_container_know_no_quota(recording: jfr.Recording) -> None:
+    rows = process_loads(recording, "1", 0.0)
+    assert rows["time_ms"].tolist() == [1000.0, 2000.0, 3000.0]
+    assert rows["cpu_cores"] == pytest.approx([0.8, 1.6, 0.8])
+    assert rows["quota_cores"].tolist() == [None, None, None]
+    for name in ("throttled", "received_bytes_per_s", "sent_bytes_per_s"):
+        assert np.ma.getmaskarray(rows[name]).all()
+
+
+def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recording) -> None:
+    """The looks come a few milliseconds beside those at the CPU time; the first has none before it."""
+    near_ns = np.array([1, 2, 3], dtype=np.int64) * SECOND_NS + 4_000_000
+    looks = jfr.Throttling(near_ns, np.array([100, 110, 120]), np.array([40, 45, 55]))
+    rows = process_loads(replace(recording, throttling=looks, quota_cores=0.7), "1", 0.0)
+    assert rows["quota_cores"].tolist() == [0.7, 0.7, 0.7]
+    assert rows["throttled"].tolist() == [None, 0.5, 1.0]
+
+
+def test_a_look_without_a_new_period_tells_no_throttling(recording: jfr.Recording) -> None:
+    """No period ended, or the container's counters began anew."""
+    time_ns = recording.process_load.time_ns
+    looks = jfr.Throttling(time_ns, np.array([100, 100, 5]), np.array([40, 40, 1]))
+    assert process_loads(replace(recording, throttling=looks), "1", 0.0)["throttled"].tolist() == [None, None, None]
+
+
+def test_the_loopback_is_no_network(recording: jfr.Recording) -> None:
+    """Devices add up; one that carried nothing in a second has no event then."""
+    time_ns = np.array([1, 1, 2, 3], dtype=np.int64) * SECOND_NS - 2_000_000
+    load = jfr.NetworkLoad(
+        time_ns, np.array([0, 1, 0, 2], dtype=np.int32), np.array([8000, 800, 8000, 80]), np.array([16, 8, 16, 8])
+    )
+    rows = process_loads(replace(recording, network_load=load, devices=("lo", "eth0", "eth1")), "1", 0.0)
+    assert rows["received_bytes_per_s"].tolist() == [100.0, 0.0, 10.0]
+    assert rows["sent_bytes_per_s"].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_recording_that_saw_nothing_has_no_rows(recording: jfr.Recording) -> None:
+    nothing = replace(recording, processors=0)
+    assert all(len(column) == 0 for column in process_loads(nothing, "1", 0.0).values())
