@@ -195,6 +195,15 @@ def test_samples_tell_what_a_subtask_started_on() -> None:
     assert row[1] >= row[0], "without a recording nothing tells"
 
 
+def test_other_subtasks_share_the_cpu_that_a_task_manager_has() -> None:
+    """Its TaskManagers were at their CPU limit: half of the subtasks have twice the CPU each, and none is idle."""
+    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    for count, least, most in ((2, 0.9, 1.1), (8, 1.0, 1.3)):
+        join = next(each for each in run.predict([f"parallelism.HashJoin={count}"]).groups if "HashJoin" in each.name)
+        assert join.predicted_ms is not None
+        assert least * join.recorded_ms < join.predicted_ms < most * join.recorded_ms
+
+
 def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() -> None:
     run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
     with run.reading() as connection:

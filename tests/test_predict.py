@@ -72,7 +72,7 @@ def execution(
         scope=Scope("all", 0, end),
         dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
         units=units,
-        volumes=Volumes(*[zero] * 9, *[nothing] * 5),
+        volumes=Volumes(*[zero] * 9, *[nothing] * 6),
         slots=slots,
         hosts=("a",) * executors,
         coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),

@@ -80,7 +80,7 @@ def run_of(
     facts = {"workers": 1.0, "cores": float(slots), "cpu_speed": 1.0, **configured(properties)}
     volumes = Volumes(
         *(np.full(count, read), zero, zero, np.full(count, fetched), zero, zero, zero, zero, zero),
-        *(nothing, nothing, np.full(count, overhead_ms), nothing, nothing),
+        *(nothing, nothing, np.full(count, overhead_ms), nothing, nothing, nothing),
     )
     there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
     return Execution(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.model.capacity import Loads, cpu_limits
+from query.model.capacity import Loads, cpu_limits, idle_cores
 from query.whatif.listing import has_compiled
 from query.whatif.sharing import Sorted, together
 
@@ -59,9 +59,19 @@ def test_no_intervals_have_no_company() -> None:
     assert len(Sorted(np.zeros(0, dtype=np.int64), nothing, nothing).means(nothing)) == 0
 
 
-def limits(load: float, on_cpu_ms: float, cpu_ms: float) -> list[float]:
+def loads_of(cores: list[float], throttled: float = np.nan, *, idle: int = 0) -> Loads:
+    """Of one executor, that had no tasks in the last `idle` measurements."""
+    count = len(cores)
+    has_units = np.arange(count) < count - idle
+    times_ms = np.arange(count) * 1e3
+    return Loads(
+        np.zeros(count, dtype=np.int64), times_ms, times_ms + 1e3, np.array(cores), np.full(count, throttled), has_units
+    )
+
+
+def limits(load: float, on_cpu_ms: float, cpu_ms: float, throttled: float = np.nan) -> list[float]:
     """Of one executor with one task."""
-    loads = Loads(np.zeros(20, dtype=np.int64), np.full(20, load))
+    loads = loads_of([load] * 20, throttled)
     return cpu_limits(loads, np.zeros(1, dtype=np.int64), np.array([on_cpu_ms]), np.array([cpu_ms]), 1).tolist()
 
 
@@ -73,8 +83,20 @@ def test_an_executor_whose_tasks_got_the_cpu_they_wanted_shows_no_limit() -> Non
     assert limits(1.0, on_cpu_ms=20_000.0, cpu_ms=20_000.0) == [np.inf]
 
 
+def test_a_quota_that_was_used_up_is_a_limit_whatever_tasks_wanted() -> None:
+    assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.9) == pytest.approx([0.4])
+    assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.1) == [np.inf]
+
+
+def test_what_an_executor_uses_without_tasks_it_uses_by_the_clock() -> None:
+    busy = [0.7] * 8
+    assert idle_cores(loads_of([*busy, 0.2, 0.06, 0.05, 0.06, 0.05], idle=5)) == pytest.approx(0.05)
+    assert idle_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to tell
+    assert idle_cores(loads_of(busy)) == 0.0
+
+
 def test_the_most_of_a_burst_is_no_limit() -> None:
     """Tasks that read a slow disk want a CPU for some ms at a time; no executor is at a limit for a second."""
-    loads = Loads(np.zeros(9, dtype=np.int64), np.array([0.0, 0.01, 0.34, 0.01, 0.16, 0.1, 0.01, 0.07, 0.08]))
+    loads = loads_of([0.0, 0.01, 0.34, 0.01, 0.16, 0.1, 0.01, 0.07, 0.08])
     starved = np.array([500.0]), np.array([1_000.0])
     assert cpu_limits(loads, np.zeros(1, dtype=np.int64), *starved, 1).tolist() == [np.inf]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from query.model.records import Floats, Ints
 
@@ -27,27 +28,84 @@ that read a slow disk wait for a CPU as well, in bursts shorter than a second, a
 for a whole one."""
 
 
+THROTTLED = 0.5
+"""Share of the periods of a container's CPU quota that ended with it used up, from which on its process was at its
+limit.  A process under a quota of 0.7 cores that got 0.7 in a second had used it up in 0.9 to 1.0 of its periods, and
+in 0.3 to 0.4 where it got 0.3."""
+
+IDLE = 0.25
+"""Quantile of what a worker without units uses that counts as its use by the clock: above, it still compiles or
+collects."""
+
+FEWEST_IDLE = 4
+"""Measurements of workers without units below which they tell no use by the clock."""
+
+
 @dataclass(frozen=True)
 class Loads:
-    """Measured CPU use of processes: rows of worker and cores in use."""
+    """Measured CPU use of processes: rows of worker, the interval that was measured, and cores in use in it.
+
+    `throttled` is the share of periods in which the process used up the quota of its container, NaN where that was not
+    measured; `has_units` is whether any unit ran on the worker meanwhile.
+    """
 
     worker: Ints
+    since_ms: Floats
+    until_ms: Floats
     cores: Floats
+    throttled: Floats
+    has_units: NDArray[np.bool_]
 
 
 def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:
     """The most CPU that each of workers 0 to `count` − 1 can use, cores; infinite where the run knows no limit.
 
     `worker` is each unit's, `cpu_ms` its time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of
-    its thread.  A worker whose units got about the CPU that they wanted shows no limit; one whose units waited for
-    it was at its limit when it used the most, if it did so for a while.
+    its thread.  A worker was at its limit where it used up a quota for a while.  Where nobody measured that, one whose
+    units got about the CPU that they wanted shows no limit; one whose units waited for it was at its limit when it used
+    the most, if it did so for a while.
     """
     cores = np.full(count, np.inf)
     for each in range(count):
-        level = loads.cores[loads.worker == each]
+        of_worker = loads.worker == each
+        level, throttled = loads.cores[of_worker], loads.throttled[of_worker]
+        if len(level) < FEWEST_LOADS:
+            continue
+        most = float(np.quantile(level, PLATEAU))
+        for_a_while = max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(level))
         mine = worker == each
-        if len(level) >= FEWEST_LOADS and cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0:
-            most = float(np.quantile(level, PLATEAU))
-            if np.count_nonzero(level >= AT_LIMIT * most) >= max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(level)):
-                cores[each] = most
+        starved = cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0
+        if np.count_nonzero(throttled >= THROTTLED) >= for_a_while or (
+            starved and np.count_nonzero(level >= AT_LIMIT * most) >= for_a_while
+        ):
+            cores[each] = most
     return cores
+
+
+def idle_cores(loads: Loads) -> float:
+    """The CPU that a worker uses by the clock, cores: heartbeats, metrics, the recorder; 0 where nothing tells.
+
+    It is what workers use while they have no units, and it does not get less with the CPU that they can get.
+    """
+    level = loads.cores[~loads.has_units]
+    return float(np.quantile(level, IDLE)) if len(level) >= FEWEST_IDLE else 0.0
+
+
+def starved_ms(loads: Loads, worker: Ints, launch_ms: Floats, finish_ms: Floats) -> Floats:
+    """How long of each unit's life its worker had used up its CPU quota, (units,) in ms; 0 where nobody measured it.
+
+    What a unit waited for then, whatever it was, waited for a CPU: its other threads had none either.
+    """
+    found = np.zeros(len(worker))
+    for each in np.unique(worker[worker >= 0]).tolist():
+        looks = (loads.worker == each) & ~np.isnan(loads.throttled)
+        if not looks.any():
+            continue
+        since, until = loads.since_ms[looks], loads.until_ms[looks]
+        summed = np.cumsum(loads.throttled[looks] * (until - since))
+        # Between looks that do not meet nothing was measured, and the sum stays.
+        moments = np.stack([since, until], axis=1).reshape(-1)
+        sums = np.stack([np.concatenate([[0.0], summed[:-1]]), summed], axis=1).reshape(-1)
+        mine = worker == each
+        found[mine] = np.interp(finish_ms[mine], moments, sums) - np.interp(launch_ms[mine], moments, sums)
+    return found

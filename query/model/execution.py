@@ -77,6 +77,8 @@ class Volumes:
     """Time in which a unit was seen spilling or reading back what it had spilled."""
     peers_ms: Floats
     """Time measured waiting for data of other workers."""
+    starved_ms: Floats
+    """Time in which the worker's container had used up its CPU quota, where that was measured."""
 
     @property
     def tell_bytes(self) -> bool:
@@ -183,6 +185,11 @@ class Execution:
     """Numbers of the groups whose units have other processes compute for them."""
     clock: Clock = field(default_factory=Clock)
     lost: tuple[Lost, ...] = ()
+    idle_cores: float = 0.0
+    """CPU that a worker uses by the clock, whatever its units do, cores; 0 where nothing tells."""
+    wire: float | None = None
+    """Bytes that the networks of workers received over those that units logged as read from other machines, headers
+    left out; None where nobody measured it."""
     flow: Flow | None = None
     """Where the scope's measure is what becomes of a record, its steady stretch."""
 

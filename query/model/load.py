@@ -16,13 +16,14 @@ from query import sql
 from query.frameworks import Framework, Rules
 from query.frameworks.known import get
 from query.model import dag
-from query.model.capacity import Loads, cpu_limits
+from query.model.capacity import Loads, cpu_limits, idle_cores, starved_ms
 from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.places import FAR, far_groups
 from query.model.records import Floats, Ints
+from query.model.wire import wire_ratio
 from query.model.world import settings_of
 
 ALL, WHOLE = "all", "whole"
@@ -61,8 +62,14 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     )
     if with_evidence and volumes.spill_memory.any():
         volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
+    idle, wire = 0.0, None
     if with_evidence:
-        cores = _cpu_limits(connection, stretch, workers, units, volumes, names)
+        cpu = units.parts_ms[:, names.index(CPU)]
+        loads, wire = _measured_loads(connection, stretch, clock, workers, units, volumes)
+        starved = starved_ms(loads, units.worker, units.launch_ms, units.finish_ms)
+        volumes = replace(volumes, starved_ms=starved)
+        cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+        idle = idle_cores(loads)
         per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
         slots = replace(slots, cpu_cores=per_slot[slots.worker])
     execution = Execution(
@@ -85,6 +92,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         units=units,
         volumes=volumes,
         slots=slots,
+        idle_cores=idle,
+        wire=wire,
         hosts=tuple(hosts),
         coordinator=_coordinator(connection, stretch, clock, names),
         recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
@@ -352,6 +361,7 @@ def _volumes(
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
         spill_ms=np.zeros(len(kept)),
         peers_ms=np.asarray(columns["peers_ms"]).astype(np.float64) * kept,
+        starved_ms=np.zeros(len(kept)),
     )
 
 
@@ -384,31 +394,28 @@ def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tup
     return spilling_ms
 
 
-def _cpu_limits(
+def _measured_loads(
     connection: duckdb.DuckDBPyConnection,
     scope: Scope,
+    clock: Clock,
     workers: dict[str, int],
     units: Units,
     volumes: Volumes,
-    names: tuple[str, ...],
-) -> Floats:
-    """The CPU that workers can use, cores, by the loads that recordings measured of their processes in the scope.
+) -> tuple[Loads, float | None]:
+    """The loads that recordings measured of workers in the scope, by the clock, and the bytes on the wire over those
+    that were logged.
 
     Outside of it they may have had more or less: a container's quota changes, neighbours come and go.
     """
-    columns = connection.execute(
-        """
-        SELECT worker_id, cpu_cores FROM loads
-        QUALIFY time_ms <= ? AND coalesce(lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms), 0) >= ?
-        """,
-        [scope.end_ms, scope.start_ms],
-    ).fetchnumpy()
-    loads = Loads(
-        np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64),
-        np.asarray(columns["cpu_cores"], dtype=np.float64),
+    columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
+    worker = np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64)
+    since, until, cores, throttled, received = (
+        np.ma.filled(np.ma.asarray(columns[name], dtype=np.float64), np.nan)
+        for name in ("since_ms", "time_ms", "cpu_cores", "throttled", "received_bytes_per_s")
     )
-    cpu = units.parts_ms[:, names.index(CPU)]
-    return cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+    has_units = np.asarray(columns["has_units"], dtype=np.bool_)
+    loads = Loads(worker, clock.at(since), clock.at(until), cores, throttled, has_units)
+    return loads, wire_ratio(worker, until - since, received, units, volumes)
 
 
 def _coordinator(

@@ -100,7 +100,16 @@ def settled(
         parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
         warm_up = warm_up_factors(recorded, base, recorded.volumes.on_cpu_ms)
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
-    if has_more_cpu:
+    # Of lanes that bring no CPU, other units share what there is, so each waits for more or for fewer of them.
+    shares_anew, crowd_before = execution is not recorded and not execution.framework.lanes_bring_cpu, np.zeros(0)
+    if shares_anew:
+        crowd_before = _mean_of_group(
+            recorded,
+            _crowd(beside_recorded, recorded.units.parts_ms, cpu),
+            recorded.units.parts_ms[:, cpu],
+            execution,
+        )
+    elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
     warms_up = bool((warm_up != 1).any())
     for _ in range(ROUNDS):
@@ -130,9 +139,9 @@ def settled(
         # A CPU that was hidden behind a slower device becomes the limit once it is full.
         excess = _pressure(execution, beside, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
-        if has_more_cpu:
+        if has_more_cpu or shares_anew:
             crowd = _over(_crowd(beside, current, cpu), crowd_before)
-            eased = np.maximum(parts[:, cpu] * np.minimum(crowd, 1.0), on_cpu) - on_cpu
+            eased = np.maximum(parts[:, cpu] * (crowd if shares_anew else np.minimum(crowd, 1.0)), on_cpu) - on_cpu
             left = (left + _over(eased, waits)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
@@ -272,9 +281,15 @@ def _company_before(recorded: Execution, base: Beside, execution: Execution, col
 
 
 def _of_group(recorded: Execution, found: Floats, weight: Floats, execution: Execution) -> Floats:
-    """The weighted mean over each group's recorded units, never below 1, for each unit that is to run."""
+    """The company that units which are to run get of their group's recorded ones, never below 1."""
+    of_group: Floats = np.maximum(_mean_of_group(recorded, found, weight, execution), 1.0)
+    return of_group
+
+
+def _mean_of_group(recorded: Execution, found: Floats, weight: Floats, execution: Execution) -> Floats:
+    """The weighted mean over each group's recorded units, for each unit that is to run."""
     count, group = len(recorded.dag.groups), recorded.units.group
     weight = weight + 1e-9
     mean = np.bincount(group, found * weight, count) / np.maximum(np.bincount(group, weight, count), 1e-9)
-    of_group: Floats = np.maximum(mean, 1.0)[execution.units.group]
+    of_group: Floats = mean[execution.units.group]
     return of_group

@@ -22,17 +22,15 @@ from numpy.typing import NDArray
 from indexes.resources import DISK, NET, Resource
 from query.model.execution import Execution
 from query.model.records import Floats
+from query.model.wire import FRAME_DATA, MOST_READ
 from query.model.world import World
 
 OVERLAP = 0.2
 """α: the least share of a unit's other time in which bytes arrive that it would otherwise wait for; what the recorded
 run hid counts beside it.  Even configurations hardly tell 0 from 0.3, and are worse with more."""
 
-PAYLOAD = {NET: 1448 / 1514}
-"""η by resource: the share of what crosses its device that is data; of an Ethernet frame's 1514 bytes, 1448."""
-
-MOST_READ = 1.5
-"""ω at most: how many times their size files on other machines cross the network, read ahead or thrown away."""
+PAYLOAD = {NET: FRAME_DATA}
+"""η by resource: the share of what crosses its device that is data."""
 
 AT_RATE = (0.7, 1.1)
 """Of the stated bandwidth, what a device carried that was the limit; of more, some came from the page cache."""
@@ -49,6 +47,7 @@ class Physics:
     overlap   α
     far       whether input on other machines crosses the network, rather than a disk
     rereads   whether it may cross more than once
+    wire      whether what was measured of the network tells how many bytes crossed it
     written   whether what is written crosses a disk, rather than staying in memory
     company   whether units slow each other's transfers
     unseen    whether time of unknown cause may be a transfer's where no samples tell
@@ -62,6 +61,7 @@ class Physics:
     overlap: float = OVERLAP
     far: bool = True
     rereads: bool = True
+    wire: bool = True
     written: bool = False
     company: bool = True
     unseen: bool = True
@@ -189,11 +189,16 @@ def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_know
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
-    """The least and the most bytes of each unit that cross a device."""
-    volumes = execution.volumes
+    """The least and the most bytes of each unit that cross a device.
+
+    How often bytes of files on other machines do is ω; where the network itself was measured, it tells of all bytes.
+    """
+    volumes, measured = execution.volumes, execution.wire if resource.name == NET and physics.wire else None
     certain = (volumes.moved(resource) if physics.written else volumes.read(resource)).astype(np.float64)
     if not physics.far:
         certain += {NET: -1.0, DISK: 1.0}.get(resource.name, 0.0) * volumes.far
+    if measured is not None:
+        return certain * measured, certain * measured
     again = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
     return certain, certain + again
 

@@ -249,15 +249,18 @@ def _places(
     rows = connection.execute(
         """
         SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
-            any_value(cores), any_value(stated_cores), any_value(slots)
+            any_value(cores), any_value(stated_cores), any_value(slots), any_value(quota_cores)
         FROM flink_loads LEFT JOIN flink_task_managers USING (worker_id)
+            LEFT JOIN (
+                SELECT worker_id, arg_max(quota_cores, time_ms) AS quota_cores FROM loads GROUP BY worker_id
+            ) USING (worker_id)
         WHERE time_ms BETWEEN ? AND ? AND cpu_ns IS NOT NULL GROUP BY worker_id ORDER BY worker_id
         """,
         list(stretch),
     ).fetchall()
     found = []
-    for worker, cpu_ns, lasting_ms, cores, stated, slots in rows:
-        most = float("inf") if cores is None else cores
+    for worker, cpu_ns, lasting_ms, cores, stated, slots, quota in rows:
+        most = min(float("inf") if cores is None else cores, float("inf") if quota is None else quota)
         if stated is not None and stated != slots:  # a standalone TaskManager states as many as it has slots
             most = min(most, stated)
         if lasting_ms > 0:

@@ -4,27 +4,65 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from indexes.resources import CPU
+from query.model.execution import Execution
+from query.model.records import Floats
 from query.model.world import World
 from query.whatif.effects import State
+
+LEAST_LEFT = 0.25
+"""Of the CPU that a worker would have less of, what units keep at least: what works by the clock may itself starve."""
 
 
 def apply(state: State, world: World) -> State:
     """The state with time on every resource whose setting is a speed divided by its ratio, the coordinator's too."""
     execution = state.execution
     speeds = {
-        column: world.ratio(each.setting)
+        column: (each.name, world.ratio(each.setting))
         for column, each in enumerate(execution.resources)
         if each.unit == "speed" and world.ratio(each.setting) != 1
     }
     if not speeds:
         return state
     parts = state.parts_ms.copy()
-    for column, ratio in speeds.items():
-        parts[:, column] /= ratio
+    for column, (name, ratio) in speeds.items():
+        if name == CPU:
+            starving = starving_ms(state)
+            parts[:, column] += starving
+            parts[:, -1] -= starving
+        parts[:, column] /= of_units(execution, ratio) if name == CPU else ratio
     nodes = dict(state.dag.nodes)
     for node_id, node in nodes.items():
         if node.kind == "coordinator":
             seen = execution.coordinator.between(node.start_ms, node.end_ms)
-            saved = sum(float(seen[column]) * (1 - 1 / ratio) for column, ratio in speeds.items())
+            saved = sum(float(seen[column]) * (1 - 1 / ratio) for column, (_, ratio) in speeds.items())
             nodes[node_id] = replace(node, end_ms=node.end_ms - saved)
     return replace(state, parts_ms=parts, dag=replace(state.dag, nodes=nodes))
+
+
+def of_units(execution: Execution, ratio: float) -> float:
+    """How many times as much CPU the units of a worker at its limit get, where it has `ratio` times as much.
+
+    What it uses by the clock is as much as before, so units lose or gain the whole of the difference.
+    """
+    slots = execution.slots
+    limit = np.bincount(slots.worker, slots.cpu_cores) if len(slots) else np.zeros(0)
+    limit = limit[np.isfinite(limit) & (limit > 0)]
+    if not len(limit) or execution.idle_cores <= 0:
+        return ratio
+    had = float(np.median(limit))
+    by_clock = min(execution.idle_cores, had / 2)
+    return max((ratio * had - by_clock) / (had - by_clock), LEAST_LEFT * min(ratio, 1.0))
+
+
+def starving_ms(state: State) -> Floats:
+    """Of each unit's time of unknown cause, what it waited for a CPU in, (units,): as much of it as of its life its
+    worker had used up its quota.  Waiting for the units that it shares a pipeline with is known, and none of it."""
+    units, volumes = state.execution.units, state.execution.volumes
+    unknown = np.maximum(state.parts_ms[:, -1] - units.upstream_ms, 0.0)
+    length = units.duration_ms
+    share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
+    starving: Floats = unknown * np.minimum(share, 1.0)
+    return starving

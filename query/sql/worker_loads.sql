@@ -1,0 +1,24 @@
+-- What recordings measured of processes in a scope.
+--
+-- parameters  $begin, $end of the scope, ms
+--
+-- one row per measurement whose interval, from the one before, lies in the scope: worker_id, since_ms, time_ms,
+-- cpu_cores, throttled, received_bytes_per_s (the last two NULL where not measured), and whether any unit ran on that
+-- worker meanwhile
+WITH looks AS (
+    SELECT
+        worker_id,
+        coalesce(lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms), 0) AS since_ms,
+        time_ms,
+        cpu_cores,
+        throttled,
+        received_bytes_per_s
+    FROM loads
+    QUALIFY since_ms < time_ms AND since_ms >= $begin AND time_ms <= $end  -- the first may lie before the run
+)
+SELECT looks.*, EXISTS (
+    FROM units
+    WHERE units.worker_id = looks.worker_id AND launch_ms < looks.time_ms AND finish_ms > looks.since_ms
+) AS has_units
+FROM looks
+ORDER BY worker_id, time_ms

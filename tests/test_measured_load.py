@@ -1,0 +1,94 @@
+"""What recordings measured of quotas and networks, in predictions: starving, use by the clock, bytes on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from query.model.capacity import Loads, starved_ms
+from query.model.execution import Execution
+from query.model.wire import FRAME_DATA, wire_ratio
+from query.whatif.effects.speed import LEAST_LEFT, of_units
+from query.whatif.predict import predict
+from query.whatif.transfers import MODEL, crossing
+from tests.test_predict import execution, predicted, world
+
+MEGA = 1_000_000
+
+
+def limited(run: Execution, cores: float, idle: float = 0.0) -> Execution:
+    """The run on workers that can use so many cores."""
+    slots = replace(run.slots, cpu_cores=np.full(len(run.slots), cores / len(run.slots)))
+    return replace(run, slots=slots, idle_cores=idle)
+
+
+def with_volumes(run: Execution, **columns: float) -> Execution:
+    changed = {name: np.full(len(run.units), value) for name, value in columns.items()}
+    return replace(run, volumes=replace(run.volumes, **changed))
+
+
+def test_what_a_worker_uses_by_the_clock_does_not_shrink_with_its_cpu() -> None:
+    run = limited(execution([(0, 100)], (1, 0, 0, 0)), cores=0.7, idle=0.1)
+    assert of_units(run, 0.5) == pytest.approx((0.35 - 0.1) / 0.6)
+    assert of_units(run, 2.0) == pytest.approx((1.4 - 0.1) / 0.6)
+    assert predicted(run, "cpu_speed=0.5x") == pytest.approx(100 * 0.6 / 0.25)
+    assert of_units(run, 0.1) == LEAST_LEFT * 0.1  # less than what it uses by the clock
+
+
+def test_a_worker_that_had_cpu_to_spare_loses_nothing_to_the_clock() -> None:
+    run = replace(execution([(0, 100)], (1, 0, 0, 0)), idle_cores=0.1)
+    assert predicted(run, "cpu_speed=0.5x") == pytest.approx(200)
+
+
+def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> None:
+    """Half of its life its worker was held back, so half of what nothing explains is the CPU's."""
+    run = execution([(0, 100)], (0.6, 0, 0, 0.4))
+    assert predicted(run, "cpu_speed=0.5x") == pytest.approx(160)
+    held_back = with_volumes(run, starved_ms=50.0)
+    assert predicted(held_back, "cpu_speed=0.5x") == pytest.approx(180)
+    assert predicted(held_back, "cpu_speed=1x") == pytest.approx(100)
+    waits_for_others = replace(held_back, units=replace(held_back.units, upstream_ms=np.array([40.0])))
+    assert predicted(waits_for_others, "cpu_speed=0.5x") == pytest.approx(160)
+
+
+def test_starving_is_of_a_units_own_worker_and_time() -> None:
+    looks = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
+    throttled = np.array([0.5, 1.0, 1.0])
+    loads = Loads(np.zeros(3, np.int64), looks, looks + 1000, np.ones(3), throttled, np.ones(3, np.bool_))
+    worker = np.array([0, 0, 0, 1, -1])
+    launch, finish = np.array([0.0, 500.0, 0.0, 0.0, 0.0]), np.array([2000.0, 1500.0, 9000.0, 2000.0, 2000.0])
+    assert starved_ms(loads, worker, launch, finish) == pytest.approx([1500, 750, 2500, 0, 0])
+    unmeasured = replace(loads, throttled=np.full(3, np.nan))
+    assert starved_ms(unmeasured, worker, launch, finish).tolist() == [0.0] * 5
+
+
+def measured(bytes_per_s: float, *, logged: float = 10 * MEGA, seconds: int = 10) -> float | None:
+    """The ratio of a run of one task of ten seconds, whose worker's network was measured for so many of them."""
+    run = with_volumes(execution([(0, 10_000)], (0, 0, 1, 0)), remote=logged)
+    rate = np.full(seconds, bytes_per_s)
+    return wire_ratio(np.zeros(seconds, np.int64), np.full(seconds, 1000.0), rate, run.units, run.volumes)
+
+
+def test_bytes_on_the_wire_are_told_where_the_network_was_measured() -> None:
+    assert measured(MEGA / FRAME_DATA) == pytest.approx(1.0)
+    assert measured(0.25 * MEGA / FRAME_DATA) == pytest.approx(0.25)  # records are packed before they are sent
+
+
+def test_bytes_on_the_wire_are_not_told_by_other_traffic_or_half_a_measurement() -> None:
+    assert measured(2 * MEGA) is None  # somebody else's are among them
+    assert measured(MEGA, seconds=8) is None
+    assert measured(MEGA, logged=MEGA) is None  # too little to tell from heartbeats
+
+
+def test_a_slower_network_costs_what_crosses_it() -> None:
+    """Ten seconds on the network: 10 MB were logged, of which a quarter crossed at 1 MB/s; the rest is latency."""
+    run = with_volumes(execution([(0, 10_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
+    stated = world(run, "network=0.5MB/s", recorded=("network=1MB/s",))
+    network = next(each for each in run.resources if each.name == "net")
+    assert predict(run, stated).predicted_ms == pytest.approx(20_000, rel=0.05)
+    packed = replace(run, wire=0.25)
+    assert crossing(packed, network, MODEL)[0] == pytest.approx([2.5 * MEGA])
+    assert crossing(packed, network, replace(MODEL, wire=False))[0] == pytest.approx([10 * MEGA])
+    assert predict(packed, stated).predicted_ms == pytest.approx(12_500, rel=0.05)
