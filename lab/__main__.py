@@ -47,6 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
     scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
+    scored.add_argument(
+        "--under",
+        metavar="NAME",
+        help="with --write: between marks that begin with NAME, and only tables that have them",
+    )
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser("calibrate", help="the constants of query.whatif.interval, from even configurations")
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
@@ -93,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _score(given: argparse.Namespace) -> int:
-    from lab.pages import put
+    from lab.pages import has, put
     from lab.score import report
 
     kept = given.profiles or given.out / "profiles"
@@ -104,11 +109,13 @@ def _score(given: argparse.Namespace) -> int:
         for each in (one for one in known if one.bases):
             draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
     roles = (given.only,) if given.only else ROLES
-    for mark, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
+    for name, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
+        mark = f"{given.under} {name}" if given.under else name
         if given.write:
-            put(given.write, mark, lines)
+            if not given.under or has(given.write, mark):
+                put(given.write, mark, lines)
         else:
-            print("\n".join((f"\n## {mark}", *lines)))
+            print("\n".join((f"\n## {name}", *lines)))
     return 0
 
 

@@ -14,11 +14,20 @@ def cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|")
 
 
+def has(page: Path, mark: str) -> bool:
+    """Whether a page has the two marks."""
+    return _between(mark).search(page.read_text(encoding="utf-8")) is not None
+
+
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:
     """Replace what stands between a page's marks.  Raises LabError without them."""
     text = page.read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end of {re.escape(mark)} -->)", re.DOTALL)
+    pattern = _between(mark)
     if not pattern.search(text):
         raise LabError(f"{page} has no <!-- {mark} --> … <!-- end of {mark} -->; add the two lines.")
     table = "\n".join(lines) + "\n"
     page.write_text(pattern.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
+
+
+def _between(mark: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end of {re.escape(mark)} -->)", re.DOTALL)

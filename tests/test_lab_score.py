@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from lab.__main__ import main
 from lab.costs import overhead
 from lab.costs.overhead import Turn
 from lab.errors import LabError
+from lab.pages import has, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import report
 from lab.score.calibrate import calibrate
+from lab.score.floors import as_good, by_workload, floor, floor_table
 from lab.score.keep import keep
-from lab.score.pairs import Measured, measured, noise, pairs
-from lab.score.predictors import ernest
+from lab.score.pairs import Measured, Pair, measured, noise, pairs
+from lab.score.predictors import ernest, execution
 
 RECORDING = Path(__file__).resolve().parent.parent / "lab" / "recordings" / "demo-q9"
 BASE_MS = 100_000.0
@@ -143,6 +146,101 @@ def test_ernest_finds_the_law_it_is_made_of() -> None:
     assert ernest([(every[0], 1.0)])(base, every[1]) is None
 
 
+def test_where_no_unrecorded_base_was_kept_a_recorded_ones_log_stands_in(known: Measured) -> None:
+    """So everybody who needs no samples can be asked; a base that nothing recorded comes first where there is one."""
+    (base,) = known.starts(0, "none")
+    assert not execution(base).has_samples
+    assert base.wall_ms == known.bases[0, "jfr20"][0].wall_ms
+    assert len(pairs(known, ("none", "no change"))) == 3
+    unrecorded = replace(base, wall_ms=1.0)
+    assert replace(known, bases={**known.bases, (0, "none"): (unrecorded,)}).starts(0, "none") == (unrecorded,)
+    assert known.starts(0, "async20") == ()
+
+
+def test_ernest_learns_from_a_recorded_base_where_there_is_no_other(known: Measured) -> None:
+    """The made suite's even configuration has other slots than its base; without a base it is one number of slots."""
+    twice = replace(known, actual_ms={1: 80_000.0, 2: 60_000.0}, base_ms={})
+    assert [pair.predicted_ms is None for pair in pairs(twice, ("none", "Ernest"))] == [False, False]
+    assert {pair.predicted_ms for pair in pairs(replace(twice, logs={}, base_ms={}), ("jfr20", "Ernest"))} == {None}
+
+
+def made_pair(workload: str, number: int, predicted_ms: float | None) -> Pair:
+    one = Configuration(number, 0, workload, 1.0, {}, {}, False, {})
+    return Pair("made", one, 100.0, predicted_ms)
+
+
+def test_the_floor_holds_runs_of_one_series_against_their_median(tmp_path: Path) -> None:
+    """A series beside the first is not mixed with it, and one run alone tells nothing."""
+    series = {
+        "sweeps": [row(1, 90.0), row(1, 110.0, repetition=1), row(2, 50.0), row(3, 70.0, sampler="jfr")],
+        "again": [row(1, 1000.0), row(2, 80.0), row(2, 120.0, repetition=1), row(2, 100.0, repetition=2)],
+        "other": [row(1, 1.0), row(1, 2.0, repetition=1)],
+    }
+    for name, rows in series.items():
+        write_rows(rows, tmp_path / name / "made" / "rows.parquet")
+    known = measured(MADE, tmp_path / "sweeps", tmp_path / "profiles")
+    assert known.reruns_ms == {1: ((90.0, 110.0), (1000.0,)), 2: ((50.0,), (80.0, 120.0, 100.0))}
+    two, three = 0.1 * math.sqrt(2), 0.2 * math.sqrt(1.5)
+    assert sorted(floor(known)) == pytest.approx(sorted([two, two, three, three, 0.0]))
+
+
+def test_the_interval_draws_workloads_with_all_their_configurations() -> None:
+    """Two workloads are both drawn half of the time, and each alone a quarter: its mean is an end of the interval."""
+    found = [made_pair("q6", number, 110.0) for number in range(5)]
+    assert by_workload(found) is None
+    found += [made_pair("q9", 5, 70.0), made_pair("q9", 6, None)]
+    assert by_workload(found) == pytest.approx((0.1, 0.3))
+
+
+def test_who_does_as_well_is_held_against_ours_where_it_answers() -> None:
+    ours = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 150.0)]
+    refusing = [made_pair("q6", 0, None), made_pair("q6", 1, 140.0)]
+    worse = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 151.0)]
+    assert as_good(ours, [("refuses", refusing), ("worse", worse), ("same", ours)]) == [
+        "refuses (40.0 to our 50.0 in 1)",
+        "same (30.0 to our 30.0 in 2)",
+    ]
+
+
+def test_the_table_of_floors(known: Measured) -> None:
+    even, odd = floor_table([known])[2:]
+    assert even.startswith("| made | even: 1 |")
+    assert odd.startswith("| made | odd: 2 |")
+    assert "| one workload | 7.1 (2 runs) |" in even
+    assert "Ernest" not in even  # it was fitted to them
+    several = floor_table([known, replace(known, suite=replace(known.suite, name="other"))], ("odd",))
+    assert [line.split(" | ")[:2] for line in several[2:]] == [
+        ["| made", "odd: 2"],
+        ["| other", "odd: 2"],
+        ["| all", "odd: 4"],
+    ]
+
+
+def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- floors -->\nold\n<!-- end of floors -->\n<!-- now floors -->\nx\n<!-- end of now floors -->\n"
+    )
+    assert has(page, "now floors")
+    assert not has(page, "now suites")
+    put(page, "now floors", ["new"])
+    assert page.read_text().split("\n")[:6] == [
+        "<!-- floors -->",
+        "old",
+        "<!-- end of floors -->",
+        "<!-- now floors -->",
+        "new",
+        "<!-- end of now floors -->",
+    ]
+    with pytest.raises(LabError, match="has no <!-- now suites -->"):
+        put(page, "now suites", ["new"])
+
+
+def cells_of(table: Sequence[str], line: int) -> dict[str, str]:
+    rows = [[cell.strip() for cell in table[number].split("|")] for number in (0, line)]
+    return dict(zip(*rows, strict=True))
+
+
 def test_tables(known: Measured) -> None:
     table = report.deviations([known])
     shipped = next(line for line in table if line.startswith("| shipped") and "odd" in line)
@@ -155,6 +253,12 @@ def test_tables(known: Measured) -> None:
         "| suite | configurations | worst of shipped | noise | shipped | the paper's plain model |"
     )
     assert [line.split(" | ")[:2] for line in suites[2:]] == [["| made", "even: 1"], ["| made", "odd: 2"]]
+    cells = cells_of(suites, 2)
+    assert cells["async-profiler"] == cells["JFR every 100 ms"] == "not kept"
+    assert cells["no change"].isdigit()
+    assert cells["Ernest"] == "0 (fitted)"
+    untaught = replace(known, actual_ms={1: 80_000.0, 3: 60_000.0})
+    assert cells_of(report.by_suite([untaught]), 2)["Ernest"] == "refused"
     assert len(report.every_configuration(known)) == 2 + 3
     even, odd = report.coverage([known])[2:]
     assert even.startswith("| even | 1 | 1 |")

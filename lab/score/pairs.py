@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,14 @@ from lab.score.predictors import (
 from lab.score.vectors import profiled
 from query.answers.values import Prediction
 
+Arm = tuple[str, str]
+"""Recorder of the base, and the predictor's name."""
+
+SHIPPED: Arm = ("jfr20", "shipped")
+
+SERIES = ("sweeps", "repeated", "again")
+"""Folders beside each other in which suites were run once more (lab/recordings)."""
+
 
 def suites_parser(what: str | None) -> argparse.ArgumentParser:
     """The command line of a table over suites: `suites`, `out` where their runs are, `profiles`."""
@@ -47,13 +55,26 @@ def suites_parser(what: str | None) -> argparse.ArgumentParser:
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a suite: its recorded bases by sweep and recorder (`jfr20`, `async20`, …; `none` is a log
-    alone), the median runtime of each configuration that ran, ms, and every runtime of an unrecorded base run."""
+    """What is known of a suite.
+
+    Attributes:
+        bases: its recorded bases by sweep and recorder (`jfr20`, `async20`, …; `none` is a log alone).
+        actual_ms: the median runtime of each configuration that ran.
+        base_ms: every runtime of an unrecorded base run, by sweep.
+        logs: the bases that JFR recorded, read from their logs alone, of sweeps of which no unrecorded one was kept.
+        reruns_ms: by configuration the runtimes of its unrecorded runs, each series' together.
+    """
 
     suite: Suite
     bases: Mapping[tuple[int, str], tuple[Base, ...]]
     actual_ms: Mapping[int, float]
     base_ms: Mapping[int, tuple[float, ...]]
+    logs: Mapping[int, tuple[Base, ...]] = field(default_factory=dict)
+    reruns_ms: Mapping[int, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
+
+    def starts(self, sweep: int, who: str) -> tuple[Base, ...]:
+        """The base runs of a recorder that predictions start from; a recorded run's log is a log alone as well."""
+        return self.bases.get((sweep, who), self.logs.get(sweep, ()) if who == "none" else ())
 
     @property
     def scored(self) -> list[Configuration]:
@@ -82,6 +103,7 @@ def measured(suite: Suite, out: Path, kept: Path) -> Measured:
     rows = read_rows(out, suite)
     every = {one.number: one for one in configurations(suite)}
     bases: dict[tuple[int, str], list[Base]] = {}
+    logs: dict[int, list[Base]] = {}
     unrecorded: dict[int, list[float]] = {}
     base_ms: dict[int, list[float]] = {}
     for row in rows:
@@ -91,12 +113,35 @@ def measured(suite: Suite, out: Path, kept: Path) -> Measured:
             times.append(float(row["wall_ms"]))
         if row["role"] == "base" and (out / row["event_log"]).exists():
             bases.setdefault((row["sweep"], recorder(row)), []).append(read_base(row, every[row["number"]], out, kept))
+    for row in rows:
+        wanted = (row["sweep"], SHIPPED[0]) in bases and (row["sweep"], "none") not in bases
+        if wanted and row["role"] == "base" and recorder(row) == SHIPPED[0] and (out / row["event_log"]).exists():
+            alone = row | {"run": f"{row['run']}-log", "recordings": "[]"}
+            logs.setdefault(row["sweep"], []).append(read_base(alone, every[row["number"]], out, kept))
     return Measured(
         suite,
         {key: tuple(found) for key, found in bases.items()},
         {number: statistics.median(times) for number, times in unrecorded.items()},
         {sweep: tuple(times) for sweep, times in base_ms.items()},
+        {sweep: tuple(found) for sweep, found in logs.items()},
+        _reruns(suite, out),
     )
+
+
+def _reruns(suite: Suite, out: Path) -> dict[int, tuple[tuple[float, ...], ...]]:
+    """Runtimes of unrecorded runs by configuration, ms, series by series: the one in `out` and those beside it.
+
+    Series are kept apart, for between two of them a machine changes by more than a run does from the next.
+    """
+    found: dict[int, list[tuple[float, ...]]] = {}
+    for folder in (out, *(out.parent / name for name in SERIES if name != out.name)):
+        times: dict[int, list[float]] = {}
+        for row in read_rows(folder, suite):
+            if row["sampler"] == "none":
+                times.setdefault(row["number"], []).append(float(row["wall_ms"]))
+        for number, several in times.items():
+            found.setdefault(number, []).append(tuple(several))
+    return {number: tuple(several) for number, several in found.items()}
 
 
 def recorder(row: Mapping[str, Any]) -> str:
@@ -113,11 +158,6 @@ def read_base(row: Mapping[str, Any], configuration: Configuration, out: Path, k
     return Base(run, f"{start}..{end}", float(row["wall_ms"]), configuration)
 
 
-Arm = tuple[str, str]
-"""Recorder of the base, and the predictor's name."""
-
-SHIPPED: Arm = ("jfr20", "shipped")
-
 ARMS: tuple[tuple[str, Arm], ...] = (
     ("shipped (JFR every 20 ms, hybrid vectors)", SHIPPED),
     ("the paper's plain model (vectors from code, tasks as recorded)", ("jfr20", "plain")),
@@ -126,19 +166,27 @@ ARMS: tuple[tuple[str, Arm], ...] = (
     ("async-profiler, wall clock, every 20 ms", ("async20", "shipped")),
     ("no samples (vectors from Spark's metrics)", ("none", "shipped")),
     ("no change", ("none", "no change")),
-    ("linear in slots, network and disk", ("none", "linear")),
+    ("linear in slots, their CPU, network and disk", ("none", "linear")),
     ("Amdahl, slots alone", ("none", "Amdahl")),
     ("Sparklens: recorded tasks on other slots", ("none", "slots alone")),
     ("Ernest, learned from the even configurations", ("none", "Ernest")),
 )
 """Rows of the table, in their order."""
 
+OTHERS = frozenset({"plain", "no change", "linear", "Amdahl", "slots alone", "Ernest"})
+"""Predictors that are none of ours: what people do without CrystalPerf, and the paper's model."""
+
 
 def predictors(known: Measured) -> dict[str, Predictor]:
-    """All of them by name; Ernest learns from the bases and the even configurations."""
+    """All of them by name; Ernest learns from the bases and the even configurations.
+
+    A sweep without an unrecorded base run teaches by its recorded ones, for without a base it would teach nothing.
+    """
     every = configurations(known.suite)
     lessons = [(one, known.actual_ms[one.number]) for one in known.scored if one.role == "even"]
-    lessons += [(one, wall) for one in every if one.is_base for wall in known.base_ms.get(one.sweep, ())]
+    for one in (each for each in every if each.is_base):
+        recorded = [base.wall_ms for base in known.starts(one.sweep, "none")]
+        lessons += [(one, wall) for wall in known.base_ms.get(one.sweep, recorded)]
     return {
         "shipped": shipped,
         "plain": plain,
@@ -163,7 +211,7 @@ def pairs(known: Measured, arm: Arm) -> list[Pair]:
 def _pairs(known: Measured, who: str, ask: Callable[[Base, Configuration], Prediction]) -> list[Pair]:
     found = []
     for one in known.scored:
-        for base in known.bases.get((one.sweep, who), ()):
+        for base in known.starts(one.sweep, who):
             given = ask(base, one)
             found.append(
                 Pair(known.suite.name, one, known.actual_ms[one.number], given.predicted_ms, given.interval_ms)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from scipy.stats import binomtest
 from lab.costs import overhead
 from lab.runs.suites import ROLES
 from lab.score.deciding import rule_table
+from lab.score.floors import floor_table, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.score.vectors import vector_table
 
@@ -24,6 +24,7 @@ def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Seque
     found = {
         "deviations": ["", *deviations(known, roles), ""],
         "suites": ["", *by_suite(known, roles), ""],
+        "floors": ["", *floor_table(known, roles), ""],
         "intervals": ["", *coverage(known, roles), ""],
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
     }
@@ -80,8 +81,11 @@ def _key(pair: Pair) -> tuple[str, int]:
 
 
 def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
-    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of what is shipped; %."""
-    names = [re.split(r"[(,:]", title)[0].strip() for title, _ in ARMS]
+    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of what is shipped; %.
+
+    A word stands where there is none: no base of that recorder was kept, or the model refused.
+    """
+    names = [short_name(title) for title, _ in ARMS]
     lines = [
         f"| suite | configurations | worst of shipped | noise | {' | '.join(names)} |",
         f"|---|---|---:|---:|{'---:|' * len(names)}",
@@ -91,14 +95,29 @@ def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[st
         apart = [abs(one) for one in noise(each)]
         for role in roles:
             mine = [[p for p in several if p.configuration.role == role] for several in found]
-            off = [[abs(p.deviation) for p in several if p.deviation is not None] for several in mine]
-            if not off[0]:
+            off = [abs(p.deviation) for p in mine[0] if p.deviation is not None]
+            if not off:
                 continue
             count = len({_key(p) for several in mine for p in several})
-            cells = [_percent(statistics.mean, values) for values in off]
-            worst, around = _percent(max, off[0]), _percent(statistics.mean, apart)
+            cells = [
+                _cell(several, fitted=arm[1] == "Ernest" and role == "even")
+                for several, (_, arm) in zip(mine, ARMS, strict=True)
+            ]
+            worst, around = _percent(max, off), _percent(statistics.mean, apart)
             lines.append(f"| {each.suite.name} | {role}: {count} | {worst} | {around} | {' | '.join(cells)} |")
     return lines
+
+
+def _cell(found: Sequence[Pair], *, fitted: bool) -> str:
+    """A mean deviation, or why there is none; what was fitted to these configurations predicts none of them."""
+    off = [abs(each.deviation) for each in found if each.deviation is not None]
+    if not found:
+        return "not kept"
+    if not off:
+        return "refused"
+    refused = len(found) - len(off)
+    words = [f"{refused} refused"] * (refused > 0) + ["fitted"] * fitted
+    return " ".join([_percent(statistics.mean, off), *([f"({', '.join(words)})"] if words else [])])
 
 
 def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) -> str:

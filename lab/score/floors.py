@@ -1,0 +1,129 @@
+"""What a suite's figures are worth: its floor, the 95th percentile, an interval by workload, and who does as well.
+
+The floor is what a perfect model would be off by: one run of a configuration against the median of its reruns.  Runs
+that were made in one series are compared, and none of them is a prediction's base.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from lab.runs.suites import ROLES
+from lab.score.pairs import ARMS, OTHERS, SHIPPED, Measured, Pair, pairs
+
+DRAWS = 10_000
+_SEED = 20210714
+
+
+def floor(known: Measured) -> list[float]:
+    """|run / median − 1| of every configuration that a series has several runs of.
+
+    The run itself is among those whose median it is held against, which makes n of them lie nearer to it than to the
+    true one, by √((n − 1) / n); so that is taken out.
+    """
+    return [
+        abs(time / statistics.median(times) - 1) * math.sqrt(len(times) / (len(times) - 1))
+        for several in known.reruns_ms.values()
+        for times in several
+        if len(times) > 1
+        for time in times
+    ]
+
+
+def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of the mean deviation, workloads drawn with all of their configurations.
+
+    Configurations of one workload have its base run in common, so they are no independent trials.  None of a single
+    workload, which tells nothing of another.
+    """
+    of: dict[str, list[float]] = {}
+    for pair in found:
+        if pair.deviation is not None:
+            of.setdefault(pair.configuration.workload, []).append(abs(pair.deviation))
+    if len(of) < 2:
+        return None
+    total, count = (np.array([measure(each) for each in of.values()], dtype=np.float64) for measure in (sum, len))
+    drawn = np.random.default_rng(_SEED).integers(len(of), size=(DRAWS, len(of)))
+    low, high = np.percentile(total[drawn].sum(axis=1) / count[drawn].sum(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def as_good(shipped: Sequence[Pair], others: Sequence[tuple[str, Sequence[Pair]]]) -> list[str]:
+    """The other models that do as well as ours or better where they answer, with their mean deviation and ours, %."""
+    ours = {(each.suite, each.configuration.number): each.deviation for each in shipped}
+    found = []
+    for title, theirs in others:
+        off = [
+            (abs(pair.deviation), abs(mine))
+            for pair in theirs
+            if pair.deviation is not None and (mine := ours.get((pair.suite, pair.configuration.number))) is not None
+        ]
+        if off and (their_mean := statistics.mean(each[0] for each in off)) <= (
+            our_mean := statistics.mean(each[1] for each in off)
+        ):
+            found.append(f"{title} ({100 * their_mean:.1f} to our {100 * our_mean:.1f} in {len(off)})")
+    return found
+
+
+def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
+    """A row a suite and role, and one over all suites: how far off what is shipped is, beside what it could be."""
+    lines = [
+        "| suite | configurations | mean % | 95 % are below % | worst % | mean, 95 % interval by workload % | floor % |"
+        " as good or better, mean % |",
+        "|---|---|---:|---:|---:|---|---|---|",
+    ]
+    arms = [(short_name(title), arm) for title, arm in ARMS if arm[1] in OTHERS]
+    shipped = [(each, pairs(each, SHIPPED)) for each in known]
+    others = [[(title, pairs(each, arm)) for title, arm in arms] for each in known]
+    for role in roles:
+        lines += [
+            _row(each.suite.name, role, _of(mine, role), _sorted_out(theirs, role), floor(each))
+            for (each, mine), theirs in zip(shipped, others, strict=True)
+            if _of(mine, role)
+        ]
+        if len(known) > 1:
+            together = [
+                (title, [pair for theirs in others for pair in theirs[position][1]])
+                for position, (title, _) in enumerate(arms)
+            ]
+            whole = _of([pair for _, mine in shipped for pair in mine], role)
+            every = [one for each in known for one in floor(each)]
+            lines += [_row("all", role, whole, _sorted_out(together, role), every)] if whole else []
+    return lines
+
+
+def short_name(title: str) -> str:
+    """A model's name at the head of a column."""
+    return re.split(r"[(,:]", title)[0].strip()
+
+
+def _of(found: Sequence[Pair], role: str) -> list[Pair]:
+    return [pair for pair in found if pair.configuration.role == role]
+
+
+def _sorted_out(theirs: Sequence[tuple[str, Sequence[Pair]]], role: str) -> list[tuple[str, list[Pair]]]:
+    """The others' predictions for a role, but for what was fitted to what it is asked."""
+    return [(title, _of(found, role)) for title, found in theirs if not (title == "Ernest" and role == "even")]
+
+
+def _row(
+    name: str, role: str, mine: Sequence[Pair], theirs: Sequence[tuple[str, Sequence[Pair]]], apart: Sequence[float]
+) -> str:
+    off = [abs(pair.deviation) for pair in mine if pair.deviation is not None]
+    around = by_workload(mine)
+    cells = [
+        name,
+        f"{role}: {len({(pair.suite, pair.configuration.number) for pair in mine})}",
+        f"{100 * statistics.mean(off):.1f}",
+        f"{100 * float(np.percentile(off, 95)):.0f}",
+        f"{100 * max(off):.0f}",
+        "one workload" if around is None else f"{100 * around[0]:.1f} to {100 * around[1]:.1f}",
+        f"{100 * statistics.mean(apart):.1f} ({len(apart)} runs)" if apart else "no reruns",
+        "; ".join(as_good(mine, theirs)) or "none",
+    ]
+    return f"| {' | '.join(cells)} |"
