@@ -367,6 +367,15 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     assert "CPU limit" in found.advice
 
 
+def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
+    starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
+    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled=0.82)
+    assert found.what.endswith("; in 82 % of it the containers of executors had used up their CPU quota")
+    assert found.advice == "a larger CPU limit for each executor"
+    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled=0.3)
+    assert "neighbours" in found.advice
+
+
 def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
     assert findings.short_of_cpus(TERMS, [detail(ready_ms=30_000.0, what="scan, python")], [], np.inf) == []
 
@@ -395,7 +404,10 @@ def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_p
                 (worker, second * 1000.0 + shift, cores, 4.0 if second > 10 or worker == "2" else 2.0, 4)
                 for second in range(21)
             ]
-            connection.executemany("INSERT INTO loads VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany(
+                "INSERT INTO loads (worker_id, time_ms, cpu_cores, machine_cores, processors) VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
         connection.executemany(
             "INSERT INTO units (unit_id, group_id, worker_id, launch_ms, finish_ms, status)"
             " VALUES (?, ?, ?, ?, ?, 'succeeded')",

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 
 from indexes.errors import Remedy
-from indexes.resources import with_other
+from indexes.resources import CPU, with_other
 from query import sql
 from query.answers.values import (
     Cause,
@@ -225,11 +225,20 @@ def _findings(
     found += findings.spilling(terms, details, terms.rules.spilled_by(connection, details))
     found += findings.collecting_garbage(terms, details)
     beside = neighbours(connection, *bounds)
-    found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit())
+    found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit(), _throttled(execution))
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
     worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
+
+
+def _throttled(execution: Execution) -> float:
+    """Of the time that units waited for a CPU, the share in which their container had used up its quota."""
+    units, volumes = execution.units, execution.volumes
+    waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - volumes.on_cpu_ms, 0.0)
+    length = units.duration_ms
+    share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
+    return float((waits * share).sum() / waits.sum()) if waits.any() else 0.0
 
 
 def _lost(

@@ -29,6 +29,9 @@ FEWEST_FOR_SKEW = 3
 MORE = 1.5
 """What explains a straggler, or marks a slow host, is this many times what is usual."""
 
+HELD_BACK = 0.5
+"""Share of waiting for a CPU in which a quota was used up from which on the quota is the cause."""
+
 IDLE = 0.2
 """Idle slots are worth a word from this share of a group's slot time."""
 
@@ -457,11 +460,16 @@ def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]
 
 
 def short_of_cpus(
-    terms: Terms, details: Sequence[Detail], neighbours: Sequence[Neighbours], cores_per_slot: float
+    terms: Terms,
+    details: Sequence[Detail],
+    neighbours: Sequence[Neighbours],
+    cores_per_slot: float,
+    throttled: float = 0.0,
 ) -> list[Finding]:
     """Units that could have run and had no CPU: for other programs on the machine, a quota, or too many slots.
 
-    `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit.  A unit for which
+    `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit; `throttled` is the
+    share of their time in which their container had used up its quota, 0 where nobody measured it.  A unit for which
     another process computes has none itself.
     """
     mine = [each for each in details if each.ready_ms > 0 and not terms.rules.delegates(each.what)]
@@ -473,6 +481,9 @@ def short_of_cpus(
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
     waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {100 * ready_ms / cpu_ms:.0f} % of their CPU time"
     what = f"{words.units} could have run but had no CPU for {waited}"
+    if throttled >= HELD_BACK:  # whatever else was on the machine, this is what held them back
+        what += f"; in {100 * throttled:.0f} % of it the containers of {words.workers} had used up their CPU quota"
+        return [Finding("short of CPUs", cost, what, "measured", f"a larger CPU limit for each {words.worker}")]
     advice = []
     if np.isfinite(cores_per_slot):
         what += f"; {words.workers} never got more than {cores_per_slot:.2f} cores a {words.lane}"

@@ -320,6 +320,7 @@ class Framework:
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
+    checked     settings of the work, such as units, whose effect reruns have checked, so that answers have a range
     resolution_ms  how far apart an end and the start that it causes may be in its log
     """
 
@@ -356,6 +357,7 @@ class Framework:
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     in_order: bool = False
     lanes_bring_cpu: bool = True
+    checked: frozenset[str] = frozenset()
     resolution_ms: float = 1.0
 
     @property

@@ -15,7 +15,7 @@ Where the run is a flow of records, how many come is a setting too: rate=2x, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
@@ -42,7 +42,8 @@ or under a quota; 1 where nobody says."""
 SCHEDULERS = ("fifo", "fair", "longest")
 
 UNCHECKED = ("input", "units", "skew", "scheduler")
-"""Settings of the work, not of resources; no reruns have checked what they do, nor what those of operators do."""
+"""Settings of the work, not of resources; no reruns have checked what they do, nor what those of operators do, but for
+those that a framework names."""
 
 Configuration = Mapping[str, float | None]
 """What a run had, by setting: per worker or per host; None is unknown."""
@@ -181,10 +182,10 @@ class World:
         """By the first words of operators' names, how many times as fast they are."""
         return {key.removeprefix(OPERATOR): ratio for key, ratio in self.ratios.items() if key.startswith(OPERATOR)}
 
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """Those of the changed settings whose effect no reruns have checked, by the user's words."""
-        return tuple(value.word for key, value in self.changes.items() if is_unchecked(key))
+    def unchecked(self, checked: Collection[str] = ()) -> tuple[str, ...]:
+        """Those of the changed settings whose effect no reruns have checked, by the user's words; reruns of the run's
+        framework have `checked` some more."""
+        return tuple(value.word for key, value in self.changes.items() if is_unchecked(key) and key not in checked)
 
     def describe(self) -> str:
         return ", ".join(each.describe() for each in self.changes.values()) or "unchanged"

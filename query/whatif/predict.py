@@ -156,7 +156,8 @@ def predict(
         parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    if predicted > 0 and not world.unchecked:  # a run that was cut before anything ran takes no time, whatever it has
+    unsure = world.unchecked(execution.framework.checked)
+    if predicted > 0 and not unsure:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
             execution.runtime_ms,
             base.replayed.makespan_ms,
@@ -181,7 +182,7 @@ def predict(
             *lent,
             *outcome.state.assumptions,
             *(() if steady is None else steady.assumptions),
-            *_unchecked(world),
+            *_unchecked(unsure),
         ),
     )
 
@@ -269,10 +270,10 @@ def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ..
     )
 
 
-def _unchecked(world: World) -> list[str]:
+def _unchecked(settings: Sequence[str]) -> list[str]:
     """A word on what has no interval, for nothing tells how far off it may be."""
-    settings = ", ".join(world.unchecked)
-    return [f"no reruns have checked predictions of {settings}, so there is no interval"] if settings else []
+    named = ", ".join(settings)
+    return [f"no reruns have checked predictions of {named}, so there is no interval"] if settings else []
 
 
 def predicted_by(name: str, execution: Execution, world: World, base: Unchanged) -> Prediction:
