@@ -31,8 +31,9 @@ MS = 1_000_000
 # ---- a recording, byte by byte ------------------------------------------------------------------------------------
 
 LONG, INT, BOOLEAN, STRING, FLOAT = 1, 2, 3, 4, 5
-THREAD, CLASS, SYMBOL, METHOD, FRAME, STACK, FRAME_TYPE, STATE = range(20, 28)
+THREAD, CLASS, SYMBOL, METHOD, FRAME, STACK, FRAME_TYPE, STATE, DEVICE = range(20, 29)
 WALL, EXECUTION, NATIVE, SLEEP, SOCKET, CPU_LOAD, SETTING, JVM, PROPERTY, GC, PAUSE, CPU_TIME = range(100, 112)
+CONTAINER, THROTTLING, NETWORK = range(112, 115)
 
 TYPES: dict[int, tuple[str, list[tuple[str, int, str]]]] = {
     LONG: ("long", []),
@@ -57,6 +58,7 @@ TYPES: dict[int, tuple[str, list[tuple[str, int, str]]]] = {
     STACK: ("jdk.types.StackTrace", [("truncated", BOOLEAN, ""), ("frames", FRAME, "array")]),
     FRAME_TYPE: ("jdk.types.FrameType", [("description", STRING, "")]),
     STATE: ("jdk.types.ThreadState", [("name", STRING, "")]),
+    DEVICE: ("jdk.types.NetworkInterfaceName", [("networkInterface", STRING, "")]),
     # The order of fields differs from every recorder's: a reader must take it from the metadata.
     WALL: (
         "profiler.WallClockSample",
@@ -122,6 +124,20 @@ TYPES: dict[int, tuple[str, list[tuple[str, int, str]]]] = {
     PAUSE: (
         "jdk.GCPhasePause",
         [("startTime", LONG, "TICKS"), ("duration", LONG, "TICKS"), ("gcId", INT, ""), ("name", STRING, "")],
+    ),
+    CONTAINER: ("jdk.ContainerConfiguration", [("cpuSlicePeriod", LONG, ""), ("cpuQuota", LONG, "")]),
+    THROTTLING: (
+        "jdk.ContainerCPUThrottling",
+        [("startTime", LONG, "TICKS"), ("cpuElapsedSlices", LONG, ""), ("cpuThrottledSlices", LONG, "")],
+    ),
+    NETWORK: (
+        "jdk.NetworkUtilization",
+        [
+            ("startTime", LONG, "TICKS"),
+            ("networkInterface", DEVICE, "pool"),
+            ("readRate", LONG, ""),
+            ("writeRate", LONG, ""),
+        ],
     ),
     CPU_TIME: (
         "jdk.CPUTimeSample",
@@ -221,6 +237,7 @@ DEFAULT_POOLS: dict[int, dict[int, bytes]] = {
     },
     FRAME_TYPE: {1: text("JIT compiled")},
     STATE: {1: text("STATE_RUNNABLE"), 2: text("STATE_SLEEPING")},
+    DEVICE: {1: text("lo"), 2: text("eth0")},
     THREAD: {1: thread("worker", 12, 100), 2: thread("GC Thread#0", 0, 101)},
     STACK: {1: stack([(2, 7), (1, -1)]), 2: stack([(1, 9)], truncated=True)},
 }
@@ -371,6 +388,27 @@ def test_intervals_loads_settings_and_jvm() -> None:
     assert got.jvm.system_properties == {"java.version": "21.0.1"}
     assert got.samples.period_ns.tolist() == [20 * MS]
     assert names(got) == {"failed samples"}
+
+
+def test_the_quota_of_a_container_how_often_it_was_used_up_and_its_network() -> None:
+    """Events need not come in order; the last configuration holds, and -1 is no quota."""
+    chunk = ChunkWriter()
+    chunk.events += [
+        event(CONTAINER, varint(100_000) + varint(200_000)),
+        event(CONTAINER, varint(100_000) + varint(70_000)),
+        event(THROTTLING, chunk.ticks(9) + varint(20) + varint(12)),
+        event(THROTTLING, chunk.ticks(4) + varint(10) + varint(3)),
+        event(NETWORK, chunk.ticks(4) + varint(2) + varint(8000) + varint(400)),
+        event(NETWORK, chunk.ticks(4) + varint(1) + varint(80) + varint(80)),
+    ]
+    got = read(chunk.bytes())
+    assert got.quota_cores == pytest.approx(0.7)
+    assert (got.throttling.elapsed.tolist(), got.throttling.throttled.tolist()) == ([10, 20], [3, 12])
+    assert [got.devices[each] for each in got.network_load.device] == ["eth0", "lo"]
+    assert (got.network_load.received_bps.tolist(), got.network_load.sent_bps.tolist()) == ([8000, 80], [400, 80])
+    chunk.events.append(event(CONTAINER, varint(100_000) + varint(-1)))
+    assert read(chunk.bytes()).quota_cores is None
+    assert read(ChunkWriter().bytes()).quota_cores is None
 
 
 def test_a_collection_counts_once_by_its_pauses() -> None:
