@@ -236,6 +236,20 @@ def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -
         put(page, "now suites", ["new"])
 
 
+def test_only_the_tables_of_a_section_are_written(
+    known: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command fills the marks that begin with the section's name, and leaves those of another as they are."""
+    out = known.bases[0, "jfr20"][0].run.parent.parent
+    monkeypatch.setattr("lab.__main__.find_suite", lambda _: MADE)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- floors -->\nold\n<!-- end of floors -->\n<!-- now floors -->\n<!-- end of now floors -->\n")
+    assert main(["score", "made", "--out", str(out), "--write", str(page), "--under", "now"]) == 0
+    before, after = page.read_text().split("<!-- now floors -->")
+    assert before == "<!-- floors -->\nold\n<!-- end of floors -->\n"
+    assert after.split("\n")[1:] == ["", *floor_table([known]), "", "<!-- end of now floors -->", ""]
+
+
 def cells_of(table: Sequence[str], line: int) -> dict[str, str]:
     rows = [[cell.strip() for cell in table[number].split("|")] for number in (0, line)]
     return dict(zip(*rows, strict=True))
