@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cli.runs import STDIN
+from indexes.dataclass import dataclass
 from indexes.errors import SettingError
 
 if TYPE_CHECKING:

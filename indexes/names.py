@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from indexes.dataclass import dataclass
 
 # How Scala writes operators into class files: `+=` is `$plus$eq` (scala.reflect.NameTransformer).
 OPERATORS = {

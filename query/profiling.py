@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
 import indexes as contract
+from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from indexes.resources import with_other
 from query import kept, sql

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from indexes.dataclass import dataclass
 
 NOTHING = "."
 """What a table shows for no time at all, so that the eye finds what matters."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from indexes.dataclass import dataclass
 from indexes.resources import Resource
 from query.frameworks import Rules, Vocabulary, plural
 from query.model.execution import Execution

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from indexes.dataclass import dataclass
 from query.inputs.containers import LogFile, Part, head
 from query.model.records import Problem
 

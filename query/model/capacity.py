@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from indexes.dataclass import dataclass
 from query.model.records import Floats, Ints
 
 STARVED = 1.3

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indexes.dataclass import dataclass
 from indexes.resources import NET, Resource
 from query.model.clock import Clock
 from query.model.critical import fill

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError
 from indexes.resources import CPU, NET
 from query.answers.values import FlowChange, GroupPrediction, Prediction

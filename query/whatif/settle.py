@@ -7,11 +7,12 @@ and the schedule from how long each unit takes, so the two are worked out in tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from indexes.dataclass import dataclass
 from indexes.resources import CPU
 from query.model.dag import ANYWHERE
 from query.model.execution import Execution, Slots

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import duckdb
 
+from indexes.dataclass import dataclass
 from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail

@@ -6,7 +6,8 @@ Comments of setup.py's text, in our words.  What is of a vendor's documentation 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from indexes.dataclass import dataclass
 
 Lines = tuple[str, ...]
 

@@ -10,13 +10,14 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Raw
 
+from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from query.frameworks.spark.failures import cause, loss
 from query.frameworks.spark.log import events as spark
