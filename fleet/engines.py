@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from indexes.dataclass import dataclass
 
 if TYPE_CHECKING:
     from fleet.logs import Item

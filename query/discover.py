@@ -16,12 +16,10 @@ from indexes.dataclass import dataclass
 from indexes.errors import InputError, Remedy
 from query.frameworks import Framework, either
 from query.frameworks.known import frameworks
-from query.inputs import foreign
 from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened, told
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
 from query.model.records import Problems, as_text
 from query.plugins import broken
-from query.recordings.jfr import is_jfr
 
 Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
 
@@ -201,7 +199,7 @@ def _sniff(part: Part, path: str) -> list[_Found]:
     if start.startswith(ZIP_MAGIC) and part.member is None:
         found = _sniff_members(path)
         return found or [_Found(part, "zip")]
-    if is_jfr(start):
+    if _is_recording(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
@@ -210,11 +208,27 @@ def _sniff(part: Part, path: str) -> list[_Found]:
             return [_Found(part, "log", framework.name, log)]
     if _is_collapsed(text):
         return [_Found(part, "collapsed")]
+    return [_unknown(part, path, start, text)]
+
+
+def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
+    """What a file is that nobody reads; what is known of such files is imported where there is one."""
+    from query.inputs import foreign
+
     known = foreign.described(start, text)
     if known is None:
-        return [_Found(part, "unknown", what=_described(start, text))]
+        return _Found(part, "unknown", what=_described(start, text))
     ours = _ours(path) if foreign.is_database(start) else None
-    return [_Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)]
+    return _Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)
+
+
+def _is_recording(start: bytes) -> bool:
+    """Whether a file is a JFR recording; their reader is not imported for a log as text."""
+    if start.startswith(b"{"):
+        return False
+    from query.recordings.jfr import is_jfr
+
+    return is_jfr(start)
 
 
 def _sniff_members(path: str) -> list[_Found]:
@@ -255,6 +269,8 @@ def _ours(path: str) -> str | None:
 
 
 def _described(start: bytes, text: bytes) -> str:
+    from query.inputs import foreign
+
     if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
         return "compressed more than once; unpack it once first"
     if not text.strip():

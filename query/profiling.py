@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -41,12 +42,14 @@ from query.model.records import (
     shortened,
 )
 from query.model.trace import Trace
-from query.recordings import collapsed, jfr
-from query.samples.place import Placed, place
-from query.samples.threadloads import LEAST_MEASURED
-from query.samples.untimed import fill_the_rest, mixed_rows
 from query.served import fetched
 from query.sql import summed
+
+if TYPE_CHECKING:
+    from query.recordings import collapsed, jfr
+    from query.samples.place import Placed
+
+# What reads and places recordings is imported where there are some: most runs have none.
 
 Progress = Callable[[str], None]
 
@@ -102,7 +105,7 @@ def profile_application(
         output,
         facts or {},
         progress,
-        _untimed(inputs.samples, problems),
+        _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else (),
     )
 
 
@@ -120,6 +123,8 @@ def _recordings(
     for each in samples:
         if each.kind != "jfr":
             continue
+        from query.recordings import jfr
+
         progress(f"reading {Path(each.path).name}")
         try:
             recording = jfr.read(each.path)
@@ -130,6 +135,8 @@ def _recordings(
 
 
 def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
+    from query.recordings import jfr
+
     why = str(error) if isinstance(error, jfr.JfrError) else f"it is damaged ({type(error).__name__})"
     problems.add("unreadable recording", "data loss", path, None, f"a recording could not be read: {shortened(why)}")
 
@@ -137,6 +144,8 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
 def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
     for each in samples:
         if each.kind == "collapsed":
+            from query.recordings import collapsed
+
             try:
                 yield each.path, collapsed.read(each.path, problems)
             except InputError as error:
@@ -188,6 +197,8 @@ def assemble(
     run = Assembly(trace, framework, indexes, problems, StackTable(framework))
     del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
+        from query.samples.place import place
+
         progress(f"placing the samples of {Path(name).name}")
         try:
             one = place(name, recording, run.trace, run.stacks, framework, problems)
@@ -197,7 +208,10 @@ def assemble(
         if one is not None:
             run.placed.append(one)
     timed = {one.worker_id for one in run.placed}
-    run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
+    if untimed:
+        from query.samples.untimed import mixed_rows
+
+        run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
     with contract.create(output, "run", metadata, run.names, framework.raw()) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
@@ -273,6 +287,8 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         sampled = recorded_times(connection, trace, seeing)
     insert(connection, "units", with_parts(trace, sampled))
     if run.placed:  # without recordings no thread was measured
+        from query.samples.threadloads import LEAST_MEASURED
+
         connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
     _keep_groups(connection, trace)
     run.trace = trace.without_units()  # they are in the run file, where the steps that follow find them
@@ -376,6 +392,8 @@ def recorded_times(
 
     Reads the view `unit_samples` (query.attribute.storage).  `seeing` are workers whose recorder sees every state.
     """
+    from query.samples.untimed import fill_the_rest
+
     names = with_other(trace.names)
     rows = connection.execute(
         f"SELECT unit_id, {is_interval()} AS measured, {sampled_sums(trace.names)} FROM unit_samples GROUP BY ALL"

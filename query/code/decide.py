@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -17,7 +18,9 @@ from query.code.resolve import resolve
 from query.frameworks import Framework, OperatorFrame, Role
 from query.model.records import Ints, objects
 from query.plugins import entries
-from query.recordings import jfr
+
+if TYPE_CHECKING:
+    from query.recordings import jfr
 
 _FRAME_BYTES = np.dtype(np.int32).itemsize
 

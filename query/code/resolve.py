@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -101,6 +100,8 @@ def load_indexes(
         for name in names:
             at_hand(name)
         return []
+    from concurrent.futures import ThreadPoolExecutor
+
     asked = sorted(
         {(name, line, demangle(method).name) for each, method, line in frames for name in declaring_names(each)}
     )

@@ -15,7 +15,9 @@ setup.py        what a job needs so that it leaves a log and samples
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from query.frameworks import Framework, Operators, Vocabulary
 from query.frameworks.spark import (
@@ -23,7 +25,6 @@ from query.frameworks.spark import (
     chances,
     files,
     frames,
-    history,
     memory,
     names,
     operators,
@@ -34,6 +35,14 @@ from query.frameworks.spark import (
     setup,
     trace,
 )
+
+
+def _served(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
+    """What history.served says; clients of servers are imported where there is an address."""
+    from query.frameworks.spark import history
+
+    return history.served(address, app, folder, progress)
+
 
 SPARK = Framework(
     name="spark",
@@ -80,7 +89,7 @@ SPARK = Framework(
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
     private=private.PATTERNS,
-    served=history.served,
+    served=_served,
     attended=attended.attended,
     unread_work={
         "missing_part": "{count} parts of the log are missing",
