@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 
 import indexes as contract
+from indexes import store
 from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from indexes.resources import with_other
@@ -94,6 +95,7 @@ def profile_application(
 ) -> None:
     """Write the run file of an application that discover() found; `facts` go into its metadata."""
     framework = get(application.framework)
+    store.prepare("run", more=framework.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
     assemble(
