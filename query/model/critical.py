@@ -79,7 +79,7 @@ class WallClock:
         self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
         self.running = merged(units.launch_ms, units.finish_ms)
         self.nodes = {node.group: node for node in dag.nodes.values() if node.group is not None}
-        self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units.select(self.of_group[group])))
+        self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units, self.of_group[group]))
 
     def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
         """A stretch of a node, its end first; of the coordinator's, what groups' units ran in is theirs."""

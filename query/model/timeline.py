@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from query.model.dag import Units
 
 
+_FEW = 2_000
+"""Units whose columns are summed at once."""
+
+
 class Level:
     """The sum of the rates of the intervals open at each moment, and its integral over time.
 
@@ -75,19 +79,24 @@ class Use:
 class Timeline:
     """The mean resource vector of the units running, integrated over time."""
 
-    def __init__(self, units: Units) -> None:
-        lasting = units.duration_ms > 0
-        launch, finish = units.launch_ms[lasting], units.finish_ms[lasting]
+    def __init__(self, units: Units, mine: Ints | slice = slice(None)) -> None:
+        launch, finish, parts = units.launch_ms[mine], units.finish_ms[mine], units.parts_ms[mine]
+        lasting = finish > launch
+        if not lasting.all():
+            launch, finish, parts = launch[lasting], finish[lasting], parts[lasting]
         moments = np.concatenate([launch, finish])
         order = np.argsort(moments, kind="stable")
         self.moments: Floats = moments[order]
-        since_last, length = np.diff(self.moments), finish - launch
-        running = np.rint(_open(np.ones(len(launch)), order))
-        self.integral = np.zeros((max(len(moments), 1), units.parts_ms.shape[1]))
-        for column in range(units.parts_ms.shape[1]):  # one by one, or a million units would need hundreds of MB
-            mean = _open(units.parts_ms[lasting, column] / length, order) / np.maximum(running, 1)
-            mean[running <= 0] = 0.0
-            np.cumsum(mean * since_last, out=self.integral[1:, column])
+        since_last, length = np.diff(self.moments)[:, None], (finish - launch)[:, None]
+        running = np.rint(_open(np.ones((len(launch), 1)), order))
+        self.integral = np.zeros((max(len(moments), 1), parts.shape[1]))
+        # Many units take their columns one by one, or a million of them would need hundreds of MB.
+        at_once = parts.shape[1] if len(launch) <= _FEW else 1
+        for first in range(0, parts.shape[1], at_once):
+            columns = slice(first, first + at_once)
+            mean = _open(parts[:, columns] / length, order) / np.maximum(running, 1)
+            mean[running[:, 0] <= 0] = 0.0
+            np.cumsum(mean * since_last, axis=0, out=self.integral[1:, columns])
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
@@ -113,11 +122,11 @@ class Timeline:
 
 
 def _open(rate: Floats, order: Ints) -> Floats:
-    """The sum of the rates of the intervals open from each moment to the next, (moments - 1,).
+    """The sums of the rates of the intervals open from each moment to the next, (moments - 1, columns).
 
     `order` sorts all starts and then all ends by time.
     """
-    sums: Floats = np.cumsum(np.concatenate([rate, -rate])[order])[:-1]
+    sums: Floats = np.cumsum(np.concatenate([rate, -rate])[order], axis=0)[:-1]
     return sums
 
 
