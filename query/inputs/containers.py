@@ -24,6 +24,7 @@ from typing import IO, Any
 
 import cramjam
 import msgspec
+import numpy as np
 import zstandard
 
 from indexes.dataclass import dataclass
@@ -42,6 +43,8 @@ _BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs as well: every ev
 _MOST_BYTES = 64 << 30
 _MOST_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
 _MOST_BYTES_LOOKED_AT = 1 << 30  # of all members of a zip together, before it is known what they are
+
+_NEWLINE = ord("\n")
 
 ZIP_MAGIC = b"PK\x03\x04"
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -77,12 +80,28 @@ class LogFile:
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive lines of one part, without their newlines."""
+    """Consecutive lines of one part: the first one, and the piece in which it ends and the others stand.
+
+    Other lines end with a newline of the piece; without a piece there are none.
+    """
 
     part: Part
     first_line: int
     """number of the first of the lines, counted from 1 within the part"""
-    lines: list[bytes]
+    first: bytes
+    piece: bytes | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines without their newlines, split anew each time: who passes over a batch need not split it."""
+        return [self.first] if self.piece is None else [self.first, *self.piece.split(b"\n")[1:-1]]
+
+    @property
+    def count(self) -> int:
+        if self.piece is None:
+            return 1
+        # bytes.count() takes as long as splitting does.
+        return int(np.count_nonzero(np.frombuffer(self.piece, dtype=np.uint8) == _NEWLINE))
 
 
 class DamagedStream(Exception):
@@ -298,15 +317,13 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
             pending.append(piece[:first])
             if dropped:
                 _add_overlong(problems, part, number, dropped + sum(map(len, pending)))
-            lines = [b"".join(pending)]
-            last = piece.rfind(b"\n")
-            if last > first:
-                lines += piece[first + 1 : last].split(b"\n")
-            if number == 1 and lines[0].startswith(b"\xef\xbb\xbf"):
-                lines[0] = lines[0][3:]
+            line, last = b"".join(pending), piece.rfind(b"\n")
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            batch = Batch(part, number, line, piece)
             pending, pending_size, dropped = [piece[last + 1 :]], len(piece) - last - 1, 0
-            yield Batch(part, number, lines)
-            number += len(lines)
+            yield batch
+            number += batch.count
     except DamagedStream as error:
         meaning = f"the stream {error}; what was after that place is missing"
         problems.add("damaged_stream", "data loss", part.name, f"line {number}", meaning)
@@ -315,7 +332,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
         _add_overlong(problems, part, number, dropped + len(tail))
     elif tail.strip():
         if _is_json(tail):
-            yield Batch(part, number, [tail])
+            yield Batch(part, number, tail)
         else:
             meaning = "the file ends within a line, which is left out; more may be missing after it"
             problems.add("truncated_line", "data loss", part.name, f"line {number}", meaning)

@@ -16,14 +16,14 @@ import math
 import re
 import types
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from query.inputs.containers import LogFile, batches
+from query.inputs.containers import LogFile
 from query.model.records import Problems, shortened
 
 _S = TypeVar("_S", bound=Struct)
@@ -393,60 +393,123 @@ _MOST_NAMES = 1000
 
 # A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
 _START = b'{"Event":"SparkListenerTaskStart",'
+_END = b'{"Event":"SparkListenerTaskEnd",'
+_EVENT = b'{"Event":"'
+_NAMES = {each.encode() for each in _TYPES}
+_OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart, DatabricksMetadata)}
+"""Tasks that are not written as Spark does, and what says how to read those that follow."""
+
+UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+"""What typed decoders raise."""
+
 _TASK_START = re.compile(
     rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,"Task Info":\{"Task ID":(\d{1,15}),'
 )
 
 
-def events(log: LogFile, problems: Problems, started: dict[float, TaskStart | bytes]) -> Iterator[Event]:
-    """The events of a log that the tables need, in its order; what is no event is added to `problems`.
+class Events:
+    """The events of a log that the tables need; what is no event is added to `problems`.
 
     The starts of tasks are not among them but put into `started`, by the task's id and unread, for they are worth
     reading only where the task's end never comes.
     """
-    decoders = {name.encode(): msgspec.json.Decoder(kind).decode for name, kind in _TYPES.items()}
-    unknown: Counter[str] = Counter()
-    passed_over: dict[bytes, bool] = {}
-    first_unknown = ""
-    for batch in batches(log, problems):
-        for position, line in enumerate(batch.lines):
+
+    def __init__(self, log: LogFile, problems: Problems, started: dict[float, TaskStart | bytes]) -> None:
+        self._log, self._problems, self._started = log, problems, started
+        self._decoders = {name.encode(): msgspec.json.Decoder(kind).decode for name, kind in _TYPES.items()}
+        self._passed_over = PassedOver()
+        self._unknown: Counter[str] = Counter()
+        self._first_unknown = ""
+
+    def of(self, part: str, first_line: int, lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
+        """Those of some lines of a part, each with its number from `first_line` on, in their order."""
+        decoders, started, passed_over = self._decoders, self._started, self._passed_over
+        for position, line in lines:
             if line.startswith(_START) and line.endswith(b"}}") and (match := _TASK_START.match(line)):
                 started[float(match[1])] = line
                 continue
-            if line.startswith(b'{"Event":"'):
+            if line.startswith(_EVENT):
                 name = line[10 : line.find(b'"', 10, 300)]
                 decode = decoders.get(name)
                 if decode is not None:
                     try:
                         yield decode(line)
                         continue
-                    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                    except UNREADABLE:
                         pass
-                elif line.endswith(b"}"):
-                    known = passed_over.get(name)
-                    if known is None:
-                        known = _PASSED_OVER.fullmatch(name.decode(errors="replace")) is not None
-                        if len(passed_over) < _MOST_NAMES:
-                            passed_over[name] = known
-                    if known:
-                        continue
+                elif line.endswith(b"}") and passed_over[name]:
+                    continue
             elif not line or line.isspace():
                 continue
-            where = f"line {batch.first_line + position}"
-            event = _from_odd_line(line, batch.part.name, where, problems)
+            where = f"line {first_line + position}"
+            event = _from_odd_line(line, part, where, self._problems)
             if isinstance(event, str):
                 if not _PASSED_OVER.fullmatch(event):
-                    first_unknown = first_unknown or where
-                    if event in unknown or len(unknown) < _MOST_NAMES:
-                        unknown[event] += 1
-                    else:
-                        unknown["others"] += 1
+                    self._first_unknown = self._first_unknown or where
+                    is_one = event in self._unknown or len(self._unknown) < _MOST_NAMES
+                    self._unknown[event if is_one else "others"] += 1
             elif event is not None:
                 yield event
-    if unknown:
-        names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in unknown.most_common(5))
-        meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
-        problems.add("unknown_event", "info", log.origin, first_unknown, meaning, unknown.total())
+
+    def note_unknown(self) -> None:
+        """Add to the problems what kinds of events were not known."""
+        if self._unknown:
+            names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in self._unknown.most_common(5))
+            meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
+            total = self._unknown.total()
+            self._problems.add("unknown_event", "info", self._log.origin, self._first_unknown, meaning, total)
+
+
+class PassedOver(dict[bytes, bool]):
+    """By the name of an event whether it is one of Spark's own that carries nothing the tables hold."""
+
+    def __missing__(self, name: bytes) -> bool:
+        known = _PASSED_OVER.fullmatch(name.decode(errors="replace")) is not None
+        if len(self) < _MOST_NAMES:
+            self[name] = known
+        return known
+
+
+class Tasks(NamedTuple):
+    """Of some lines the starts and the ends of tasks, and all other lines that say something, by their position."""
+
+    started: dict[float, bytes]
+    ends: list[TaskEnd]
+    others: list[tuple[int, bytes]]
+
+
+def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], passed_over: PassedOver) -> Tasks | None:
+    """What Events would make of tasks among these lines.
+
+    None where that could depend on lines before them or is not as Spark writes it: it takes who reads all of the log.
+    `started` are those that have no end after them here.
+    """
+    found = Tasks({}, [], [])
+    for position, line in enumerate(lines):
+        if line.startswith(_START):
+            match = _TASK_START.match(line)
+            if match is None or not line.endswith(b"}}"):
+                return None
+            found.started[float(match[1])] = line
+        elif line.startswith(_END):
+            try:
+                end = decode(line)
+            except UNREADABLE:
+                return None
+            info = end.info
+            if end.stage_id is None or info is None or None in (info.task_id, info.launch, info.executor):
+                return None
+            found.started.pop(info.task_id, None)  # type: ignore[arg-type]
+            found.ends.append(end)
+        elif line.startswith(_EVENT):
+            name = line[10 : line.find(b'"', 10, 300)]
+            if name in _OF_ALL or b"\\" in name:
+                return None
+            if name in _NAMES or not (line.endswith(b"}") and passed_over[name]):
+                found.others.append((position, line))
+        elif line and not line.isspace():
+            return None
+    return found
 
 
 def task_start(line: bytes) -> TaskStart | None:

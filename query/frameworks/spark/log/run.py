@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from msgspec import Raw
+from msgspec.json import Decoder
 
 from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from query.frameworks.spark.failures import cause, loss
 from query.frameworks.spark.log import events as spark
+from query.frameworks.spark.log.second import Second, Told
 from query.frameworks.spark.log.streaming import Batches
-from query.inputs.containers import LogFile
+from query.inputs.containers import Batch, LogFile, batches
 from query.model.records import Problems, coded, shortened
 from query.model.redaction import HIDDEN, is_secret
 
@@ -202,8 +204,17 @@ def collect(log: LogFile) -> Run:
     Raises InputError where the log cannot be read or holds no event of an application.
     """
     run = Run(log, Problems(log.problems))
-    for event in spark.events(log, run.problems, run.running):
-        _HANDLERS[type(event)](run, event)
+    events = spark.Events(log, run.problems, run.running)
+    numbers: list[list[int]] = [[] for _ in _texts(run)]  # of texts, by the second process's
+    with Second(log) as second:
+        for batch in batches(log, run.problems):
+            told = second.tasks(batch, zeros=run.left_out is _ZERO)
+            if told is not None:
+                _take(run, told, numbers)
+            lines = enumerate(batch.lines) if told is None else told.others
+            for event in events.of(batch.part.name, batch.first_line, lines):
+                _HANDLERS[type(event)](run, event)
+    events.note_unknown()
     for sql_id in list(run.plans):
         _read_plan(run, sql_id)
     _add_running_tasks(run)
@@ -321,6 +332,58 @@ def _add_running_tasks(run: Run) -> None:
         else:
             _append_task(run, event, event.info, UNFINISHED, None, None)
     run.running.clear()
+
+
+class Reader:
+    """What a second process makes of the tasks of a log, batch by batch, for who reads the log to take over."""
+
+    def __init__(self, *, zeros: bool) -> None:
+        self._run = Run(LogFile("", ()), Problems(), left_out=_ZERO if zeros else _UNKNOWN)
+        self._decode = Decoder(spark.TaskEnd).decode
+        self._passed_over = spark.PassedOver()
+        self._told = [0] * len(_texts(self._run))
+
+    def tasks(self, batch: Batch) -> Told | None:
+        """The tasks of a batch; None where it takes who reads all of the log."""
+        run = self._run
+        found = spark.tasks_among(batch.lines, self._decode, self._passed_over)
+        if found is None:
+            return None
+        for each in found.ends:
+            _on_task_end(run, each)
+        _flush(run)
+        columns = np.concatenate(run.tasks, axis=1) if run.tasks else np.empty((len(TASK_FIELDS), 0))
+        run.tasks.clear()
+        new = [list(texts)[told:] for texts, told in zip(_texts(run), self._told, strict=True)]
+        self._told = [told + len(each) for told, each in zip(self._told, new, strict=True)]
+        if max(self._told) >= _MOST_TEXTS:
+            return None
+        return Told(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
+
+
+def _texts(run: Run) -> tuple[Texts, ...]:
+    """In the order of _TEXT_FIELDS."""
+    return run.executor_names, run.hosts, run.localities, run.reasons
+
+
+_TEXT_FIELDS = [TASK_FIELDS.index(name) for name in ("executor", "host", "locality", "reason")]
+
+
+def _take(run: Run, told: Told, numbers: list[list[int]]) -> None:
+    """The tasks of a batch that the second process read, as _on_task_start and _on_task_end would have taken them.
+
+    `numbers` of texts are this process's, by those of the second, as far as they are known.
+    """
+    _flush(run)
+    columns = np.frombuffer(told.columns).reshape(len(TASK_FIELDS), -1).copy()
+    for place, texts, known, new in zip(_TEXT_FIELDS, _texts(run), numbers, told.texts, strict=True):
+        known.extend(texts[text] for text in new)
+        columns[place] = np.array(known, dtype=np.float64)[columns[place].astype(np.int64)]
+    for task_id in columns[0].tolist():
+        run.running.pop(task_id, None)
+    run.running.update(told.started)
+    if columns.shape[1]:
+        run.tasks.append(columns)
 
 
 def _flush(run: Run) -> None:

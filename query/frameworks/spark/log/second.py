@@ -1,0 +1,175 @@
+"""A second process that reads every other batch of a large log, `python -m query.frameworks.spark.log.second`.
+
+Most of the time of a large log goes to the ends of its tasks, which say nothing of each other.  Both processes go
+through the whole log, for only who has unpacked it knows where a batch begins, and split and decode their own batches
+alone.  What the second one finds goes to the first in the order of the log, so that what is said of a run is the same
+to the last row.  The first never depends on it: what is not as Spark writes it, and all that comes after the second
+process is gone, it reads itself.
+
+    parent → child   Asked, JSON
+    child → parent   for each of its batches the length (8 bytes, little endian) and Told, msgpack; 0 for one to be
+                     read by the parent
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+
+import msgspec
+
+from indexes import guard
+from indexes.children import end_with_parent, own_module
+from query.inputs.containers import Batch, LogFile, Part, batches, is_url
+from query.model.records import Problems
+
+LEAST_BYTES = 128 << 20
+"""Of a log that a second process reads, as it is stored; it takes 0.2 s to start."""
+
+FIRST = 24
+"""The batch from which on the second process has every other one; until then it starts."""
+
+_PIPE_BYTES = 1 << 20
+"""What the second process may be ahead, some batches: so much a pipe may hold without a privilege."""
+
+
+class Asked(msgspec.Struct):
+    """The files of a log, the first batch, and whether parts of metrics that it leaves out are 0."""
+
+    paths: list[str]
+    first: int
+    zeros: bool
+
+
+class Told(msgspec.Struct, array_like=True, gc=False):
+    """What a batch says of tasks, and its other lines by their position.
+
+    `columns` are those of run.TASK_FIELDS as bytes of float64; `texts` are new ones, for the numbers that follow;
+    `started` are tasks without an end after their start in the batch.
+    """
+
+    first_line: int
+    count: int
+    columns: bytes
+    texts: list[list[str | None]]
+    started: dict[float, bytes]
+    others: list[tuple[int, bytes]]
+
+
+class Second:
+    """The second process of a log, and whose turn it is; a context manager, at whose end it is gone.
+
+    There is none where the log is small, is no plain file, or where there is one CPU for it.
+    """
+
+    def __init__(self, log: LogFile) -> None:
+        self._paths = _paths(log)
+        self._number = -1
+        self._process: subprocess.Popen[bytes] | None = None
+        self._zeros = False
+
+    def __enter__(self) -> Second:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def tasks(self, batch: Batch, *, zeros: bool) -> Told | None:
+        """What the second process says of the log's next batch; None where the first one is to read it."""
+        self._number += 1
+        if self._number == 1 and self._paths:  # the version of Spark, which the first batch tells, decides on `zeros`
+            self._start(zeros)
+        if self._process is None or not _is_second(self._number, FIRST):
+            return None
+        told = self._told() if zeros is self._zeros else None
+        if told is not None and (told.first_line, told.count) != (batch.first_line, batch.count):
+            told = None  # somebody is writing to the log
+            self._end()
+        return told
+
+    def _start(self, zeros: bool) -> None:
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                own_module(__name__),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is heard here, at once, and ends the other
+                pipesize=_PIPE_BYTES,
+            )
+            self._zeros = zeros
+            assert self._process.stdin is not None
+            self._process.stdin.write(msgspec.json.encode(Asked(self._paths, FIRST, zeros)))
+            self._process.stdin.close()
+
+    def _told(self) -> Told | None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        stream = self._process.stdout
+        head = stream.read(8)
+        size = int.from_bytes(head, "little")
+        if len(head) == 8 and size == 0:
+            return None
+        try:
+            return msgspec.msgpack.decode(stream.read(size), type=Told)
+        except msgspec.MsgspecError:  # a part of it, or nothing: the process is gone, for whatever reason
+            self._end()
+            return None
+
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        self._process.kill()
+        for each in (self._process.stdin, self._process.stdout):
+            if each is not None:
+                with suppress(OSError):
+                    each.close()
+        self._process.wait()
+        self._process = None
+
+
+def _is_second(number: int, first: int) -> bool:
+    """Whether a batch is the second process's."""
+    return number >= first and (number - first) % 2 == 0
+
+
+def _paths(log: LogFile) -> list[str]:
+    """The files of a log that a second process is to read; none where it is not."""
+    if guard.THREADS == 1 or len(os.sched_getaffinity(0)) < 2:
+        return []
+    sizes = []
+    for part in log.parts:
+        if part.member is not None or is_url(part.path) or part.path.startswith(("/dev/", "/proc/")):
+            return []
+        try:
+            status = os.stat(part.path)
+        except OSError:
+            return []
+        if not stat.S_ISREG(status.st_mode):
+            return []
+        sizes.append(status.st_size)
+    return [os.path.abspath(part.path) for part in log.parts] if sum(sizes) >= LEAST_BYTES else []
+
+
+def serve() -> None:
+    """Be the second process."""
+    from query.frameworks.spark.log.run import Reader
+
+    end_with_parent()
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    log = LogFile("", tuple(Part(each) for each in asked.paths))
+    reader, encode = Reader(zeros=asked.zeros), msgspec.msgpack.encode
+    for number, batch in enumerate(batches(log, Problems())):
+        if _is_second(number, asked.first):
+            told = reader.tasks(batch)
+            text = b"" if told is None else encode(told)
+            sys.stdout.buffer.write(len(text).to_bytes(8, "little") + text)
+            sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError):  # nobody asks for more
+        serve()
