@@ -16,10 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-=======
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from dataclasses import field
 from itertools import product
 from typing import Literal
