@@ -148,6 +148,8 @@ def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -
 def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
     told = cp.profile(JOIN).predict(["parallelism=2x", "slots=2x"])
     assert any("vertices of one subtask keep it (Source: " in each for each in told.assumptions)
+    assert told.interval_ms is not None  # reruns have checked it
+    assert not any("no reruns" in each for each in told.assumptions)
 
 
 def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:

@@ -56,7 +56,9 @@ def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> 
 def test_starving_is_of_a_units_own_worker_and_time() -> None:
     looks = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
     throttled = np.array([0.5, 1.0, 1.0])
-    loads = Loads(np.zeros(3, np.int64), looks, looks + 1000, np.ones(3), throttled, np.ones(3, np.bool_))
+    loads = Loads(
+        np.zeros(3, np.int64), looks, looks + 1000, np.ones(3), np.full(3, 1.0), throttled, np.ones(3, np.bool_)
+    )
     worker = np.array([0, 0, 0, 1, -1])
     launch, finish = np.array([0.0, 500.0, 0.0, 0.0, 0.0]), np.array([2000.0, 1500.0, 9000.0, 2000.0, 2000.0])
     assert starved_ms(loads, worker, launch, finish) == pytest.approx([1500, 750, 2500, 0, 0])

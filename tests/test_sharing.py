@@ -59,14 +59,13 @@ def test_no_intervals_have_no_company() -> None:
     assert len(Sorted(np.zeros(0, dtype=np.int64), nothing, nothing).means(nothing)) == 0
 
 
-def loads_of(cores: list[float], throttled: float = np.nan, *, idle: int = 0) -> Loads:
+def loads_of(cores: list[float], throttled: float = np.nan, *, quota: float = np.nan, idle: int = 0) -> Loads:
     """Of one executor, that had no tasks in the last `idle` measurements."""
     count = len(cores)
     has_units = np.arange(count) < count - idle
     times_ms = np.arange(count) * 1e3
-    return Loads(
-        np.zeros(count, dtype=np.int64), times_ms, times_ms + 1e3, np.array(cores), np.full(count, throttled), has_units
-    )
+    worker, quotas, periods = np.zeros(count, dtype=np.int64), np.full(count, quota), np.full(count, throttled)
+    return Loads(worker, times_ms, times_ms + 1e3, np.array(cores), quotas, periods, has_units)
 
 
 def limits(load: float, on_cpu_ms: float, cpu_ms: float, throttled: float = np.nan) -> list[float]:
@@ -86,6 +85,9 @@ def test_an_executor_whose_tasks_got_the_cpu_they_wanted_shows_no_limit() -> Non
 def test_a_quota_that_was_used_up_is_a_limit_whatever_tasks_wanted() -> None:
     assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.9) == pytest.approx([0.4])
     assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.1) == [np.inf]
+    others = loads_of([0.1] * 20, 0.9, quota=0.4)  # a process beside it had the rest
+    cpu_ms = np.array([20_000.0])
+    assert cpu_limits(others, np.zeros(1, dtype=np.int64), cpu_ms, cpu_ms, 1).tolist() == [0.4]
 
 
 def test_what_an_executor_uses_without_tasks_it_uses_by_the_clock() -> None:

@@ -27,6 +27,7 @@ from lab.machine.host import when_free
 from lab.scored import OURS, Scored
 from query.model.load import load
 from query.run import Run
+from query.whatif.predict import replay_unchanged
 
 RECORDED = "network=100Mbps"
 MEASURES = ("latency_ms", "throughput_per_s", "makespan_ms")
@@ -207,6 +208,15 @@ def score(out: Path, only: str | None) -> str:
                 lines.append(
                     f"| {one.workload} {dict(one.changed)} | latency_ms | does not keep up | {sustained[-1].said} | | |"
                 )
+    if only != "odd":
+        lines += ["", "| base | measure | measured | told of the run itself | off |", "|---|---|---|---|---|"]
+        lines += [row for workload, (_, seen) in bases.items() for row in _replayed(workload, seen, by_number)]
+    for one in configurations():
+        if one.is_base:
+            for measure in MEASURES:
+                several = [row[measure] for row in by_number.get(one.number, []) if row.get(measure) is not None]
+                if len(several) > 1:
+                    floors.setdefault(measure, []).append(statistics.stdev(several) / statistics.mean(several))
     lines += ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
     lines.append("|---|---|---|---|---|---|---|")
     for measure, scored in found.items():
@@ -235,6 +245,23 @@ class Sustained:
     truth: bool
     told: bool
     said: str
+
+
+def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
+    """What is told of a base's recorded run as it was, beside what was measured in it."""
+    number = next(each.number for each in configurations() if each.workload == workload and each.is_base)
+    mine = next((row for row in rows.get(number, []) if row["repetition"] == 0), {})
+    told: dict[str, float] = {}
+    assert seen.execution is not None
+    if seen.flow is not None:
+        told = {"latency_ms": seen.flow.time_ms(seen.execution.names), "throughput_per_s": seen.flow.rate_per_s}
+    else:
+        told["makespan_ms"] = replay_unchanged(seen.execution).replayed.makespan_ms
+    return [
+        f"| {workload} | {measure} | {mine[measure]:.0f} | {value:.0f} | {100 * (value / mine[measure] - 1):+.1f} % |"
+        for measure, value in told.items()
+        if mine.get(measure)
+    ]
 
 
 def _sustained(one: Configuration, truth: bool, run: Run) -> Sustained:

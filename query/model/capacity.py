@@ -44,14 +44,15 @@ FEWEST_IDLE = 4
 class Loads:
     """Measured CPU use of processes: rows of worker, the interval that was measured, and cores in use in it.
 
-    `throttled` is the share of periods in which the process used up the quota of its container, NaN where that was not
-    measured; `has_units` is whether any unit ran on the worker meanwhile.
+    `quota` is the CPU quota of its container, cores, and `throttled` the share of the quota's periods in which it was
+    used up, NaN where that was not measured; `has_units` is whether any unit ran on the worker meanwhile.
     """
 
     worker: Ints
     since_ms: Floats
     until_ms: Floats
     cores: Floats
+    quota: Floats
     throttled: Floats
     has_units: NDArray[np.bool_]
 
@@ -60,9 +61,9 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
     """The most CPU that each of workers 0 to `count` − 1 can use, cores; infinite where the run knows no limit.
 
     `worker` is each unit's, `cpu_ms` its time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of
-    its thread.  A worker was at its limit where it used up a quota for a while.  Where nobody measured that, one whose
-    units got about the CPU that they wanted shows no limit; one whose units waited for it was at its limit when it used
-    the most, if it did so for a while.
+    its thread.  A worker whose container used up its quota for a while was at that limit, of which other processes in
+    it may have had a part.  Where nobody measured that, one whose units got about the CPU that they wanted shows no
+    limit; one whose units waited for it was at its limit when it used the most, if it did so for a while.
     """
     cores = np.full(count, np.inf)
     for each in range(count):
@@ -74,9 +75,10 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
         for_a_while = max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(level))
         mine = worker == each
         starved = cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0
-        if np.count_nonzero(throttled >= THROTTLED) >= for_a_while or (
-            starved and np.count_nonzero(level >= AT_LIMIT * most) >= for_a_while
-        ):
+        if np.count_nonzero(throttled >= THROTTLED) >= for_a_while:
+            quota = loads.quota[of_worker][-1]
+            cores[each] = most if np.isnan(quota) else quota
+        elif starved and np.count_nonzero(level >= AT_LIMIT * most) >= for_a_while:
             cores[each] = most
     return cores
 

@@ -409,12 +409,12 @@ def _measured_loads(
     """
     columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
     worker = np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64)
-    since, until, cores, throttled, received = (
+    since, until, cores, quota, throttled, received = (
         np.ma.filled(np.ma.asarray(columns[name], dtype=np.float64), np.nan)
-        for name in ("since_ms", "time_ms", "cpu_cores", "throttled", "received_bytes_per_s")
+        for name in ("since_ms", "time_ms", "cpu_cores", "quota_cores", "throttled", "received_bytes_per_s")
     )
     has_units = np.asarray(columns["has_units"], dtype=np.bool_)
-    loads = Loads(worker, clock.at(since), clock.at(until), cores, throttled, has_units)
+    loads = Loads(worker, clock.at(since), clock.at(until), cores, quota, throttled, has_units)
     return loads, wire_ratio(worker, until - since, received, units, volumes)
 
 

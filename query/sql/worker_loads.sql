@@ -3,7 +3,7 @@
 -- parameters  $begin, $end of the scope, ms
 --
 -- one row per measurement whose interval, from the one before, lies in the scope: worker_id, since_ms, time_ms,
--- cpu_cores, throttled, received_bytes_per_s (the last two NULL where not measured), and whether any unit ran on that
+-- cpu_cores, quota_cores, throttled, received_bytes_per_s (the last three NULL where not measured), and whether any unit ran on that
 -- worker meanwhile
 WITH looks AS (
     SELECT
@@ -11,6 +11,7 @@ WITH looks AS (
         coalesce(lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms), 0) AS since_ms,
         time_ms,
         cpu_cores,
+        quota_cores,
         throttled,
         received_bytes_per_s
     FROM loads

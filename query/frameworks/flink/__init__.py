@@ -71,4 +71,5 @@ FLINK = Framework(
     rules=Rules(advice=chances.ADVICE, unmeasured=chances.unmeasured, filling=chances.filling, told=told.told),
     private=private.PATTERNS,
     lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
+    checked=frozenset({"units"}),  # parallelism of all vertices (docs/flink.md)
 )
