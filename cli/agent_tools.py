@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cli.runs import STDIN
-from indexes.dataclass import dataclass
 from indexes.errors import SettingError
 
 if TYPE_CHECKING:

@@ -65,34 +65,7 @@ def run(arguments: Sequence[str]) -> int:
 @cache
 def _command() -> Any:
     """The commands as typer makes them of the functions above, once for who runs several."""
-    for each in (typer.core.TyperOption, typer.core.TyperArgument):
-        _take_words(each)
     return typer.main.get_command(app)
-
-
-def _take_words(kind: Any) -> None:
-    """Have words and flags taken as they were typed.
-
-    Typer lets pydantic say of each value that it is what it is, and pydantic takes 90 ms to import.
-    """
-    checked: Any = getattr(kind, "get_runtime_param", None)
-
-    def value_of(parameter: Any) -> Any:
-        plain = parameter.type_descriptor.annotation in (str, list[str], bool)
-        return _AS_TYPED if plain else checked(parameter)
-
-    if checked is not None:  # where another version of typer keeps it elsewhere, nothing changes
-        kind.get_runtime_param = value_of
-
-
-class _AsTyped:
-    """What typer asks for the value of a parameter; words of one that may be repeated come as a tuple."""
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        return list(value) if isinstance(value, tuple) else value
-
-
-_AS_TYPED = _AsTyped()
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:

@@ -6,6 +6,7 @@ gives up rows of tables, never a part.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli import parts
@@ -13,7 +14,6 @@ from cli.page import Page
 from cli.remedies import with_remedy
 from cli.text import TimeUnit, printable, time_unit
 from cli.whatifs import usual
-from indexes.dataclass import dataclass
 from query.answers.words import capitalised, gain_text, nothing_to_do
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from fleet.changes import change, noise
 from fleet.reading import HALF_WIDTH
 from fleet.tables import question, tables
 from indexes import guard
-from indexes.dataclass import dataclass
 from indexes.errors import InputError, NoAnswerError
 from query.frameworks.known import frameworks
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fleet.engines import Engine
 from fleet.logs import found, ordered
 from fleet.store import Store
-from indexes.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query.model.records import Floats
 
 LEAST_EACH = 3

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from hashlib import sha256
 from typing import Any
 
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError, InputError
 from query.frameworks.known import frameworks
 from query.inputs.containers import Part, filesystem, is_url, opened

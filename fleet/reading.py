@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,6 @@ import msgspec
 
 from fleet.logs import Item, content_hash
 from fleet.tables import question, tables
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError
 from indexes.resources import with_other
 from query import sql

@@ -15,10 +15,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, ParamSpec
-
-from indexes.dataclass import dataclass
 
 _P = ParamSpec("_P")
 

@@ -19,6 +19,7 @@ import stat
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,6 @@ from typing import Literal
 import duckdb
 
 from indexes import guard
-from indexes.dataclass import dataclass
 from indexes.errors import IndexFileError, Remedy
 from indexes.guard import is_full
 from indexes.resources import resources

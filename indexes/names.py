@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from indexes.dataclass import dataclass
+from dataclasses import dataclass
 
 # How Scala writes operators into class files: `+=` is `$plus$eq` (scala.reflect.NameTransformer).
 OPERATORS = {

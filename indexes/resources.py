@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
-
-from indexes.dataclass import dataclass
 
 CPU, DISK, NET = "cpu", "disk", "net"
 """The resources that every run has and that samples of threads tell apart."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from indexes.resources import resources
 
 Kind = Literal["index", "run"]

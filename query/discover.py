@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from indexes import store
-from indexes.dataclass import dataclass
 from indexes.errors import InputError, Remedy
 from query.frameworks import Framework, either
 from query.frameworks.known import frameworks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ import numpy as np
 
 import indexes as contract
 from indexes import store
-from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from indexes.resources import with_other
 from query import kept, sql

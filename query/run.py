@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import copyfile
@@ -17,7 +17,6 @@ import duckdb
 
 import indexes as contract
 from indexes import guard, store
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError, SettingError
 from query.answers import prices, verdict
 from query.answers.picture.door import ANY_DOOR, Door

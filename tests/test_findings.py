@@ -369,10 +369,10 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
 
 def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled=0.82)
-    assert found.what.endswith("; in 82 % of it the containers of executors had used up their CPU quota")
+    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
+    assert found.what.endswith("; meanwhile containers of executors used up their CPU quota in 82 % of its periods")
     assert found.advice == "a larger CPU limit for each executor"
-    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled=0.3)
+    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
     assert "neighbours" in found.advice
 
 

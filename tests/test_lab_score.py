@@ -22,7 +22,7 @@ from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import report
 from lab.score.calibrate import calibrate
-from lab.score.floors import as_good, by_workload, floor, floor_table
+from lab.score.floors import as_good, by_workload, floor, floor_table, nearer
 from lab.score.keep import keep
 from lab.score.pairs import Measured, Pair, measured, noise, pairs
 from lab.score.predictors import ernest, execution
@@ -180,8 +180,16 @@ def test_the_floor_holds_runs_of_one_series_against_their_median(tmp_path: Path)
         write_rows(rows, tmp_path / name / "made" / "rows.parquet")
     known = measured(MADE, tmp_path / "sweeps", tmp_path / "profiles")
     assert known.reruns_ms == {1: ((90.0, 110.0), (1000.0,)), 2: ((50.0,), (80.0, 120.0, 100.0))}
-    two, three = 0.1 * math.sqrt(2), 0.2 * math.sqrt(1.5)
-    assert sorted(floor(known)) == pytest.approx(sorted([two, two, three, three, 0.0]))
+    two, three = 0.1 * nearer(2), 0.2 * nearer(3)
+    assert floor(known, "odd") == pytest.approx([two, two])
+    assert floor(known, "even") == pytest.approx([three, three, 0.0])
+
+
+def test_a_run_is_nearer_to_a_median_that_it_is_part_of() -> None:
+    """Of two runs the median is the mean; of many it is nearly the true one."""
+    assert nearer(2) == pytest.approx(math.sqrt(2), rel=0.02)
+    assert nearer(3) == pytest.approx(1.417, rel=0.02)
+    assert nearer(101) == pytest.approx(1.0, abs=0.02)
 
 
 def test_the_interval_draws_workloads_with_all_their_configurations() -> None:

@@ -33,12 +33,33 @@ def test_recordings_without_a_container_know_no_quota(recording: jfr.Recording) 
 
 
 def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recording) -> None:
-    """The looks come a few milliseconds beside those at the CPU time; the first has none before it."""
+    """The looks come some milliseconds beside those at the CPU time; the first has none before it."""
     near_ns = np.array([1, 2, 3], dtype=np.int64) * SECOND_NS + 4_000_000
     looks = jfr.Throttling(near_ns, np.array([100, 110, 120]), np.array([40, 45, 55]))
     rows = process_loads(replace(recording, throttling=looks, quota_cores=0.7), "1", 0.0)
     assert rows["quota_cores"].tolist() == [0.7, 0.7, 0.7]
-    assert rows["throttled"].tolist() == [None, 0.5, 1.0]
+    assert rows["throttled"].tolist() == [None, pytest.approx(0.5), pytest.approx(1.0, abs=0.01)]
+
+
+def test_rarer_looks_are_of_all_the_time_since_the_look_before(recording: jfr.Recording) -> None:
+    """By the JDK's settings the quota is looked at once in 30 s and the network once in 5 s."""
+    load = recording.process_load
+    seconds = np.arange(1, 61, dtype=np.int64) * SECOND_NS
+    share = np.full(60, 0.1, dtype=np.float32)
+    every = np.arange(0, 61, 5, dtype=np.int64) * SECOND_NS
+    many = replace(
+        recording,
+        process_load=replace(load, time_ns=seconds, user=share, system=share, machine=share),
+        throttling=jfr.Throttling(every[::6], np.array([0, 300, 600]), np.array([0, 240, 300])),
+        network_load=jfr.NetworkLoad(every, np.zeros(13, np.int32), np.full(13, 8_000_000), np.full(13, 8000)),
+        devices=("eth0",),
+        settings={},
+    )
+    rows = process_loads(many, "1", 0.0)
+    assert rows["throttled"][1:30].tolist() == pytest.approx([0.8] * 29)
+    assert rows["throttled"][31:].tolist() == pytest.approx([0.2] * 29)
+    assert rows["received_bytes_per_s"].tolist() == [None, *[pytest.approx(1e6)] * 59]
+    assert rows["sent_bytes_per_s"].tolist()[1:] == pytest.approx([1000.0] * 59)
 
 
 def test_a_look_without_a_new_period_tells_no_throttling(recording: jfr.Recording) -> None:
@@ -48,15 +69,19 @@ def test_a_look_without_a_new_period_tells_no_throttling(recording: jfr.Recordin
     assert process_loads(replace(recording, throttling=looks), "1", 0.0)["throttled"].tolist() == [None, None, None]
 
 
-def test_the_loopback_is_no_network(recording: jfr.Recording) -> None:
-    """Devices add up; one that carried nothing in a second has no event then."""
-    time_ns = np.array([1, 1, 2, 3], dtype=np.int64) * SECOND_NS - 2_000_000
-    load = jfr.NetworkLoad(
-        time_ns, np.array([0, 1, 0, 2], dtype=np.int32), np.array([8000, 800, 8000, 80]), np.array([16, 8, 16, 8])
-    )
-    rows = process_loads(replace(recording, network_load=load, devices=("lo", "eth0", "eth1")), "1", 0.0)
-    assert rows["received_bytes_per_s"].tolist() == [100.0, 0.0, 10.0]
-    assert rows["sent_bytes_per_s"].tolist() == [1.0, 0.0, 1.0]
+def test_what_is_no_network_or_carries_what_another_does_is_left_out(recording: jfr.Recording) -> None:
+    """Devices add up; one that carried nothing in a second has no event then, and rates below 0 are damage."""
+    time_ns = np.array([1, 1, 2, 2, 3, 3, 3], dtype=np.int64) * SECOND_NS
+    device = np.array([0, 1, 0, 1, 1, 2, 3], dtype=np.int32)
+    received = np.array([8000, 800, 8000, 1600, 80, 8, 80_000])
+    load = jfr.NetworkLoad(time_ns, device, received, np.array([16, 8, 16, 8, 8, 8, 8]))
+    settings = {("jdk.NetworkUtilization", "period"): "1 s"}
+    changed = replace(recording, network_load=load, devices=("lo", "eth0", "eth1", "veth3a"), settings=settings)
+    rows = process_loads(changed, "1", 0.0)
+    assert rows["received_bytes_per_s"].tolist() == [None, pytest.approx(200.0), pytest.approx(11.0)]
+    assert rows["sent_bytes_per_s"].tolist() == [None, pytest.approx(1.0), pytest.approx(2.0)]
+    damaged = replace(changed, network_load=replace(load, received_bps=-received))
+    assert process_loads(damaged, "1", 0.0)["received_bytes_per_s"].tolist()[1:] == [0.0, 0.0]
 
 
 def test_a_recording_that_saw_nothing_has_no_rows(recording: jfr.Recording) -> None:

@@ -31,10 +31,13 @@ def with_volumes(run: Execution, **columns: float) -> Execution:
 
 def test_what_a_worker_uses_by_the_clock_does_not_shrink_with_its_cpu() -> None:
     run = limited(execution([(0, 100)], (1, 0, 0, 0)), cores=0.7, idle=0.1)
-    assert of_units(run, 0.5) == pytest.approx((0.35 - 0.1) / 0.6)
-    assert of_units(run, 2.0) == pytest.approx((1.4 - 0.1) / 0.6)
+    assert of_units(run, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6])
+    assert of_units(run, 2.0).tolist() == pytest.approx([(1.4 - 0.1) / 0.6])
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(100 * 0.6 / 0.25)
-    assert of_units(run, 0.1) == LEAST_LEFT * 0.1  # less than what it uses by the clock
+    assert of_units(run, 0.1).tolist() == [LEAST_LEFT * 0.1]  # less than what it uses by the clock
+    two = execution([(0, 100), (0, 100)], (1, 0, 0, 0), executors=2)
+    other = replace(two, slots=replace(two.slots, cpu_cores=np.array([0.7, np.inf])), idle_cores=0.1)
+    assert of_units(other, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6, 0.5])
 
 
 def test_a_worker_that_had_cpu_to_spare_loses_nothing_to_the_clock() -> None:
@@ -48,7 +51,7 @@ def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> 
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(160)
     held_back = with_volumes(run, starved_ms=50.0)
     assert predicted(held_back, "cpu_speed=0.5x") == pytest.approx(180)
-    assert predicted(held_back, "cpu_speed=1x") == pytest.approx(100)
+    assert predicted(held_back, "cpu_speed=0.999x") == pytest.approx(100.08)
     waits_for_others = replace(held_back, units=replace(held_back.units, upstream_ms=np.array([40.0])))
     assert predicted(waits_for_others, "cpu_speed=0.5x") == pytest.approx(160)
 
@@ -69,8 +72,9 @@ def test_starving_is_of_a_units_own_worker_and_time() -> None:
 def measured(bytes_per_s: float, *, logged: float = 10 * MEGA, seconds: int = 10) -> float | None:
     """The ratio of a run of one task of ten seconds, whose worker's network was measured for so many of them."""
     run = with_volumes(execution([(0, 10_000)], (0, 0, 1, 0)), remote=logged)
-    rate = np.full(seconds, bytes_per_s)
-    return wire_ratio(np.zeros(seconds, np.int64), np.full(seconds, 1000.0), rate, run.units, run.volumes)
+    since_ms = np.arange(seconds) * 1e3
+    worker, rate = np.zeros(seconds, np.int64), np.full(seconds, bytes_per_s)
+    return wire_ratio(worker, since_ms, since_ms + 1e3, rate, run.units, run.volumes)
 
 
 def test_bytes_on_the_wire_are_told_where_the_network_was_measured() -> None:
@@ -82,6 +86,23 @@ def test_bytes_on_the_wire_are_not_told_by_other_traffic_or_half_a_measurement()
     assert measured(2 * MEGA) is None  # somebody else's are among them
     assert measured(MEGA, seconds=8) is None
     assert measured(MEGA, logged=MEGA) is None  # too little to tell from heartbeats
+    assert measured(-MEGA) is None  # damage
+
+
+def test_workers_of_one_host_see_the_same_devices() -> None:
+    run = with_volumes(execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA)
+    together = replace(run.units, host=np.zeros(2, np.int64))
+    since_ms = np.tile(np.arange(10) * 1e3, 2)
+    worker, rate = np.repeat([0, 1], 10), np.full(20, 2 * MEGA / FRAME_DATA)
+    assert wire_ratio(worker, since_ms, since_ms + 1e3, rate, together, run.volumes) == pytest.approx(1.0)
+
+
+def test_only_the_time_of_units_is_measured() -> None:
+    """The network carried much before the task began, and nobody measured the most of its time."""
+    run = with_volumes(execution([(100_000, 110_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
+    since_ms = np.array([0.0, 100_000.0])
+    until_ms, rate = np.array([100_000.0, 104_000.0]), np.full(2, MEGA)
+    assert wire_ratio(np.zeros(2, np.int64), since_ms, until_ms, rate, run.units, run.volumes) is None
 
 
 def test_a_slower_network_costs_what_crosses_it() -> None:

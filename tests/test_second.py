@@ -131,6 +131,9 @@ def test_tables_are_the_same_by_one_process_and_by_two(
         "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + b'half of it')",
         "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + bytes(1000))",
         "import sys; sys.stdout.buffer.write(bytes(16))",
+        "import sys; sys.stdout.buffer.write(b'\\xff' * 16)",
+        "print('hello world, I am a site customisation')",
+        "import sys; sys.stdout.buffer.write(bytes(3))",
     ],
 )
 def test_a_second_process_that_ends_or_talks_nonsense_takes_nothing_away(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,6 +97,8 @@ def test_what_an_executor_uses_without_tasks_it_uses_by_the_clock() -> None:
     assert idle_cores(loads_of([*busy, 0.2, 0.06, 0.05, 0.06, 0.05], idle=5)) == pytest.approx(0.05)
     assert idle_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to tell
     assert idle_cores(loads_of(busy)) == 0.0
+    coordinator = replace(loads_of([0.5] * 8, idle=8), worker=np.full(8, -1))
+    assert idle_cores(coordinator) == 0.0
 
 
 def test_the_most_of_a_burst_is_no_limit() -> None:

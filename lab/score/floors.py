@@ -10,29 +10,40 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
-from lab.runs.suites import ROLES
+from lab.runs.suites import ROLES, configurations
 from lab.score.pairs import ARMS, OTHERS, SHIPPED, Measured, Pair, pairs
 
 DRAWS = 10_000
 _SEED = 20210714
 
 
-def floor(known: Measured) -> list[float]:
-    """|run / median − 1| of every configuration that a series has several runs of.
+def floor(known: Measured, role: str) -> list[float]:
+    """|run / median − 1| of every configuration of a role, and of bases, that a series has several runs of.
 
-    The run itself is among those whose median it is held against, which makes n of them lie nearer to it than to the
-    true one, by √((n − 1) / n); so that is taken out.
+    The run itself is among those whose median it is held against, so it lies nearer to that than to the true one; that
+    is taken out.
     """
     return [
-        abs(time / statistics.median(times) - 1) * math.sqrt(len(times) / (len(times) - 1))
-        for several in known.reruns_ms.values()
-        for times in several
+        abs(time / statistics.median(times) - 1) * nearer(len(times))
+        for one in configurations(known.suite)
+        if one.role in (role, "base")
+        for times in known.reruns_ms.get(one.number, ())
         if len(times) > 1
         for time in times
     ]
+
+
+@cache
+def nearer(count: int) -> float:
+    """How many times as far a run is from the true median as from that of `count` runs it is one of, on average: drawn
+    from a normal distribution."""
+    drawn = np.random.default_rng(_SEED).standard_normal((10 * DRAWS, count))
+    to_own = np.abs(drawn - np.median(drawn, axis=1, keepdims=True)).mean()
+    return math.sqrt(2 / math.pi) / float(to_own)
 
 
 def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
@@ -55,11 +66,14 @@ def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
 
 def as_good(shipped: Sequence[Pair], others: Sequence[tuple[str, Sequence[Pair]]]) -> list[str]:
     """The other models that do as well as ours or better where they answer, with their mean deviation and ours, %."""
-    ours = {(each.suite, each.configuration.number): each.deviation for each in shipped}
+    ours: dict[tuple[str, int], list[float]] = {}  # of each configuration by all bases
+    for pair in shipped:
+        if pair.deviation is not None:
+            ours.setdefault((pair.suite, pair.configuration.number), []).append(abs(pair.deviation))
     found = []
     for title, theirs in others:
         off = [
-            (abs(pair.deviation), abs(mine))
+            (abs(pair.deviation), statistics.mean(mine))
             for pair in theirs
             if pair.deviation is not None and (mine := ours.get((pair.suite, pair.configuration.number))) is not None
         ]
@@ -82,9 +96,9 @@ def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list
     others = [[(title, pairs(each, arm)) for title, arm in arms] for each in known]
     for role in roles:
         lines += [
-            _row(each.suite.name, role, _of(mine, role), _sorted_out(theirs, role), floor(each))
+            _row(each.suite.name, role, _of(mine, role), _sorted_out(theirs, role), floor(each, role))
             for (each, mine), theirs in zip(shipped, others, strict=True)
-            if _of(mine, role)
+            if any(pair.deviation is not None for pair in _of(mine, role))
         ]
         if len(known) > 1:
             together = [
@@ -92,7 +106,7 @@ def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list
                 for position, (title, _) in enumerate(arms)
             ]
             whole = _of([pair for _, mine in shipped for pair in mine], role)
-            every = [one for each in known for one in floor(each)]
+            every = [one for each in known for one in floor(each, role)]
             lines += [_row("all", role, whole, _sorted_out(together, role), every)] if whole else []
     return lines
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from indexes.dataclass import dataclass
+from dataclasses import dataclass
 
 NOTHING = "."
 """What a table shows for no time at all, so that the eye finds what matters."""

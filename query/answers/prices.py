@@ -16,11 +16,10 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError, SettingError
 from query.answers.values import Choice, Offer, Prediction
 from query.model.world import size_of

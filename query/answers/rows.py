@@ -6,10 +6,10 @@ Neither pandas nor pyarrow is needed until a data frame or an Arrow table is ask
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError
 
 if TYPE_CHECKING:

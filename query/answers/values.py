@@ -8,10 +8,9 @@ query.answers.words, from the words of the run's framework.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from indexes.errors import Remedy
 from indexes.resources import Resource
 from query.answers.rows import Listed

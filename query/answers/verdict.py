@@ -6,12 +6,11 @@ Everything that a door says of a run is decided here or in what the values hold;
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2
 from typing import TYPE_CHECKING
 
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.resources import CPU, DISK, NET, Resource
 from query.answers.actions import actions

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from indexes.dataclass import dataclass
 from query.answers.values import Debug, Header, WhatIf
 
 NOTICEABLE = 0.03

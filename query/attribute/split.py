@@ -14,11 +14,11 @@ without any sample, where the recorder sees threads in every state: then the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU
 from query.model.records import Floats, Ints
 from query.model.trace import Bounds

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import DISK, NET
 from query import sql
 from query.model.inserting import readable

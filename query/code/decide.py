@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU
 from query import sql
 from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded

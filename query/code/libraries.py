@@ -18,11 +18,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from typing import Any, Literal
 
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError
 from indexes.exports import Available, available, facts_of, is_name, nearest, split_name
 from indexes.names import split_archive

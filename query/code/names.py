@@ -6,10 +6,10 @@ Everything here is a pure function of names; `query.code.resolve` looks the resu
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from indexes.names import LONGEST_NAME
 from query.frameworks.known import frameworks
 

@@ -7,11 +7,11 @@ terms (Rules.resized); what can be bought is the same for all.  query.answers.ac
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Debug, Finding
 from query.explain.facts import Detail

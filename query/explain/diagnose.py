@@ -232,13 +232,22 @@ def _findings(
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 
 
-def _throttled(execution: Execution) -> float:
-    """Of the time that units waited for a CPU, the share in which their container had used up its quota."""
+def _throttled(execution: Execution) -> dict[str, float]:
+    """By group, in which share of the quota's periods its container had used it up while its units waited for a CPU.
+
+    A unit waited evenly over its life, as far as anybody knows.
+    """
     units, volumes = execution.units, execution.volumes
     waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - volumes.on_cpu_ms, 0.0)
     length = units.duration_ms
     share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
-    return float((waits * share).sum() / waits.sum()) if waits.any() else 0.0
+    count = len(execution.dag.groups)
+    whole, held = (np.bincount(units.group, each, count) for each in (waits, waits * share))
+    return {
+        group.group_id: float(held[number] / whole[number])
+        for number, group in enumerate(execution.dag.groups)
+        if whole[number] > 0
+    }
 
 
 def _lost(

@@ -14,13 +14,12 @@ The sentence stands if it does with none of that and with all of it on whatever 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import OTHER
 from query.answers.bottleneck import bottleneck_of
 from query.answers.values import Cause, Debug, Doubt

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem

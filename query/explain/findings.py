@@ -10,11 +10,10 @@ try is the framework's where it knows better.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
@@ -31,7 +30,7 @@ MORE = 1.5
 """What explains a straggler, or marks a slow host, is this many times what is usual."""
 
 HELD_BACK = 0.5
-"""Share of waiting for a CPU in which a quota was used up from which on the quota is the cause."""
+"""Share of a quota's periods in which it was used up, while units waited for a CPU, from which on it is the cause."""
 
 IDLE = 0.2
 """Idle slots are worth a word from this share of a group's slot time."""
@@ -465,13 +464,13 @@ def short_of_cpus(
     details: Sequence[Detail],
     neighbours: Sequence[Neighbours],
     cores_per_slot: float,
-    throttled: float = 0.0,
+    throttled: Mapping[str, float] | None = None,
 ) -> list[Finding]:
     """Units that could have run and had no CPU: for other programs on the machine, a quota, or too many slots.
 
-    `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit; `throttled` is the
-    share of their time in which their container had used up its quota, 0 where nobody measured it.  A unit for which
-    another process computes has none itself.
+    `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit; `throttled` is, by
+    group, in which share of the quota's periods meanwhile their container had used it up, where that was measured.  A
+    unit for which another process computes has no CPU itself.
     """
     mine = [each for each in details if each.ready_ms > 0 and not terms.rules.delegates(each.what)]
     ready_ms = sum(each.ready_ms for each in mine)
@@ -482,8 +481,10 @@ def short_of_cpus(
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
     waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {100 * ready_ms / cpu_ms:.0f} % of their CPU time"
     what = f"{words.units} could have run but had no CPU for {waited}"
-    if throttled >= HELD_BACK:  # whatever else was on the machine, this is what held them back
-        what += f"; in {100 * throttled:.0f} % of it the containers of {words.workers} had used up their CPU quota"
+    held_back = sum(each.ready_ms * (throttled or {}).get(each.facts.id, 0.0) for each in mine) / ready_ms
+    if held_back >= HELD_BACK:  # whatever else was on the machine, this is what held them back
+        share = f"{100 * held_back:.0f} %"
+        what += f"; meanwhile containers of {words.workers} used up their CPU quota in {share} of its periods"
         return [Finding("short of CPUs", cost, what, "measured", f"a larger CPU limit for each {words.worker}")]
     advice = []
     if np.isfinite(cores_per_slot):

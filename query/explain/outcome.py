@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query import sql
 from query.answers.values import Failed, LostWorker, Outcome, Tally
 from query.frameworks import Exhausted, Rules, Vocabulary

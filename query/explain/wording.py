@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from indexes.dataclass import dataclass
 from indexes.resources import Resource
 from query.frameworks import Rules, Vocabulary, plural
 from query.model.execution import Execution

@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -27,7 +28,6 @@ import msgspec
 import numpy as np
 import zstandard
 
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError, InputError, Remedy
 from query.model.records import Problem, Problems, as_text
 

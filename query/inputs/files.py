@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from query.inputs.containers import LogFile, Part, head
 from query.model.records import Problem
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-
-from indexes.dataclass import dataclass
 
 _COLLAPSED = "{} makes collapsed stacks of it, which are read"
 _PERF = _COLLAPSED.format("`stackcollapse-perf.pl`")

@@ -7,12 +7,12 @@ otherwise, and which calls came or went.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from indexes import attach, guard, resources
-from indexes.dataclass import dataclass
 from indexes.exports import locate
 from query.sql import text
 

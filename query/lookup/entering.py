@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from indexes import resources
-from indexes.dataclass import dataclass
 from indexes.resources import CPU
 from query.lookup.hot import Heat
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from indexes import open_read_only, resources
 from indexes.apis import device_api
-from indexes.dataclass import dataclass
 from indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
 from indexes.exports import Available, available, facts_of, locate, may_have
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError
 
 MOST_BYTES = 64 << 20

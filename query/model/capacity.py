@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.dataclass import dataclass
 from query.model.records import Floats, Ints
 
 STARVED = 1.3
@@ -72,15 +73,19 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
         if len(level) < FEWEST_LOADS:
             continue
         most = float(np.quantile(level, PLATEAU))
-        for_a_while = max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(level))
         mine = worker == each
         starved = cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0
-        if np.count_nonzero(throttled >= THROTTLED) >= for_a_while:
+        if _for_a_while(throttled[~np.isnan(throttled)] >= THROTTLED):
             quota = loads.quota[of_worker][-1]
             cores[each] = most if np.isnan(quota) else quota
-        elif starved and np.count_nonzero(level >= AT_LIMIT * most) >= for_a_while:
+        elif starved and _for_a_while(level >= AT_LIMIT * most):
             cores[each] = most
     return cores
+
+
+def _for_a_while(at_limit: NDArray[np.bool_]) -> bool:
+    """Whether enough measurements are of a worker at its limit."""
+    return bool(np.count_nonzero(at_limit) >= max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(at_limit)))
 
 
 def idle_cores(loads: Loads) -> float:
@@ -88,14 +93,15 @@ def idle_cores(loads: Loads) -> float:
 
     It is what workers use while they have no units, and it does not get less with the CPU that they can get.
     """
-    level = loads.cores[~loads.has_units]
+    level = loads.cores[(loads.worker >= 0) & ~loads.has_units]  # the coordinator's are none of a worker
     return float(np.quantile(level, IDLE)) if len(level) >= FEWEST_IDLE else 0.0
 
 
 def starved_ms(loads: Loads, worker: Ints, launch_ms: Floats, finish_ms: Floats) -> Floats:
-    """How long of each unit's life its worker had used up its CPU quota, (units,) in ms; 0 where nobody measured it.
+    """Of each unit's life as much as of the quota's periods in it ended with the quota used up, (units,) in ms; 0 where
+    nobody measured it.
 
-    What a unit waited for then, whatever it was, waited for a CPU: its other threads had none either.
+    What a unit waited for then, whatever it was, is taken to have waited for a CPU: its other threads had none either.
     """
     found = np.zeros(len(worker))
     for each in np.unique(worker[worker >= 0]).tolist():

@@ -14,13 +14,12 @@ A run in which nothing was submitted at all is left out whole, whoever was to su
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from indexes.dataclass import dataclass
 from query.frameworks import Framework
 from query.model.records import Floats
 from query.model.timeline import merged

@@ -15,11 +15,11 @@ that one ended, if it was the busier, and else where the group itself began.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import OTHER
 from query.model.dag import Dag, Node, Units
 from query.model.records import Floats

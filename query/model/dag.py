@@ -13,13 +13,12 @@ A group that nobody submits starts by its dependencies alone: a pipelined one ru
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.dataclass import dataclass
 from query.model.records import Floats, Ints
 from query.model.timeline import Use
 from query.model.trace import EdgeKind

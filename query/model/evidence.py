@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, with_other
 from query.model.dag import Units
 from query.model.kinds import ON_CPU, TIMED_KINDS

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import NET, Resource
 from query.model.clock import Clock
 from query.model.critical import fill
@@ -79,7 +78,8 @@ class Volumes:
     peers_ms: Floats
     """Time measured waiting for data of other workers."""
     starved_ms: Floats
-    """Time in which the worker's container had used up its CPU quota, where that was measured."""
+    """As much of its time as its container had used up its CPU quota in, by the quota's periods, where that was
+    measured."""
 
     @property
     def tell_bytes(self) -> bool:

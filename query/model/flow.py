@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query.model.records import Floats
 
 BUFFER_BYTES = 32768.0

@@ -415,7 +415,7 @@ def _measured_loads(
     )
     has_units = np.asarray(columns["has_units"], dtype=np.bool_)
     loads = Loads(worker, clock.at(since), clock.at(until), cores, quota, throttled, has_units)
-    return loads, wire_ratio(worker, until - since, received, units, volumes)
+    return loads, wire_ratio(worker, loads.since_ms, loads.until_ms, received, units, volumes)
 
 
 def _coordinator(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from indexes.dataclass import dataclass
 from query.model.dag import Dag, Group
 
 

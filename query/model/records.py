@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from indexes.dataclass import dataclass
 from query.model.redaction import redacted
 
 Floats = npt.NDArray[np.float64]

@@ -17,12 +17,11 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import Resource, known
 from query.model.records import Columns, Floats, Problem, RunTables, objects
 

@@ -23,21 +23,27 @@ MOST_READ = 1.5
 is part."""
 
 
-def wire_ratio(worker: Ints, lasting_ms: Floats, received_bps: Floats, units: Units, volumes: Volumes) -> float | None:
+def wire_ratio(
+    worker: Ints, since_ms: Floats, until_ms: Floats, received_per_s: Floats, units: Units, volumes: Volumes
+) -> float | None:
     """Bytes that the networks of workers received, headers left out, over those that their units logged as read from
-    other machines; None where that was not measured, or other traffic is part of it.
+    other machines; None where that was not measured, or is more than can be these units'.
 
-    (looks,): each look's worker, the time since the look before, and bytes per second, NaN where not measured.
+    (looks,): each look's worker, the time that it is of, and bytes per second, NaN where not measured.  Workers of one
+    host are taken to see the same devices, so the one that saw most counts.  Other traffic that is less than half of
+    what units logged is not noticed.
     """
     logged = (volumes.remote + volumes.far).astype(np.float64)
-    crossed = said = 0.0
+    crossed, said = dict[int, float](), dict[int, float]()
     for each in np.unique(units.worker[(logged > 0) & (units.worker >= 0)]).tolist():
-        mine, looks = units.worker == each, (worker == each) & ~np.isnan(received_bps)
-        life_ms = float(units.finish_ms[mine].max() - units.launch_ms[mine].min())
-        if lasting_ms[looks].sum() < COVERED * life_ms:
+        mine, looks = units.worker == each, (worker == each) & ~np.isnan(received_per_s)
+        began, ended = float(units.launch_ms[mine].min()), float(units.finish_ms[mine].max())
+        within_ms = np.clip(np.minimum(until_ms[looks], ended) - np.maximum(since_ms[looks], began), 0.0, None)
+        if within_ms.sum() < COVERED * (ended - began):
             continue
-        crossed += FRAME_DATA * float((received_bps[looks] * lasting_ms[looks]).sum()) / 1e3
-        said += float(logged[mine].sum())
-    if said < LEAST_BYTES or crossed > MOST_READ * said:
-        return None
-    return crossed / said
+        host, bytes_ = int(units.host[mine][0]), float((received_per_s[looks] * within_ms).sum()) / 1e3
+        host = host if host >= 0 else -1 - each
+        crossed[host] = max(crossed.get(host, 0.0), FRAME_DATA * bytes_)
+        said[host] = said.get(host, 0.0) + float(logged[mine].sum())
+    whole, wire = sum(said.values()), sum(crossed.values())
+    return wire / whole if whole >= LEAST_BYTES and 0 < wire <= MOST_READ * whole else None

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource
 from query.frameworks import Vocabulary

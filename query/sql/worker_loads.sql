@@ -2,20 +2,20 @@
 --
 -- parameters  $begin, $end of the scope, ms
 --
--- one row per measurement whose interval, from the one before, lies in the scope: worker_id, since_ms, time_ms,
--- cpu_cores, quota_cores, throttled, received_bytes_per_s (the last three NULL where not measured), and whether any unit ran on that
--- worker meanwhile
+-- one row per measurement whose interval lies in the scope: worker_id, since_ms (the measurement before; the first
+-- of a process has none and is left out), time_ms, cpu_cores, quota_cores, throttled, received_bytes_per_s (the last
+-- three NULL where not measured), and whether any unit ran on that worker meanwhile
 WITH looks AS (
     SELECT
         worker_id,
-        coalesce(lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms), 0) AS since_ms,
+        lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms) AS since_ms,
         time_ms,
         cpu_cores,
         quota_cores,
         throttled,
         received_bytes_per_s
     FROM loads
-    QUALIFY since_ms < time_ms AND since_ms >= $begin AND time_ms <= $end  -- the first may lie before the run
+    QUALIFY since_ms < time_ms AND since_ms >= $begin AND time_ms <= $end
 )
 SELECT looks.*, EXISTS (
     FROM units

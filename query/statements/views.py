@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-
-from indexes.dataclass import dataclass
 
 _COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
 _WORD = re.compile(r"\w+")

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError
 from indexes.resources import CPU, NET
 from query.answers.values import FlowChange, GroupPrediction, Prediction

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import Resource
 from query.model.evidence import Evidence
 from query.model.world import World

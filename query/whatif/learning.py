@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query.model.records import Floats
 from query.whatif.interval import CALIBRATED, Calibration
 

@@ -35,7 +35,7 @@ def carried_bps(execution: Execution) -> float | None:
     network = next((each for each in execution.resources if each.name == NET), None)
     if network is None or not len(slots):
         return None
-    fetched = execution.volumes.read(network).astype(np.float64) * (execution.wire or 1.0)
+    fetched = execution.volumes.read(network).astype(np.float64) * (1.0 if execution.wire is None else execution.wire)
     known = (fetched > 0) & (units.worker >= 0) & (units.finish_ms > units.launch_ms)
     if not known.any():
         return None

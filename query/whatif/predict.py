@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError, SettingError
 from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction

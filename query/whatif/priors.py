@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, with_other
 from query.model.execution import Execution
 from query.model.records import Floats

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.errors import NoAnswerError
 from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
 from query.model.execution import Slots

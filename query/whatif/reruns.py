@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError, NoAnswerError
 from query.answers.values import Advice, Advised, Learned, Prediction, Rerun
 from query.model.execution import Execution

@@ -7,12 +7,11 @@ and the schedule from how long each unit takes, so the two are worked out in tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU
 from query.model.dag import ANYWHERE
 from query.model.execution import Execution, Slots
@@ -20,6 +19,7 @@ from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
 from query.whatif.effects import State
+from query.whatif.effects.speed import starving_ms
 from query.whatif.replay import Replayed, prepared, replay
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
@@ -101,15 +101,16 @@ def settled(
         parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
         warm_up = warm_up_factors(recorded, base, recorded.volumes.on_cpu_ms)
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
-    # Of lanes that bring no CPU, other units share what there is, so each waits for more or for fewer of them.
-    shares_anew, crowd_before = execution is not recorded and not execution.framework.lanes_bring_cpu, np.zeros(0)
+    # Of lanes that bring no CPU, units cut anew share what there is, so each waits for more or for fewer of them.
+    is_recut = units is not recorded.units
+    shares_anew, crowd_before = is_recut and not execution.framework.lanes_bring_cpu, np.zeros(0)
     if shares_anew:
-        crowd_before = _mean_of_group(
-            recorded,
-            _crowd(beside_recorded, recorded.units.parts_ms, cpu),
-            recorded.units.parts_ms[:, cpu],
-            execution,
-        )
+        recorded_parts = recorded.units.parts_ms.copy()
+        if world.ratio("cpu_speed") != 1:  # as the effect has moved it in those that are to run
+            recorded_parts[:, cpu] += starving_ms(recorded, recorded_parts)
+        crowd_before = _crowd(beside_recorded, recorded_parts, cpu)
+        limited = np.where(crowd_before > 0, recorded_parts[:, cpu], 0.0)
+        crowd_before = _mean_of_group(recorded, crowd_before, limited, execution)
     elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
     warms_up = bool((warm_up != 1).any())
@@ -141,8 +142,11 @@ def settled(
         excess = _pressure(execution, beside, world) / allowed
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if has_more_cpu or shares_anew:
-            crowd = _over(_crowd(beside, current, cpu), crowd_before)
-            eased = np.maximum(parts[:, cpu] * (crowd if shares_anew else np.minimum(crowd, 1.0)), on_cpu) - on_cpu
+            now_crowd = _crowd(beside, current, cpu)
+            crowd = _over(now_crowd, crowd_before)
+            # Cut anew, units wait for more or for less, but as they did where no limit is known.
+            crowd = np.where(now_crowd > 0, crowd, 1.0) if shares_anew else np.minimum(crowd, 1.0)
+            eased = np.maximum(parts[:, cpu] * crowd, on_cpu) - on_cpu
             left = (left + _over(eased, waits)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break

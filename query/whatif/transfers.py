@@ -13,13 +13,12 @@ transfer, and h what was hidden in the recorded run.  X of the recorded run is n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.dataclass import dataclass
 from indexes.resources import DISK, NET, Resource
 from query.model.execution import Execution
 from query.model.records import Floats

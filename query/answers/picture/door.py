@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from indexes.dataclass import dataclass
 from indexes.errors import Remedy
 from query.answers.values import NextStep
 

@@ -6,13 +6,13 @@ Everything goes a whole level at a time: a million samples may have half a milli
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query import sql
 from query.model.records import Floats, Ints
 

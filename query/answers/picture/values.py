@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from query.answers.values import Basis, Parts, Verdict
 from query.model.world import Unit
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from indexes.dataclass import dataclass
 from query.frameworks.training import chrome, program
 from query.frameworks.training.chrome import Event, number
 from query.frameworks.training.devices import GPU, HBM, PCIE, bound_by

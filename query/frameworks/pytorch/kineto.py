@@ -11,11 +11,10 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from indexes.dataclass import dataclass
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])

@@ -12,10 +12,9 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from indexes.resources import CPU
 from query.frameworks.pytorch.kineto import (

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import duckdb
 
-from indexes.dataclass import dataclass
 from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail

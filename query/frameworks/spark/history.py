@@ -20,12 +20,12 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError, Remedy
 from indexes.exports import writable
 from indexes.temporary import building_folder

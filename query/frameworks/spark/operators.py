@@ -10,11 +10,11 @@ a row `not attributed`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.resources import CPU, DISK, NET, OTHER, with_other
 from query.frameworks import OperatorFrame
 from query.frameworks.spark.names import PIPELINE, TITLES, of_node, title

@@ -14,10 +14,10 @@ A stage whose recorded number of tasks these rules do not explain stays as it is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query.frameworks import Planned
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.execution import Execution

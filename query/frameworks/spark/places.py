@@ -6,8 +6,7 @@ Comments of setup.py's text, in our words.  What is of a vendor's documentation 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-
-from indexes.dataclass import dataclass
+from dataclasses import dataclass
 
 Lines = tuple[str, ...]
 

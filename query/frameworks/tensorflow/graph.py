@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from indexes.dataclass import dataclass
 from query.frameworks.tensorflow.messages import (
     DeviceStats,
     NodeDef,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from indexes.dataclass import dataclass
 from query.frameworks.training.wire import BYTES, all_of, fields, last_number, last_text, messages, text
 
 

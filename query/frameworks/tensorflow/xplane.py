@@ -12,9 +12,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from indexes.dataclass import dataclass
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training import collectives
 from query.frameworks.training.collectives import Collective

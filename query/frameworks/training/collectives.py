@@ -7,10 +7,10 @@ process belongs to the first of each other.  Bytes move once the last process is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from indexes.dataclass import dataclass
 from query.frameworks.training.lanes import Lane, Signal
 from query.frameworks.training.program import Operation
 

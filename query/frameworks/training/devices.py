@@ -8,9 +8,9 @@ swapped changes the time of a kernel by the ratio of one or of the other.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
-from indexes.dataclass import dataclass
 from indexes.errors import SettingError
 from indexes.resources import Resource
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from indexes.dataclass import dataclass
 from query.frameworks.training.program import Operation, Source, Stretch
 
 CLOSE_MS = 0.002

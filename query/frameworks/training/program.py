@@ -12,13 +12,12 @@ launching, Python.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from indexes.resources import Resource, known
 from query.frameworks.training.devices import GPU, HBM, PCIE

@@ -13,10 +13,9 @@ own link and CPU, for as many rounds as it takes to settle, from several beginni
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import mean
 
-from indexes.dataclass import dataclass
 from query.frameworks import Steady
 from query.model.execution import Execution
 from query.model.world import SPEED, World

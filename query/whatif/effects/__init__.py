@@ -13,11 +13,10 @@ How units share devices depends on when they run, so it is no effect but follows
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.dataclass import dataclass
 from query.model.dag import Dag
 from query.model.execution import Execution, Slots
 from query.model.records import Floats

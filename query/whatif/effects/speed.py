@@ -29,7 +29,7 @@ def apply(state: State, world: World) -> State:
     parts = state.parts_ms.copy()
     for column, (name, ratio) in speeds.items():
         if name == CPU:
-            starving = starving_ms(state)
+            starving = starving_ms(execution, parts)
             parts[:, column] += starving
             parts[:, -1] -= starving
         parts[:, column] /= of_units(execution, ratio) if name == CPU else ratio
@@ -42,26 +42,30 @@ def apply(state: State, world: World) -> State:
     return replace(state, parts_ms=parts, dag=replace(state.dag, nodes=nodes))
 
 
-def of_units(execution: Execution, ratio: float) -> float:
-    """How many times as much CPU the units of a worker at its limit get, where it has `ratio` times as much.
+def of_units(execution: Execution, ratio: float) -> Floats:
+    """How many times as much CPU each unit gets where workers have `ratio` times as much, (units,).
 
-    What it uses by the clock is as much as before, so units lose or gain the whole of the difference.
+    What a worker uses by the clock is as much as before, so units of one at its limit lose or gain the whole of the
+    difference.  One that is to run anywhere gets what most do.
     """
-    slots = execution.slots
-    limit = np.bincount(slots.worker, slots.cpu_cores) if len(slots) else np.zeros(0)
-    limit = limit[np.isfinite(limit) & (limit > 0)]
-    if not len(limit) or execution.idle_cores <= 0:
-        return ratio
-    had = float(np.median(limit))
-    by_clock = min(execution.idle_cores, had / 2)
-    return max((ratio * had - by_clock) / (had - by_clock), LEAST_LEFT * min(ratio, 1.0))
+    slots, worker = execution.slots, execution.units.worker
+    had = np.bincount(slots.worker, slots.cpu_cores) if len(slots) else np.zeros(0)
+    by_clock = np.minimum(execution.idle_cores, had / 2)
+    is_limited = np.isfinite(had) & (by_clock > 0)
+    of_worker = np.full(len(had), ratio)
+    left = np.divide(ratio * had - by_clock, had - by_clock, out=np.full(len(had), ratio), where=is_limited)
+    of_worker[is_limited] = np.maximum(left, LEAST_LEFT * min(ratio, 1.0))[is_limited]
+    anywhere = float(np.median(of_worker)) if len(had) else ratio
+    known = (worker >= 0) & (worker < len(had))
+    found: Floats = np.where(known, of_worker[np.where(known, worker, 0)] if len(had) else ratio, anywhere)
+    return found
 
 
-def starving_ms(state: State) -> Floats:
+def starving_ms(execution: Execution, parts_ms: Floats) -> Floats:
     """Of each unit's time of unknown cause, what it waited for a CPU in, (units,): as much of it as of its life its
     worker had used up its quota.  Waiting for the units that it shares a pipeline with is known, and none of it."""
-    units, volumes = state.execution.units, state.execution.volumes
-    unknown = np.maximum(state.parts_ms[:, -1] - units.upstream_ms, 0.0)
+    units, volumes = execution.units, execution.volumes
+    unknown = np.maximum(parts_ms[:, -1] - units.upstream_ms, 0.0)
     length = units.duration_ms
     share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
     starving: Floats = unknown * np.minimum(share, 1.0)

@@ -10,7 +10,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy.typing as npt
 from msgspec import Raw
 from msgspec.json import Decoder
 
-from indexes.dataclass import dataclass
 from indexes.errors import InputError
 from query.frameworks.spark.failures import cause, loss
 from query.frameworks.spark.log import events as spark

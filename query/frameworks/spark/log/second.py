@@ -6,7 +6,7 @@ alone.  What the second one finds goes to the first in the order of the log, so 
 to the last row.  The first never depends on it: what is not as Spark writes it, and all that comes after the second
 process is gone, it reads itself.
 
-    parent → child   Asked, JSON
+    parent → child   Asked, msgpack
     child → parent   for each of its batches the length (8 bytes, little endian) and Told, msgpack; 0 for one to be
                      read by the parent
 """
@@ -14,10 +14,12 @@ process is gone, it reads itself.
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -35,11 +37,15 @@ FIRST = 24
 _PIPE_BYTES = 1 << 20
 """What the second process may be ahead, some batches: so much a pipe may hold without a privilege."""
 
+_MOST_TOLD_BYTES = 256 << 20
+"""Of what the second process says of a batch; a batch is of some MiB."""
+
 
 class Asked(msgspec.Struct):
-    """The files of a log, the first batch, and whether parts of metrics that it leaves out are 0."""
+    """The files of a log as bytes, for names need not be text, the first batch, and whether parts of metrics that it
+    leaves out are 0."""
 
-    paths: list[str]
+    paths: list[bytes]
     first: int
     zeros: bool
 
@@ -102,7 +108,8 @@ class Second:
             )
             self._zeros = zeros
             assert self._process.stdin is not None
-            self._process.stdin.write(msgspec.json.encode(Asked(self._paths, FIRST, zeros)))
+            paths = [os.fsencode(each) for each in self._paths]
+            self._process.stdin.write(msgspec.msgpack.encode(Asked(paths, FIRST, zeros)))
             self._process.stdin.close()
 
     def _told(self) -> Told | None:
@@ -114,10 +121,12 @@ class Second:
         if len(head) == 8 and size == 0:
             return None
         try:
-            return msgspec.msgpack.decode(stream.read(size), type=Told)
-        except msgspec.MsgspecError:  # a part of it, or nothing: the process is gone, for whatever reason
-            self._end()
-            return None
+            if len(head) == 8 and size <= _MOST_TOLD_BYTES:
+                return msgspec.msgpack.decode(stream.read(size), type=Told)
+        except msgspec.MsgspecError:
+            pass
+        self._end()  # a part of it, nothing, or what something else printed: the process is of no use any more
+        return None
 
     def _end(self) -> None:
         if self._process is None:
@@ -138,7 +147,8 @@ def _is_second(number: int, first: int) -> bool:
 
 def _paths(log: LogFile) -> list[str]:
     """The files of a log that a second process is to read; none where it is not."""
-    if guard.THREADS == 1 or len(os.sched_getaffinity(0)) < 2:
+    bounded = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # it would be bounded by itself
+    if guard.THREADS == 1 or bounded or _cpus() < 2:
         return []
     sizes = []
     for part in log.parts:
@@ -154,13 +164,32 @@ def _paths(log: LogFile) -> list[str]:
     return [os.path.abspath(part.path) for part in log.parts] if sum(sizes) >= LEAST_BYTES else []
 
 
+_QUOTAS = (
+    ("/sys/fs/cgroup/cpu.max", None),
+    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
+"""Where a container finds its CPU quota and the period of it: cgroup v2 has both in one file."""
+
+
+def _cpus() -> float:
+    """The CPUs that this process may use: a container may have more than its quota pays for."""
+    cpus = float(len(os.sched_getaffinity(0)))
+    for quota, period in _QUOTAS:
+        with suppress(OSError, ValueError):
+            numbers = " ".join(Path(each).read_text() for each in (quota, period) if each).split()
+            used_us, period_us = (float(each) for each in numbers)  # "max" is no number: there is no quota
+            if used_us > 0:
+                cpus = min(cpus, used_us / period_us)
+    return cpus
+
+
 def serve() -> None:
     """Be the second process."""
     from query.frameworks.spark.log.run import Reader
 
     end_with_parent()
-    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
-    log = LogFile("", tuple(Part(each) for each in asked.paths))
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
+    log = LogFile("", tuple(Part(os.fsdecode(each)) for each in asked.paths))
     reader, encode = Reader(zeros=asked.zeros), msgspec.msgpack.encode
     for number, batch in enumerate(batches(log, Problems())):
         if _is_second(number, asked.first):
