@@ -204,7 +204,8 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
     assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
     assert named == (True,)
     assert flow is not None
-    assert all(0.3 * each.cpu_cores < each.fixed_cores < 0.6 * each.cpu_cores for each in flow.places)
+    # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
+    assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
     assert "used the CPU: compiling" in said[0]
 
 

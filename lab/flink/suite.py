@@ -48,7 +48,7 @@ _BASES: dict[str, Workload] = {
     "rocks": Workload("rocks", rate=4000, work=3),
     "skew": Workload("skew", rate=8000, work=4),
     "async": Workload("async", rate=3000),
-    "full": Workload("ads", work=4, records=3_000_000),
+    "full": Workload("ads", work=4, records=5_000_000),
     "join": Workload("join", parallelism=4, records=4_000_000),
 }
 _AXES: dict[str, dict[str, tuple[Any, ...]]] = {

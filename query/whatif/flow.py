@@ -27,6 +27,7 @@ from query.answers.values import FlowChange, GroupPrediction, Prediction
 from query.model.execution import Execution
 from query.model.flow import BUFFER_BYTES, FULLEST, Flow, Hop, Leg, Station, legs
 from query.model.world import World, units_of
+from query.whatif.interval import MOST_APART
 
 Z90 = 1.6449
 
@@ -243,10 +244,17 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not world.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
+    around = _around(predicted, *sd.values())
+    if not changes_nothing and around[1] > MOST_APART * around[0]:
+        why = (
+            f"at {_grouped(rate)} records/s it is so near to what it sustains ({_grouped(most)}) that an error of some"
+            " percent in that changes several times how long records wait"
+        )
+        return replace(known, refused=(why,), bound_ms=around)
     return replace(
         known,
         predicted_ms=runtime_ms if changes_nothing else predicted,
-        interval_ms=None if changes_nothing else _around(predicted, *sd.values()),
+        interval_ms=None if changes_nothing else around,
         interval_shares={name: value**2 / sum(each**2 for each in sd.values()) for name, value in sd.items()},
         groups=_groups(base, path),
         assumptions=tuple(said),

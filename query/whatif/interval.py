@@ -25,6 +25,9 @@ from indexes.resources import Resource
 from query.model.evidence import Evidence
 from query.model.world import World
 
+MOST_APART = 3.0
+"""The most over the least up to which there is an answer between them: farther apart, only the two are told."""
+
 SOURCES = ("replay", "repetition", "samples", "labels", "model", "physics")
 
 

@@ -30,7 +30,7 @@ from query.model.world import UNITS, World
 from query.plugins import entries
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
-from query.whatif.interval import interval, variances
+from query.whatif.interval import MOST_APART, interval, variances
 from query.whatif.limits import beyond, lost, unseen
 from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
@@ -40,9 +40,6 @@ from query.whatif.settle import Settled, settled
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Physics, moves_known
 from query.whatif.waves import sequential_limits
-
-MOST_APART = 3.0
-"""Of an unknown bandwidth, the most over the least up to which the middle of the two is an answer."""
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 

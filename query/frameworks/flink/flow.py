@@ -241,11 +241,11 @@ def _places(
 ) -> tuple[Place, ...]:
     """TaskManagers, by the CPU time of their processes.
 
-    What threads use that work by the clock does not grow with the records; nor does compiling, unless a job is at its
-    limit, where it lasts the longer the slower records come.  Where no recording tells threads apart, it is what is
-    beyond a share of `busy_lanes`, subtasks that have work in the mean.
+    What threads use that work by the clock does not grow with the records; nor does compiling, nor what the virtual
+    machine does by itself, unless a job is at its limit, where both last the longer the slower records come.  Where no
+    recording tells threads apart, it is what is beyond a share of `busy_lanes`, subtasks that have work in the mean.
     """
-    fixed = _fixed_cores(connection, stretch, FIXED if at_limit else (*FIXED, COMPILING))
+    fixed, java = _cores(connection, stretch, FIXED if at_limit else (*FIXED, COMPILING))
     rows = connection.execute(
         """
         SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
@@ -266,14 +266,17 @@ def _places(
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
             beside = fixed.get(worker, max(used - busy_lanes / len(rows), 0.0))
+            if worker in java and not at_limit:  # the virtual machine's own threads: collectors, the recorder
+                beside += max(used - java[worker], 0.0)
             found.append(Place(worker, used, most, min(beside, used)))
     return tuple(found)
 
 
-def _fixed_cores(
+def _cores(
     connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], doing: tuple[str, ...]
-) -> dict[str, float]:
-    """By TaskManager, cores of the threads that do one of these; those without a recording are left out."""
+) -> tuple[dict[str, float], dict[str, float]]:
+    """By TaskManager, cores of the threads that do one of these, and of all that the recording has: those of Java;
+    TaskManagers without a recording are left out."""
     rows = connection.execute(
         """
         SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
@@ -282,10 +285,12 @@ def _fixed_cores(
         list(stretch),
     ).fetchall()
     found: dict[str, float] = {}
+    every: dict[str, float] = {}
     for worker, thread, cpu_ms in rows:
-        mine = cpu_ms / (stretch[1] - stretch[0]) if helper(thread) in doing else 0.0
-        found[worker] = found.get(worker, 0.0) + mine
-    return found
+        cores = cpu_ms / (stretch[1] - stretch[0])
+        found[worker] = found.get(worker, 0.0) + (cores if helper(thread) in doing else 0.0)
+        every[worker] = every.get(worker, 0.0) + cores
+    return found, every
 
 
 def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:
