@@ -280,7 +280,7 @@ CREATE TABLE loads (                          -- one row per measurement that a 
     processors INTEGER NOT NULL,              -- hardware threads of the machine
     quota_cores DOUBLE,                       -- CPU quota of the process' container; NULL where it has none or the recording does not say
     throttled DOUBLE,                         -- share of the quota's periods that ended with the quota used up, in this interval; NULL where not measured
-    received_bytes_per_s DOUBLE,              -- what the network devices of its machine or container received, its loopback left out; NULL where not measured
+    received_bytes_per_s DOUBLE,              -- what the network devices of its machine or container received, without its loopback and those that hand on what another carries; NULL where not measured
     sent_bytes_per_s DOUBLE                   -- the same of what they sent
 );
 

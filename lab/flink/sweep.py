@@ -192,8 +192,7 @@ def score(out: Path, only: str | None) -> str:
         if one.is_base or not mine or folder is None or only not in (None, one.role):
             continue
         if one.workload not in bases:
-            number = next(each.number for each in configurations() if each.workload == one.workload and each.is_base)
-            bases[one.workload] = _base(folder, by_number.get(number, []))
+            bases[one.workload] = _base(folder, by_number.get(_base_of(one.workload).number, []))
         run, seen = bases[one.workload]
         for measure in MEASURES:
             truths = [row[measure] for row in mine if row.get(measure) is not None]
@@ -249,8 +248,7 @@ class Sustained:
 
 def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
     """What is told of a base's recorded run as it was, beside what was measured in it."""
-    number = next(each.number for each in configurations() if each.workload == workload and each.is_base)
-    mine = next((row for row in rows.get(number, []) if row["repetition"] == 0), {})
+    mine = next((row for row in rows.get(_base_of(workload).number, []) if row["repetition"] == 0), {})
     told: dict[str, float] = {}
     assert seen.execution is not None
     if seen.flow is not None:
@@ -301,8 +299,7 @@ def _scored(one: Configuration, measure: str, truths: list[float], run: Run, see
 
 def changed_of(one: Configuration) -> Changed:
     """What is changed, over the base."""
-    base = next(each for each in configurations() if each.workload == one.workload and each.is_base)
-    before, after = base.run, one.run
+    before, after = _base_of(one.workload).run, one.run
     rates = (after.workload.rate, before.workload.rate)
     return Changed(
         rate=rates[0] / rates[1] if rates[0] and rates[1] else 1.0,
@@ -310,6 +307,10 @@ def changed_of(one: Configuration) -> Changed:
         cpu=(after.cluster.cpu_cores or 1.0) / (before.cluster.cpu_cores or 1.0),
         network=(after.cluster.network_bps or 1) / (before.cluster.network_bps or 1),
     )
+
+
+def _base_of(workload: str) -> Configuration:
+    return next(each for each in configurations() if each.workload == workload and each.is_base)
 
 
 def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
@@ -328,6 +329,5 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
 
 
 def _base_folder(out: Path, workload: str) -> Path | None:
-    base = next(each for each in configurations() if each.workload == workload and each.is_base)
-    folder = folder_of(out, base, 0)
+    folder = folder_of(out, _base_of(workload), 0)
     return folder if (folder / "collected").exists() else None

@@ -237,12 +237,9 @@ def _throttled(execution: Execution) -> dict[str, float]:
 
     A unit waited evenly over its life, as far as anybody knows.
     """
-    units, volumes = execution.units, execution.volumes
-    waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - volumes.on_cpu_ms, 0.0)
-    length = units.duration_ms
-    share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
-    count = len(execution.dag.groups)
-    whole, held = (np.bincount(units.group, each, count) for each in (waits, waits * share))
+    units, count = execution.units, len(execution.dag.groups)
+    waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
+    whole, held = (np.bincount(units.group, each, count) for each in (waits, waits * execution.starved))
     return {
         group.group_id: float(held[number] / whole[number])
         for number, group in enumerate(execution.dag.groups)

@@ -202,6 +202,13 @@ class Execution:
         return self.scope.end_ms - self.scope.start_ms - self.clock.left_out_ms
 
     @property
+    def starved(self) -> Floats:
+        """Of each unit's life, the share in which its container had used up its CPU quota, (units,)."""
+        length = self.units.duration_ms
+        share = np.divide(self.volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
+        return np.minimum(share, 1.0)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the run's resources, in the order of a resource vector."""
         return tuple(each.name for each in self.resources)

@@ -64,9 +64,5 @@ def of_units(execution: Execution, ratio: float) -> Floats:
 def starving_ms(execution: Execution, parts_ms: Floats) -> Floats:
     """Of each unit's time of unknown cause, what it waited for a CPU in, (units,): as much of it as of its life its
     worker had used up its quota.  Waiting for the units that it shares a pipeline with is known, and none of it."""
-    units, volumes = execution.units, execution.volumes
-    unknown = np.maximum(parts_ms[:, -1] - units.upstream_ms, 0.0)
-    length = units.duration_ms
-    share = np.divide(volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
-    starving: Floats = unknown * np.minimum(share, 1.0)
+    starving: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
     return starving
