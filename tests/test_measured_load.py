@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from query.model.capacity import Loads, starved_ms
+from query.model.capacity import starved_ms
 from query.model.execution import Execution
+from query.model.loads import Loads
 from query.model.wire import FRAME_DATA, wire_ratio
 from query.whatif.effects.speed import LEAST_LEFT, of_units
 from query.whatif.predict import predict
 from query.whatif.transfers import MODEL, crossing
 from tests.test_predict import execution, predicted, world
+from tests.test_sharing import looks_of
 
 MEGA = 1_000_000
 
@@ -57,11 +59,8 @@ def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> 
 
 
 def test_starving_is_of_a_units_own_worker_and_time() -> None:
-    looks = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
-    throttled = np.array([0.5, 1.0, 1.0])
-    loads = Loads(
-        np.zeros(3, np.int64), looks, looks + 1000, np.ones(3), np.full(3, 1.0), throttled, np.ones(3, np.bool_)
-    )
+    since_ms = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
+    loads = looks_of(since_ms, throttled=np.array([0.5, 1.0, 1.0]))
     worker = np.array([0, 0, 0, 1, -1])
     launch, finish = np.array([0.0, 500.0, 0.0, 0.0, 0.0]), np.array([2000.0, 1500.0, 9000.0, 2000.0, 2000.0])
     assert starved_ms(loads, worker, launch, finish) == pytest.approx([1500, 750, 2500, 0, 0])
@@ -72,9 +71,11 @@ def test_starving_is_of_a_units_own_worker_and_time() -> None:
 def measured(bytes_per_s: float, *, logged: float = 10 * MEGA, seconds: int = 10) -> float | None:
     """The ratio of a run of one task of ten seconds, whose worker's network was measured for so many of them."""
     run = with_volumes(execution([(0, 10_000)], (0, 0, 1, 0)), remote=logged)
-    since_ms = np.arange(seconds) * 1e3
-    worker, rate = np.zeros(seconds, np.int64), np.full(seconds, bytes_per_s)
-    return wire_ratio(worker, since_ms, since_ms + 1e3, rate, run.units, run.volumes)
+    return wire_ratio(received(np.arange(seconds) * 1e3, bytes_per_s), run.units, run.volumes)
+
+
+def received(since_ms: np.ndarray, bytes_per_s: float) -> Loads:
+    return looks_of(since_ms, received_per_s=np.full(len(since_ms), bytes_per_s))
 
 
 def test_bytes_on_the_wire_are_told_where_the_network_was_measured() -> None:
@@ -92,17 +93,16 @@ def test_bytes_on_the_wire_are_not_told_by_other_traffic_or_half_a_measurement()
 def test_workers_of_one_host_see_the_same_devices() -> None:
     run = with_volumes(execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA)
     together = replace(run.units, host=np.zeros(2, np.int64))
-    since_ms = np.tile(np.arange(10) * 1e3, 2)
-    worker, rate = np.repeat([0, 1], 10), np.full(20, 2 * MEGA / FRAME_DATA)
-    assert wire_ratio(worker, since_ms, since_ms + 1e3, rate, together, run.volumes) == pytest.approx(1.0)
+    loads = received(np.tile(np.arange(10) * 1e3, 2), 2 * MEGA / FRAME_DATA)
+    of_both = replace(loads, worker=np.repeat([0, 1], 10))
+    assert wire_ratio(of_both, together, run.volumes) == pytest.approx(1.0)
 
 
 def test_only_the_time_of_units_is_measured() -> None:
     """The network carried much before the task began, and nobody measured the most of its time."""
     run = with_volumes(execution([(100_000, 110_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
-    since_ms = np.array([0.0, 100_000.0])
-    until_ms, rate = np.array([100_000.0, 104_000.0]), np.full(2, MEGA)
-    assert wire_ratio(np.zeros(2, np.int64), since_ms, until_ms, rate, run.units, run.volumes) is None
+    loads = replace(received(np.array([0.0, 100_000.0]), MEGA), until_ms=np.array([100_000.0, 104_000.0]))
+    assert wire_ratio(loads, run.units, run.volumes) is None
 
 
 def test_a_slower_network_costs_what_crosses_it() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.model.capacity import Loads, cpu_limits, idle_cores
+from query.model.capacity import cpu_limits, idle_cores
+from query.model.loads import Loads
 from query.whatif.listing import has_compiled
 from query.whatif.sharing import Sorted, together
 
@@ -61,13 +62,25 @@ def test_no_intervals_have_no_company() -> None:
     assert len(Sorted(np.zeros(0, dtype=np.int64), nothing, nothing).means(nothing)) == 0
 
 
+def looks_of(since_ms: np.ndarray, **measured: np.ndarray) -> Loads:
+    """Looks of a second each at worker 0, which has units and uses a core; nothing else is measured."""
+    count = len(since_ms)
+    unknown = np.full(count, np.nan)
+    usual = {"cores": np.ones(count), "quota": unknown, "throttled": unknown, "received_per_s": unknown}
+    columns = {**usual, "has_units": np.ones(count, np.bool_), **measured}
+    return Loads(worker=np.zeros(count, np.int64), since_ms=since_ms, until_ms=since_ms + 1e3, **columns)
+
+
 def loads_of(cores: list[float], throttled: float = np.nan, *, quota: float = np.nan, idle: int = 0) -> Loads:
     """Of one executor, that had no tasks in the last `idle` measurements."""
     count = len(cores)
-    has_units = np.arange(count) < count - idle
-    times_ms = np.arange(count) * 1e3
-    worker, quotas, periods = np.zeros(count, dtype=np.int64), np.full(count, quota), np.full(count, throttled)
-    return Loads(worker, times_ms, times_ms + 1e3, np.array(cores), quotas, periods, has_units)
+    return looks_of(
+        np.arange(count) * 1e3,
+        cores=np.array(cores),
+        quota=np.full(count, quota),
+        throttled=np.full(count, throttled),
+        has_units=np.arange(count) < count - idle,
+    )
 
 
 def limits(load: float, on_cpu_ms: float, cpu_ms: float, throttled: float = np.nan) -> list[float]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from query.model.loads import Loads
 from query.model.records import Floats, Ints
 
 STARVED = 1.3
@@ -39,23 +38,6 @@ collects."""
 
 FEWEST_IDLE = 4
 """Measurements of workers without units below which they tell no use by the clock."""
-
-
-@dataclass(frozen=True)
-class Loads:
-    """Measured CPU use of processes: rows of worker, the interval that was measured, and cores in use in it.
-
-    `quota` is the CPU quota of its container, cores, and `throttled` the share of the quota's periods in which it was
-    used up, NaN where that was not measured; `has_units` is whether any unit ran on the worker meanwhile.
-    """
-
-    worker: Ints
-    since_ms: Floats
-    until_ms: Floats
-    cores: Floats
-    quota: Floats
-    throttled: Floats
-    has_units: NDArray[np.bool_]
 
 
 def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:

@@ -16,11 +16,12 @@ from query import sql
 from query.frameworks import Framework, Rules
 from query.frameworks.known import get
 from query.model import dag
-from query.model.capacity import Loads, cpu_limits, idle_cores, starved_ms
+from query.model.capacity import cpu_limits, idle_cores, starved_ms
 from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
+from query.model.loads import measured_loads
 from query.model.places import FAR, far_groups
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
@@ -65,7 +66,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     idle, wire = 0.0, None
     if with_evidence:
         cpu = units.parts_ms[:, names.index(CPU)]
-        loads, wire = _measured_loads(connection, stretch, clock, workers, units, volumes)
+        loads = measured_loads(connection, stretch, clock, workers)
+        wire = wire_ratio(loads, units, volumes)
         starved = starved_ms(loads, units.worker, units.launch_ms, units.finish_ms)
         volumes = replace(volumes, starved_ms=starved)
         cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
@@ -392,30 +394,6 @@ def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tup
     share = dict(zip(found["unit_id"].tolist(), found["share"].tolist(), strict=True))
     spilling_ms: Floats = units.duration_ms * np.array([share.get(each, 0.0) for each in units.unit_id.tolist()])
     return spilling_ms
-
-
-def _measured_loads(
-    connection: duckdb.DuckDBPyConnection,
-    scope: Scope,
-    clock: Clock,
-    workers: dict[str, int],
-    units: Units,
-    volumes: Volumes,
-) -> tuple[Loads, float | None]:
-    """The loads that recordings measured of workers in the scope, by the clock, and the bytes on the wire over those
-    that were logged.
-
-    Outside of it they may have had more or less: a container's quota changes, neighbours come and go.
-    """
-    columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
-    worker = np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64)
-    since, until, cores, quota, throttled, received = (
-        np.ma.filled(np.ma.asarray(columns[name], dtype=np.float64), np.nan)
-        for name in ("since_ms", "time_ms", "cpu_cores", "quota_cores", "throttled", "received_bytes_per_s")
-    )
-    has_units = np.asarray(columns["has_units"], dtype=np.bool_)
-    loads = Loads(worker, clock.at(since), clock.at(until), cores, quota, throttled, has_units)
-    return loads, wire_ratio(worker, loads.since_ms, loads.until_ms, received, units, volumes)
 
 
 def _coordinator(

@@ -7,7 +7,7 @@ import numpy as np
 
 from query.model.dag import Units
 from query.model.execution import Volumes
-from query.model.records import Floats, Ints
+from query.model.loads import Loads
 
 FRAME_DATA = 1448 / 1514
 """The share of what crosses an Ethernet that is data, of a frame's 1514 bytes."""
@@ -23,25 +23,24 @@ MOST_READ = 1.5
 is part."""
 
 
-def wire_ratio(
-    worker: Ints, since_ms: Floats, until_ms: Floats, received_per_s: Floats, units: Units, volumes: Volumes
-) -> float | None:
+def wire_ratio(loads: Loads, units: Units, volumes: Volumes) -> float | None:
     """Bytes that the networks of workers received, headers left out, over those that their units logged as read from
     other machines; None where that was not measured, or is more than can be these units'.
 
-    (looks,): each look's worker, the time that it is of, and bytes per second, NaN where not measured.  Workers of one
-    host are taken to see the same devices, so the one that saw most counts.  Other traffic that is less than half of
-    what units logged is not noticed.
+    Workers of one host are taken to see the same devices, so the one that saw most counts.  Other traffic that is less
+    than half of what units logged is not noticed.
     """
     logged = (volumes.remote + volumes.far).astype(np.float64)
     crossed, said = dict[int, float](), dict[int, float]()
     for each in np.unique(units.worker[(logged > 0) & (units.worker >= 0)]).tolist():
-        mine, looks = units.worker == each, (worker == each) & ~np.isnan(received_per_s)
+        mine, looks = units.worker == each, (loads.worker == each) & ~np.isnan(loads.received_per_s)
         began, ended = float(units.launch_ms[mine].min()), float(units.finish_ms[mine].max())
-        within_ms = np.clip(np.minimum(until_ms[looks], ended) - np.maximum(since_ms[looks], began), 0.0, None)
+        within_ms = np.clip(
+            np.minimum(loads.until_ms[looks], ended) - np.maximum(loads.since_ms[looks], began), 0.0, None
+        )
         if within_ms.sum() < COVERED * (ended - began):
             continue
-        host, bytes_ = int(units.host[mine][0]), float((received_per_s[looks] * within_ms).sum()) / 1e3
+        host, bytes_ = int(units.host[mine][0]), float((loads.received_per_s[looks] * within_ms).sum()) / 1e3
         host = host if host >= 0 else -1 - each
         crossed[host] = max(crossed.get(host, 0.0), FRAME_DATA * bytes_)
         said[host] = said.get(host, 0.0) + float(logged[mine].sum())
