@@ -359,11 +359,11 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus(TERMS, [starved], [], np.inf)
     assert found.cost_ms == 7500
-    assert "for 30.0 s of task time, 75 % of their CPU time" in found.what
+    assert "had no CPU for 30.0 of the 40.0 s in which they could have computed" in found.what
     assert "cores a slot" not in found.what
     assert "other programs" not in found.what
     (found,) = findings.short_of_cpus(TERMS, [starved], [], 0.2)
-    assert "never got more than 0.20 cores a slot" in found.what
+    assert "executors got at most 0.20 cores a slot" in found.what
     assert "CPU limit" in found.advice
 
 
@@ -383,7 +383,7 @@ def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
 def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
-    assert "in other containers, used 5.5 of 8 cores" in found.what
+    assert "other programs or containers used 5.5 of their machines' 8 cores" in found.what
     assert "neighbours" in found.advice
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
     assert "other programs" not in found.what
@@ -625,8 +625,8 @@ def test_every_stage_of_the_scope_has_its_facts(run: Run) -> None:
 def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
     """Its executors had a quota of 0.2 cores a slot, on a machine that was busy with other things."""
     first = run.debug().findings[0]
-    assert "executors never got more than 0.20 cores a slot" in first.what
-    assert "in other containers, used 1.7 of 2 cores" in first.what
+    assert "executors got at most 0.20 cores a slot" in first.what
+    assert "other programs or containers used 1.7 of their machines' 2 cores" in first.what
 
 
 def test_the_schema_stages_are_not_told_to_use_more_partitions(run: Run) -> None:

@@ -479,31 +479,36 @@ def short_of_cpus(
         return []
     words = terms.words
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
-    waited = f"{ready_ms / 1000:.1f} s of {words.unit} time, {100 * ready_ms / cpu_ms:.0f} % of their CPU time"
-    what = f"{words.units} could have run but had no CPU for {waited}"
+    what = (
+        f"{words.units} had no CPU for {ready_ms / 1000:.1f} of the {cpu_ms / 1000:.1f} s in which they could have"
+        " computed"
+    )
     held_back = sum(each.ready_ms * (throttled or {}).get(each.facts.id, 0.0) for each in mine) / ready_ms
     if held_back >= HELD_BACK:  # whatever else was on the machine, this is what held them back
         share = f"{100 * held_back:.0f} %"
         what += f"; meanwhile containers of {words.workers} used up their CPU quota in {share} of its periods"
         return [Finding("short of CPUs", cost, what, "measured", f"a larger CPU limit for each {words.worker}")]
-    advice = []
-    if np.isfinite(cores_per_slot):
-        what += f"; {words.workers} never got more than {cores_per_slot:.2f} cores a {words.lane}"
-        advice.append(f"a larger CPU limit for each {words.worker}, or fewer {words.lanes} on it")
+    seen = []
+    limited = bool(np.isfinite(cores_per_slot))
+    if limited:
+        seen.append(f"{words.workers} got at most {cores_per_slot:.2f} cores a {words.lane}")
     crowds = {each.group: each for each in neighbours}
     crowded = [(each.ready_ms * crowd.crowded, crowd) for each in mine if (crowd := crowds.get(each.facts.id))]
     crowded_ms = sum(ms for ms, _ in crowded)
-    if crowded_ms >= ready_ms / 2:
+    full = crowded_ms >= ready_ms / 2
+    if full:
         others = sum(ms * crowd.others_cores for ms, crowd in crowded) / crowded_ms
         processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
         # A container sees its whole machine, and not whose the other containers on it are.
-        what += (
-            f"; their machines were full, and other programs, or {words.workers} in other containers, used"
-            f" {others:.1f} of {processors:.0f} cores"
-        )
-        advice.append("run it without these neighbours: all answers here take them for granted")
-    what_to_do = "; or ".join(advice) or f"fewer {words.lanes} than cores"
-    return [Finding("short of CPUs", cost, what, "measured", what_to_do)]
+        seen.append(f"other programs or containers used {others:.1f} of their machines' {processors:.0f} cores")
+    what += f"; {' while '.join(seen)}" if seen else ""
+    fewer = f"fewer {words.lanes}" if limited else f"fewer {words.lanes} than cores"
+    if full:
+        limit = "a larger limit, " if limited else ""
+        advice = f"more CPU for each {words.worker}: {limit}{fewer}, or machines without these neighbours"
+    else:
+        advice = f"a larger CPU limit for each {words.worker}, or {fewer} on it" if limited else fewer
+    return [Finding("short of CPUs", cost, what, "measured", advice)]
 
 
 def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) -> list[Part]:
