@@ -76,6 +76,7 @@ class PathOperator:
 class SampleCounts:
     """Stack samples: all, those on unit threads, and of those the ones whose deciding frame is indexed code.
 
+    A thread that waits in the framework's own loop for something to do has no code to place, and is on no unit here.
     `skipped` says, by reason, how many samples on unit threads had frames passed over, or nothing that decides.
     """
 

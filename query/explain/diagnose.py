@@ -143,9 +143,19 @@ def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sam
     bounds = _bounds(execution)
     total, on_units, resolved = connection.execute(
         """
-        SELECT count(*), count(unit_id), count(*) FILTER (unit_id IS NOT NULL AND deciding_depth IS NOT NULL)
-        FROM samples JOIN stacks USING (stack_id)
-        WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
+        WITH seen AS (
+            SELECT
+                unit_id IS NOT NULL AS on_unit,
+                deciding_depth IS NOT NULL AS decided,
+                contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed') AS waits_in_known_code
+            FROM samples JOIN stacks USING (stack_id)
+            WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
+        )
+        SELECT
+            count(*),
+            count(*) FILTER (on_unit AND (decided OR NOT waits_in_known_code)),
+            count(*) FILTER (on_unit AND decided)
+        FROM seen
         """,
         bounds,
     ).fetchall()[0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import duckdb
 import numpy as np
 
 from indexes.resources import CPU, OTHER
-from query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, SampleCounts, StationFacts
+from query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
 from query.explain.chances import Chance
 from query.explain.diagnose import seen_of
 from query.explain.facts import named
@@ -16,7 +14,6 @@ from query.explain.outcome import outcome
 from query.explain.wording import terms_of
 from query.model.execution import Execution
 from query.model.flow import FULL, Flow, legs
-from query.model.kinds import ON_CPU, WAKING
 from query.whatif.flow import Limit, highest, is_far, main_resource
 
 FASTER_CPU = 1.25
@@ -58,7 +55,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         bottleneck="unknown",
         resource_ms=total,
         critical_path=tuple(path),
-        samples=_working(connection, execution, samples),
+        samples=samples,
         scopes=scopes,
         functions=functions,
         unseen=(*unseen, *_unmeasured(flow, execution)),
@@ -68,22 +65,6 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         told=tuple(terms_of(execution).rules.told(connection, execution)),
         flow=flow_facts(flow, execution),
     )
-
-
-def _working(connection: duckdb.DuckDBPyConnection, execution: Execution, samples: SampleCounts) -> SampleCounts:
-    """Samples of threads that worked: those that wait for records, most of them, are no code to place."""
-    kinds = ", ".join(f"'{each}'" for each in ON_CPU if each != WAKING)
-    flow = execution.flow
-    assert flow is not None
-    total, on_units, resolved = connection.execute(
-        f"""
-        SELECT count(*), count(unit_id), count(*) FILTER (unit_id IS NOT NULL AND deciding_depth IS NOT NULL)
-        FROM samples JOIN stacks USING (stack_id)
-        WHERE kind IN ({kinds}, 'native') AND time_ms BETWEEN ? AND ?
-        """,
-        [execution.scope.start_ms, execution.scope.end_ms],
-    ).fetchall()[0]
-    return replace(samples, total=total, on_units=on_units, resolved=resolved)
 
 
 def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
