@@ -81,11 +81,13 @@ def test_far_fewer_slots_get_a_bound() -> None:
 
 def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     run = execution([(0, 100), (100, 200)], (1, 0, 0, 0))
-    local = replace(run, volumes=replace(run.volumes, local=np.array([10, 10])))
+    local = replace(run, volumes=replace(run.volumes, local=np.array([10_000, 10_000])))
     answer = predict(local, world(local, "executors=2x"))
     assert "all shuffled data were local" in answer.refused[0]
-    assert answer.bound_ms == (100, 200)
+    assert answer.bound_ms == (100, None)
     assert predict(run, world(run, "executors=2x")).predicted_ms is not None  # nothing is shuffled
+    little = replace(run, volumes=replace(run.volumes, local=np.array([100, 100])))
+    assert predict(little, world(little, "executors=2x")).predicted_ms is not None
     remote = replace(run, volumes=replace(run.volumes, remote=np.array([10, 10])))
     assert predict(remote, world(remote, "executors=2x")).predicted_ms is not None
     assert "as many senders" in predict(remote, world(remote, "executors=9x")).refused[0]

@@ -58,8 +58,8 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
         mine = worker == each
         starved = cpu_ms[mine].sum() >= STARVED * on_cpu_ms[mine].sum() > 0
         if _for_a_while(throttled[~np.isnan(throttled)] >= THROTTLED):
-            quota = loads.quota[of_worker][-1]
-            cores[each] = most if np.isnan(quota) else quota
+            quota = loads.quota[of_worker][throttled >= THROTTLED]  # it may have been another one before or after
+            cores[each] = most if np.isnan(quota).all() else float(np.nanmedian(quota))
         elif starved and _for_a_while(level >= AT_LIMIT * most):
             cores[each] = most
     return cores

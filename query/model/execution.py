@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,24 @@ class Slots:
         """The CPU, cores, of a slot whose worker is known to be at its limit (the median); infinite where none is."""
         known = self.cpu_cores[np.isfinite(self.cpu_cores)]
         return float(np.median(known)) if len(known) else np.inf
+
+    def staying(self) -> Slots:
+        """The same slots, each worker there until another came in its place, or to the end.
+
+        Who goes first has the place that is taken first, so there are never more workers than there were at most.
+        """
+        workers, first = np.unique(self.worker, return_index=True)
+        came, went = self.available_ms[first], self.until_ms[first]
+        until = np.full(len(workers), np.inf)
+        gone = deque[int]()
+        moments = [(at, 0, each) for each, at in enumerate(went.tolist()) if at < np.inf]
+        moments += [(at, 1, each) for each, at in enumerate(came.tolist())]
+        for at, arrives, each in sorted(moments):
+            if not arrives:
+                gone.append(each)
+            elif gone:
+                until[gone.popleft()] = at
+        return replace(self, until_ms=until[np.searchsorted(workers, self.worker)])
 
 
 _READ = ("input_bytes", "remote_bytes")

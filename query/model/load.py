@@ -339,10 +339,16 @@ def _volumes(
     number: dict[str, int],
     group_of: Ints,
 ) -> Volumes:
-    """What the framework logged per unit, of whose time of `whole_ms` the share `kept` lies in the scope."""
+    """What the framework logged per unit, of whose time of `whole_ms` the share `kept` lies in the scope: as much of
+    its bytes is taken to."""
+
+    def whole(name: str) -> Ints:
+        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
 
     def volume(name: str) -> Ints:
-        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
+        return whole(name) if is_whole else np.rint(whole(name) * kept).astype(np.int64)
+
+    is_whole = bool((kept == 1.0).all())
 
     far = far_groups(connection)
     reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
@@ -357,8 +363,8 @@ def _volumes(
         output=volume("output"),
         spill_memory=volume("spill_memory"),
         spill_disk=volume("spill_disk"),
-        peak_memory=volume("peak_memory"),
-        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64),
+        peak_memory=whole("peak_memory"),
+        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64) * kept,
         on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole_ms) * kept,
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
         spill_ms=np.zeros(len(kept)),

@@ -18,13 +18,11 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
     """The execution with other numbers of units in some groups, `counts` by the group's number.
 
     The work of a group is a line in its recorded order, cut anew: what a piece covers of a recorded unit it does.
-    Starting, unpacking and reporting a unit take each as long as they took the recorded ones on average.
+    Starting, unpacking and reporting a unit take each as long as they took most of the recorded ones; what they took
+    the first on a worker longer is paid once, and so is part of the work.
     """
     units, volumes = execution.units, execution.volumes
     duration = units.duration_ms
-    around = np.divide(
-        np.minimum(volumes.overhead_ms, duration), duration, out=np.zeros(len(duration)), where=duration > 0
-    )
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
@@ -38,8 +36,10 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
                 amounts[name].append(values[mine].astype(np.float64))
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
-        own = units.parts_ms[mine] * (1 - around[mine, None])
-        fixed = (units.parts_ms[mine] * around[mine, None]).mean(axis=0)
+        overhead = np.minimum(volumes.overhead_ms[mine], duration[mine])
+        around = _over(np.minimum(overhead, np.median(overhead)), duration[mine])[:, None]
+        own = units.parts_ms[mine] * (1 - around)
+        fixed = (units.parts_ms[mine] * around).mean(axis=0)
         parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
         launch = units.launch_ms[mine[edges[:-1].astype(np.int64)]]
         origin = mine[edges[:-1].astype(np.int64)]
@@ -50,6 +50,7 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         pieces.append(Units(unknown, group, worker, host, launch, finish, parts, placement, upstream))
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[mine]))
+        amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
     names = Units.__dataclass_fields__
     joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")
@@ -62,6 +63,12 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         units=joined.select(order),
         volumes=Volumes(**whole),
     )
+
+
+def _over(part: Floats, whole: Floats) -> Floats:
+    """Quotients, 0 where there is nothing to divide by."""
+    quotient: Floats = np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+    return quotient
 
 
 def _between(edges: Floats, values: Floats | Ints) -> Floats:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from indexes.resources import CPU, Resource
 from query.model.execution import Execution
 from query.model.world import World
+from query.whatif.transfers import moves_known
 
 MOST_SLOTS_RATIO = 16
 """Slots over recorded slots, or the reverse, beyond which nothing recorded tells how scheduling would do."""
 
 MOST_WORKERS_RATIO = 8
 """The same for workers whose units read of each other: each would fetch from so many more senders."""
+
+SLOW_BPS, NOTICED = 1e6, 0.02
+"""A network slower than any cluster's, bytes a second, and the share of a runtime below which what crosses it is
+nothing."""
 
 UNSEEN_SHARE = 0.2
 """Share of unit time from which what is unknown may be what a question is about."""
@@ -31,19 +36,26 @@ def beyond(execution: Execution, world: World) -> str | None:
             f"{_times(slots)} the {words.unit} {words.lanes}: so far from what was recorded ({MOST_SLOTS_RATIO} times"
             f" either way), nothing tells how scheduling and the {words.coordinator} would do"
         )
-    workers, remote = world.ratio("workers"), bool(execution.volumes.remote.any())
-    exchanges = remote or bool(execution.volumes.local.any())
-    if workers > 1 and exchanges and not remote:
+    if crosses_anew(execution, world):
         return (
             f"on its recorded {words.workers} all {words.exchanged} were local; with more of them most would cross the"
             " network, and nothing in the run tells how long that takes"
         )
-    if workers > MOST_WORKERS_RATIO and exchanges:
+    workers = world.ratio("workers")
+    if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
         return (
             f"{_times(workers)} the {words.workers}: {words.units} would fetch {words.exchanged} from more than"
             f" {MOST_WORKERS_RATIO} times as many senders as in any {words.group} of the run"
         )
     return None
+
+
+def crosses_anew(execution: Execution, world: World) -> bool:
+    """Whether units would fetch of other workers for the first time, and more than any network brings in no time."""
+    volumes = execution.volumes
+    if world.ratio("workers") <= 1 or volumes.remote.any():
+        return False
+    return float(volumes.local.sum()) / SLOW_BPS * 1e3 > NOTICED * execution.runtime_ms
 
 
 def lost(execution: Execution) -> str | None:
@@ -57,21 +69,22 @@ def lost(execution: Execution) -> str | None:
     )
 
 
-def unseen(execution: Execution, world: World) -> tuple[Resource, float] | None:
-    """The changed resource that unknown time may be, and the share of unit time that may be its, or None.
+def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
+    """The changed resources that unknown time may be, with the share of unit time that may be each one's.
 
-    Without samples logs time only some of what units do.  Of a device that was seen the run says something; where CPU
-    time was measured, what is unknown was no computing.
+    Without samples logs time only some of what units do.  Of a device that was seen the run says something, and so do
+    its bytes where its bandwidth is known; where CPU time was measured, what is unknown was no computing.
     """
     if execution.has_samples:
-        return None
+        return []
+    found = []
     seen = execution.units.parts_ms.sum(axis=0) / (execution.units.parts_ms.sum() or 1.0)
     for position, each in enumerate(execution.resources):
         share = execution.evidence.unseen_cpu if each.name == CPU else execution.evidence.unseen
         is_seen = each.name != CPU and seen[position] >= SEEN_SHARE
-        if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen:
-            return each, share
-    return None
+        if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen and not moves_known(execution, each):
+            found.append((each, share))
+    return found
 
 
 def _times(ratio: float) -> str:

@@ -31,14 +31,14 @@ from query.plugins import entries
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import MOST_APART, interval, variances
-from query.whatif.limits import beyond, lost, unseen
+from query.whatif.limits import beyond, crosses_anew, lost, unseen
 from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
 from query.whatif.priors import borrowed
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import Settled, settled
 from query.whatif.sharing import Beside
-from query.whatif.transfers import MODEL, Physics, moves_known
+from query.whatif.transfers import MODEL, Physics
 from query.whatif.waves import sequential_limits
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
@@ -63,8 +63,13 @@ def replay_unchanged(execution: Execution) -> Unchanged:
     """Replay a scope as it was recorded; how far it is off is the model's own error."""
     units, policy = execution.units, _policy(execution)
     limits = sequential_limits(execution, policy)
-    replayed = replay(execution.dag, units, units.duration_ms, execution.slots, policy, limits)
-    beside = Beside(execution.slots, replayed)
+    slots = execution.slots
+    try:
+        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+    except NoWorkerLeftError:  # the log lacks one, or the replay is a little longer than the run
+        slots = slots.staying()
+        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+    beside = Beside(slots, replayed)
     return Unchanged(replayed, limits, policy, beside, cache(lambda: carried_bps(execution)))
 
 
@@ -111,9 +116,11 @@ def predict(
         link_bps = base.carried_bps() if physics == MODEL and _asks_for_link(execution, world) else None
         if unstated and physics == MODEL and _is_told(execution, world):
             ends = _ends(execution, world, base, replans, link_bps)
-        between = ends is not None and any(each.name != NET or link_bps is None for each in unstated)
-        if ends and between:
-            predicted, outcome = ends[0]  # the answer is between the two, whatever the model says
+        between = None
+        if ends is not None and any(each.name != NET or link_bps is None for each in unstated):
+            between = ends if link_bps is None else _between_at(link_bps, execution, world, base, replans)
+        if between is not None:
+            predicted, outcome = between[0]  # the answer is between the two, whatever the model says
         else:
             at_least = replace(physics, link_bps=link_bps) if link_bps else physics
             predicted, outcome = _predicted(execution, world, base, replans, at_least)
@@ -121,21 +128,20 @@ def predict(
             kept, _ = _predicted(execution, world, base, replans=False)
             predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
             return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), groups=groups)
-        if (found := unseen(execution, world)) is not None and not moves_known(execution, found[0]):
-            resource, share = found
-            whole, _ = _predicted(_all_on(execution, resource.name), world, base, replans)
-            word = execution.framework.vocabulary.unit
+        if found := unseen(execution, world):
+            wholes = [_predicted(_all_on(execution, each.name), world, base, replans)[0] for each, _ in found]
+            word, share = execution.framework.vocabulary.unit, max(share for _, share in found)
             why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
-            low, high = sorted((predicted, whole))
-            return replace(known, refused=(why,), bound_ms=(low, high), groups=groups)
+            bound_ms = min(predicted, *wholes), max(predicted, *wholes)
+            return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
         if ends is None and physics == MODEL:
             ends = _ends(execution, world, base, replans)
         if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:
             return replace(
                 known, refused=(_apart(unstated, execution),), bound_ms=(ends[0][0], ends[1][0]), groups=groups
             )
-        if ends is not None and between:
-            (low, at_best), (high, at_worst) = ends
+        if between is not None:
+            (low, at_best), (high, at_worst) = between
             predicted = math.sqrt(low * high)
             groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
             parts_ms = _path_parts(execution, world, (at_best, at_worst), predicted)
@@ -144,6 +150,8 @@ def predict(
             parts_ms = _path_parts(execution, world, (outcome,), predicted)
     except BoundedError as error:
         least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
+        if len(world.changes) > 1:  # what else changes may bring or cost more
+            least = most = None
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
@@ -195,8 +203,7 @@ def _lent(execution: Execution, world: World, physics: Physics) -> tuple[Executi
     if beyond(execution, world) is not None:
         return execution, ()
     lent, said = borrowed(execution)
-    found = unseen(lent, world)
-    return (lent, said) if found is None or moves_known(lent, found[0]) else (execution, ())
+    return (execution, ()) if unseen(lent, world) else (lent, said)
 
 
 def _path_parts(execution: Execution, world: World, outcomes: Sequence[_Outcome], predicted_ms: float) -> Floats:
@@ -227,10 +234,19 @@ def _ends(
     return (best, worst) if best[0] <= worst[0] else (worst, best)
 
 
+def _between_at(
+    link_bps: float, execution: Execution, world: World, base: Unchanged, replans: bool
+) -> tuple[tuple[float, _Outcome], tuple[float, _Outcome]]:
+    """The ends of the devices of which nothing is known, a network taken to carry what it did at least."""
+    best, worst = (
+        _predicted(execution, world, base, replans, replace(MODEL, end=end, link_bps=link_bps)) for end in ENDS
+    )
+    return (best, worst) if best[0] <= worst[0] else (worst, best)
+
+
 def _is_told(execution: Execution, world: World) -> bool:
     """Whether a question is within the model's range, and unknown time is not what it is about."""
-    found = unseen(execution, world)
-    return beyond(execution, world) is None and (found is None or moves_known(execution, found[0]))
+    return beyond(execution, world) is None and not unseen(execution, world)
 
 
 def _unstated(execution: Execution, world: World) -> list[Resource]:
@@ -308,25 +324,38 @@ def _predicted(
     execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics = MODEL
 ) -> tuple[float, _Outcome]:
     """The runtime that the model gives, ms, and the replay behind it."""
+    better, worse = _direction(world)
     try:
         outcome = _changed_replay(execution, world, base, replans, physics)
     except NoWorkerLeftError:
-        staying = replace(execution.slots, until_ms=np.full(len(execution.slots), np.inf))
-        kept = replace(execution, slots=staying)
-        again = replace(base, limits=sequential_limits(kept, base.policy))
-        outcome = _changed_replay(kept, world, again, replans, physics)
-        worker = execution.framework.vocabulary.worker
-        stay = f"{worker}s that were lost or given back in the recorded run stay to the end, for they would be needed"
-        outcome = replace(outcome, state=outcome.state.assuming(stay))
+        outcome = _staying(execution, world, base, replans, physics)
+    else:
+        if not better and np.isfinite(execution.slots.until_ms).any():
+            # They were given back when nothing was left for them, which would have been later.
+            kept = _staying(execution, world, base, replans, physics)
+            outcome = min(outcome, kept, key=lambda each: each.replayed.makespan_ms)
     base_ms = base.replayed.makespan_ms
     predicted = outcome.replayed.makespan_ms * (execution.runtime_ms / base_ms if base_ms > 0 else 1.0)
-    if all(world.ratio(key) == 1 for key in ("cores", "workers")):
-        # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
-        # (Graham's anomaly); that is luck, not an answer.
-        better, worse = _direction(world)
-        predicted = min(predicted, execution.runtime_ms) if better else predicted
-        predicted = max(predicted, execution.runtime_ms) if worse else predicted
+    # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices (Graham's
+    # anomaly); that is luck, not an answer.  Nor do fewer slots help; fewer workers may, who fetch less of each other.
+    same_workers = world.ratio("workers") == 1
+    same_slots = same_workers and world.ratio("cores") == 1
+    predicted = min(predicted, execution.runtime_ms) if better and same_slots else predicted
+    predicted = max(predicted, execution.runtime_ms) if worse and same_workers else predicted
     return predicted, outcome
+
+
+def _staying(execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics) -> _Outcome:
+    """The replay in which workers that were lost or given back stay until another came in their place."""
+    kept = replace(execution, slots=execution.slots.staying())
+    again = replace(base, limits=sequential_limits(kept, base.policy))
+    outcome = _changed_replay(kept, world, again, replans, physics)
+    workers = execution.framework.vocabulary.workers
+    stay = (
+        f"{workers} that were lost or given back in the recorded run stay until another takes their place, for they"
+        " would be needed"
+    )
+    return replace(outcome, state=outcome.state.assuming(stay))
 
 
 def _changed_replay(execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics) -> _Outcome:
@@ -353,10 +382,12 @@ def _direction(world: World) -> tuple[bool, bool]:
 
 
 def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[float | None, float | None]:
-    """What holds beyond the model's range: more slots gain no more than the replay says, fewer gain nothing."""
+    """What holds beyond the model's range: more slots gain no more than the replay says, fewer gain nothing; what has
+    never crossed the network may take any time there."""
     better, worse = _direction(world)
     if better:
-        return min(predicted_ms, execution.runtime_ms), execution.runtime_ms
+        most_ms = None if crosses_anew(execution, world) else execution.runtime_ms
+        return min(predicted_ms, execution.runtime_ms), most_ms
     return (execution.runtime_ms, None) if worse else (None, None)
 
 

@@ -23,7 +23,7 @@ from query.whatif.effects.speed import starving_ms
 from query.whatif.replay import Replayed, prepared, replay
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
-from query.whatif.waves import first_wave, warm_up_factors
+from query.whatif.waves import first_wave, later_ms, warm_up_factors
 
 ROUNDS = 12
 """Most replays until sharing and schedule agree."""
@@ -114,11 +114,11 @@ def settled(
     elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
     warms_up = bool((warm_up != 1).any())
+    usual_ms = later_ms(units.group, parts.sum(axis=1), wave_before, warm_up)
     for _ in range(ROUNDS):
         current = parts.copy(order="F")
         for column in shared:
             current[:, column] *= factor[column]
-        warmth = _warmth(units.group, now, wave_before, warm_up) if warms_up else None
         current[:, cpu] += current.sum(axis=1) * (stretch - 1.0) - waits * (1.0 - left)
         more = sum((current[:, column] - parts_before[:, column] for column in rest), np.zeros(len(units)))
         took = []
@@ -128,7 +128,8 @@ def settled(
             current[:, each.transfer.column] = np.maximum(mine + (seen_ms - each.seen_ms), 0.0)
             took.append(transfer_ms)
         length = current.sum(axis=1)
-        takes = np.maximum(length if warmth is None else length * warmth, least_ms)
+        warms_ms = _warms_ms(units.group, now, wave_before, warm_up, usual_ms, length) if warms_up else 0.0
+        takes = np.maximum(length + warms_ms, least_ms)
         last, now = now, again(takes)
         beside = Beside(slots, now)
         for column, whose in shared.items():
@@ -153,11 +154,24 @@ def settled(
     return Settled(now, _lasting(current * _over(takes, length)[:, None], now.finish_ms - now.launch_ms))
 
 
-def _warmth(group: Ints, now: Replayed, wave_before: npt.NDArray[np.bool_], warm_up: Floats) -> Floats:
-    """How much longer each unit takes for being the first of its group on its slot where it was not, or the reverse."""
-    wave = first_wave(group=group, replayed=now)
-    warmth = np.where(wave & ~wave_before, warm_up[group], 1.0)
-    found: Floats = np.where(~wave & wave_before, 1.0 / warm_up[group], warmth)
+def _warms_ms(
+    group: Ints,
+    now: Replayed,
+    wave_before: npt.NDArray[np.bool_],
+    warm_up: Floats,
+    usual_ms: Floats,
+    length_ms: Floats,
+) -> Floats:
+    """How much longer each unit takes for being the first of its group on its slot where it was not, or shorter in the
+    reverse, (units,).
+
+    To warm up takes as long beside a large unit as beside the usual one.
+    """
+    wave, more = first_wave(group=group, replayed=now), warm_up[group] - 1.0
+    usual = usual_ms[group]
+    warms = np.where(wave & ~wave_before, more * np.minimum(length_ms, usual), 0.0)
+    was_warming = np.minimum(more * usual, length_ms * (more / (more + 1.0)))
+    found: Floats = np.where(~wave & wave_before, -was_warming, warms)
     return found
 
 

@@ -4,10 +4,11 @@ Of the time that a unit was seen on a device, only the transfer of bytes changes
 latency: copies from the page cache, round trips, waiting for a peer that has no CPU.  Of a transfer that takes W, the
 unit waits for
 
-    X = W − min(W, max(α · min(W, R), h))
+    X = W − min(W, R, max(α · min(W, R), h))
 
-since it goes on with other things while bytes arrive: R is that other time, α the least share of it that hides
-transfer, and h what was hidden in the recorded run.  X of the recorded run is never more than the time that was seen.
+since it goes on with other things while bytes arrive: R is that other time, and all that can hide a transfer; α is the
+least share of it that does, and h what was hidden in the recorded run.  X of the recorded run is never more than the
+time that was seen.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Physics:
     borrowed  whether what a log alone leaves open is shared out by the run's own starving and by recorded runs
     turns     whether units of a worker short of CPU wait alike for it where the slots are others
     link_bps  what a network of unknown bandwidth carries at least, bytes a second (query.whatif.links), where known
-    end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse
+    end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse; of a
+              network with a link_bps neither
     """
 
     bytes: bool = True
@@ -80,13 +82,14 @@ class Transfer:
     """The bytes of each unit that cross the device of a resource.
 
     `least_ms` and `most_ms` are what they take alone at the recorded bandwidth; what was seen says where between.
+    `ratio` is how many times as fast each unit's cross in the changed world.
     """
 
     column: int
     shared_by: str
     least_ms: Floats
     most_ms: Floats
-    ratio: float
+    ratio: Floats
     overlap: Floats
     measured_ms: Floats | None = None
     """Of the time seen on the device, what was measured as waiting: it tells how much was hidden."""
@@ -113,8 +116,8 @@ class Known:
 
 def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
     """X: how long a unit waits for a transfer, beside its other time."""
-    beside = np.maximum(overlap * np.minimum(took_ms, rest_ms), hidden_ms)
-    seen: Floats = took_ms - np.minimum(took_ms, beside)
+    can = np.minimum(took_ms, np.maximum(rest_ms, 0.0))
+    seen: Floats = took_ms - np.minimum(can, np.maximum(overlap * can, hidden_ms))
     return seen
 
 
@@ -135,13 +138,18 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         if each.unit != "bytes per second" or rate_bps is None:
             continue
         ratio, its = world.ratio(each.setting), physics
+        faster = np.full(len(execution.units), ratio)
+        if each.name == NET:
+            fewer = _spread(execution, world)
+            faster = np.divide(ratio, fewer, out=np.full(len(fewer), np.inf), where=fewer > 0)
         scales = (ratio > 1) == (physics.end == "best")  # of an end, whether as much changes as can
-        is_end, is_known = physics.end and ratio != 1, bool(execution.recorded.get(each.setting))
+        has_link = each.name == NET and physics.link_bps is not None
+        is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
         if not is_known or (is_end and ratio > 1 and scales):  # all of the time that was seen is transfer, or none
             none = np.zeros(len(execution.units))
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
             hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
-            found.append(Transfer(column, each.shared_by, none, most, ratio, hides))
+            found.append(Transfer(column, each.shared_by, none, most, faster, hides))
             continue
         if is_end:
             its = replace(physics, overlap=0.0 if scales else 1.0, written=scales)
@@ -154,8 +162,23 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
                 least, most = 0 * least, np.where(full, most, 0.0)
         per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
         measured = execution.volumes.peers_ms if each.name == NET and not is_end else None
-        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, ratio, hides, measured))
+        found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, faster, hides, measured))
     return tuple(found)
+
+
+def _spread(execution: Execution, world: World) -> Floats:
+    """Bytes that cross the network of each unit over those that did: of what n workers exchange evenly, (n − 1) / n
+    does."""
+    volumes, many = execution.volumes, execution.recorded.get("workers") or 1
+    now = many * world.ratio("workers")
+    if now == many or many <= 1 or execution.framework.in_order:
+        return np.ones(len(execution.units))
+    more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
+    crossed = (volumes.remote + volumes.far).astype(np.float64)
+    found: Floats = np.divide(
+        volumes.remote * more + volumes.far, crossed, out=np.ones(len(crossed)), where=crossed > 0
+    )
+    return found
 
 
 def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np.bool_]:

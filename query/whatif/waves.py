@@ -88,3 +88,22 @@ def warm_up_factors(execution: Execution, base: Replayed, lasting_ms: Floats | N
         if len(early) >= WARM_UP_UNITS and len(late) >= WARM_UP_UNITS and np.median(late) > 0:
             factors[number] = min(max(float(np.median(early) / np.median(late)), 1.0), WARM_UP_MOST)
     return factors
+
+
+def later_ms(
+    group: Ints, length_ms: Floats, first: np.ndarray[tuple[int], np.dtype[np.bool_]], warm_up: Floats
+) -> Floats:
+    """What a unit that is not the first on its slot usually takes, the median of each group that warms up, (groups,);
+    0 of the others."""
+    found = np.zeros(len(warm_up))
+    warming = np.flatnonzero(warm_up != 1)
+    if not len(warming):
+        return found
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(warm_up) + 1))
+    for number in warming.tolist():
+        mine = order[bounds[number] : bounds[number + 1]]
+        later = mine[~first[mine]]
+        if len(mine):
+            found[number] = float(np.median(length_ms[later if len(later) else mine]))
+    return found

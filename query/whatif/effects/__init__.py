@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indexes.resources import CPU
 from query.model.dag import Dag
 from query.model.execution import Execution, Slots
 from query.model.records import Floats
@@ -49,6 +50,23 @@ def around(state: State) -> Floats:
     overhead = np.minimum(state.execution.volumes.overhead_ms, whole)
     share: Floats = np.divide(overhead, whole, out=np.zeros(len(whole)), where=whole > 0)
     return share
+
+
+def computing(state: State, parts_ms: Floats) -> Execution:
+    """The execution whose units compute as much more or less at least, by their CPU time, as such parts have of it."""
+    execution = state.execution
+    cpu = execution.names.index(CPU)
+    before = state.parts_ms[:, cpu]
+    left = np.divide(parts_ms[:, cpu], before, out=np.ones(len(before)), where=before > 0)
+    return replace(execution, volumes=replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * left))
+
+
+def waiting(state: State) -> Floats:
+    """Of each unit's parts, what it waited for the units that it shares a pipeline with, (units, resources + 1): how
+    long that is in another world the replay finds."""
+    found = np.zeros_like(state.parts_ms)
+    found[:, -1] = np.minimum(state.execution.units.upstream_ms, state.parts_ms[:, -1])
+    return found
 
 
 def unchanged(execution: Execution) -> State:

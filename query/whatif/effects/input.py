@@ -11,7 +11,7 @@ import numpy as np
 
 from query.model.execution import Volumes
 from query.model.world import World
-from query.whatif.effects import State, around
+from query.whatif.effects import State, around, waiting
 
 
 def apply(state: State, world: World) -> State:
@@ -21,7 +21,8 @@ def apply(state: State, world: World) -> State:
         return state
     execution = state.execution
     words, volumes = execution.framework.vocabulary, execution.volumes
-    outside = state.parts_ms * around(state)[:, None]
+    outside = waiting(state)
+    outside += (state.parts_ms - outside) * around(state)[:, None]
     larger = {
         name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
         for name in Volumes.__dataclass_fields__
@@ -31,19 +32,20 @@ def apply(state: State, world: World) -> State:
     said = [
         f"all that is made of the data grows with it, and the plan stays; the {words.coordinator}'s own time stays too"
     ]
-    said += _memory(state, larger["peak_memory"])
+    said += _memory(state, world, larger["peak_memory"])
     execution = replace(execution, volumes=replace(volumes, **larger))
     parts = outside + (state.parts_ms - outside) * ratio
     return replace(state, execution=execution, parts_ms=parts).assuming(*said)
 
 
-def _memory(state: State, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
+def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
     """A word on units that would hold more than their share of memory, for what they would spill is not counted."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.framework.memory
     if memory is None or rule is None or not len(peak_bytes):
         return ["memory is taken to suffice"]
-    slot = rule.usable(memory, execution.properties) / max(execution.recorded.get("cores") or 1, 1)
+    slots = max(execution.recorded.get("cores") or 1, 1) * world.ratio("cores")
+    slot = rule.usable(memory * world.ratio("memory"), execution.properties) / slots
     short = int((peak_bytes > slot).sum())
     units = execution.framework.vocabulary.units
     if not short:

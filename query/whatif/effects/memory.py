@@ -12,6 +12,7 @@ from indexes.resources import CPU, DISK
 from query.frameworks import MemoryRule
 from query.model.world import World
 from query.whatif.effects import State
+from query.whatif.transfers import moves_known
 
 MUCH_COLLECTING = 0.1
 """Share of the units' time in garbage collection from which another heap changes more than is known of it."""
@@ -33,29 +34,31 @@ def apply(state: State, world: World) -> State:
     The roofline is flat above the turning point: the memory that the slots of a worker hold at their peak.  Below it
     every missing byte is written and read again at disk speed (§5, ours for the seconds); where units were sampled
     spilling, what that kept them from grows and shrinks with the bytes that are missing.  And garbage is collected as
-    much more often as the heap is smaller, at the same price each time.  Raises NoAnswerError where the run does not
-    tell how much it needed.
+    much more often as the heap is smaller, at the same price each time.  Where another number of slots is asked for
+    beside it, these share it; slots alone leave each unit its spills, as a sort on half of them bears out (suite
+    `kinds`).  Raises NoAnswerError where the run does not tell how much it needed.
     """
     execution = state.execution
-    ratio, units, volumes, words = world.ratio("memory"), execution.units, execution.volumes, execution.framework
+    ratio, slots, memory = world.ratio("memory"), world.ratio("cores"), execution.recorded.get("memory")
+    units, volumes, words = execution.units, execution.volumes, execution.framework
+    spilled = bool(volumes.spill_memory.any())
+    tells = execution.tells_memory or spilled
     if ratio == 1:
         return state
     cpu, disk = (execution.names.index(name) for name in (CPU, DISK))
-    spilled = bool(volumes.spill_memory.any())
     busy = float(units.duration_ms.sum()) or 1.0
     gc = float(volumes.gc_ms.sum()) / busy
     unit_time = f"{words.vocabulary.unit} time"
-    if ratio > 1 and not spilled:
-        if gc > MUCH_COLLECTING:
-            raise BoundedError(
-                f"{100 * gc:.0f} % of {unit_time} went to garbage collection, which more memory would shorten by an"
-                " amount this run does not tell",
-                high=1.0,
-            )
+    if ratio > 1 and not spilled and gc > MUCH_COLLECTING:
+        raise BoundedError(
+            f"{100 * gc:.0f} % of {unit_time} went to garbage collection, which more memory would shorten by an"
+            " amount this run does not tell",
+            high=1.0,
+        )
+    if ratio > 1 and not spilled and (slots <= ratio or memory is None):
         return state.assuming(
             f"nothing was spilled and {100 * gc:.0f} % of {unit_time} was garbage collection: memory sufficed"
         )
-    memory = execution.recorded.get("memory")
     if memory is None:
         raise NoAnswerError(
             f"the run does not tell how much memory each {words.vocabulary.worker} had",
@@ -68,7 +71,7 @@ def apply(state: State, world: World) -> State:
             f"{memory * ratio / _MIB:.0f} MiB of memory is less than {words.title} starts with"
             f" ({rule.least_bytes / _MIB:.0f} MiB)"
         )
-    if not execution.tells_memory and not spilled:
+    if not tells:
         raise BoundedError("nothing in the run tells how much of its memory it needed", low=1.0)
     if ratio < 1 and gc > MUCH_COLLECTING:
         raise BoundedError(
@@ -76,7 +79,8 @@ def apply(state: State, world: World) -> State:
             " of the heap is in use for good",
             low=1.0,
         )
-    per_slot = [size / max(execution.recorded.get("cores") or 1, 1) for size in usable]
+    cores = max(execution.recorded.get("cores") or 1, 1)
+    per_slot = usable[0] / cores, usable[1] / (cores * slots)
     # A unit that spilled lacked the spilled bytes; more memory of its slot lowers that, less raises it.  One that did
     # not spill lacks the part of its peak that no longer fits.
     missing = np.where(
@@ -89,6 +93,8 @@ def apply(state: State, world: World) -> State:
     storage = execution.resources[disk]
     rate = execution.recorded.get(storage.setting) or storage.rate_bps
     assert rate is not None  # every run's disk has one
+    if moves_known(execution, storage):  # else all time on the disk changes with it later on
+        rate *= world.ratio(storage.setting)
     change_ms = (missing - volumes.spill_memory) * squeeze * 2 / rate * 1e3
     parts = state.parts_ms.copy()
     saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])

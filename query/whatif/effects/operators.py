@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import CPU
 from query.model.records import Floats
 from query.model.world import World, is_meant
-from query.whatif.effects import State
+from query.whatif.effects import State, computing
 
 _SECONDS_MS = 10_000.0
 """Time from which on it is said in seconds."""
@@ -23,24 +22,25 @@ def apply(state: State, world: World) -> State:
     if not world.operators:
         return state
     execution, parts = state.execution, state.parts_ms.copy()
-    cpu = execution.names.index(CPU)
     group, groups = execution.units.group, len(execution.dag.groups)
     whole = _sums(execution.units.parts_ms, group, groups)
-    said = []
+    said, saved = [], np.zeros_like(whole)
     for asked, ratio in world.operators.items():
-        meant = [times for name, times in execution.operators.items() if is_meant(asked, name)]
-        theirs = np.sum(meant, axis=0)
-        share = np.divide(theirs, whole, out=np.zeros_like(whole), where=whole > 0).clip(0.0, 1.0)
-        parts *= 1 - share[group] * (1 - 1 / ratio)
+        meant = [times for name, times in execution.operators.items() if _is_asked(asked, name, world)]
+        theirs = np.sum(meant, axis=0) if meant else np.zeros_like(whole)
+        saved += theirs * (1 - 1 / ratio)
         unit, digits = ("s", 1e3) if whole.sum() >= _SECONDS_MS else ("ms", 1.0)
         said.append(
             f"{asked} took {theirs.sum() / digits:.1f} of {whole.sum() / digits:.1f} {unit} of"
             f" {execution.framework.vocabulary.unit} time"
         )
-    before = state.parts_ms[:, cpu]
-    left = np.divide(parts[:, cpu], before, out=np.ones(len(before)), where=before > 0)
-    volumes = replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * left)
-    return replace(state, execution=replace(execution, volumes=volumes), parts_ms=parts).assuming(*said)
+    parts *= 1 - np.divide(saved, whole, out=np.zeros_like(whole), where=whole > 0).clip(max=1.0)[group]
+    return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(*said)
+
+
+def _is_asked(asked: str, name: str, world: World) -> bool:
+    """Whether an operator is meant, by the most exact of the settings that mean it: Sort and `Sort a` are not both."""
+    return is_meant(asked, name) and max((each for each in world.operators if is_meant(each, name)), key=len) == asked
 
 
 def _sums(parts_ms: Floats, group: np.ndarray[tuple[int], np.dtype[np.int64]], groups: int) -> Floats:

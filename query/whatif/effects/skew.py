@@ -10,7 +10,7 @@ import numpy as np
 from query.model.execution import Volumes
 from query.model.records import Floats
 from query.model.world import World
-from query.whatif.effects import State
+from query.whatif.effects import State, waiting
 
 
 def apply(state: State, world: World) -> State:
@@ -23,7 +23,8 @@ def apply(state: State, world: World) -> State:
     def mean(values: Floats) -> Floats:
         return np.asarray((np.bincount(group, values) / count)[group], np.float64)
 
-    parts = np.stack([mean(column) for column in state.parts_ms.T], axis=1)
+    parts = state.parts_ms - waiting(state)
+    parts = np.stack([mean(column) for column in parts.T], axis=1) + waiting(state)
     even: dict[str, Any] = {}
     for name in Volumes.__dataclass_fields__:
         values = getattr(execution.volumes, name)
