@@ -13,8 +13,16 @@ from cli.output import progress, say, write, write_json
 from cli.remedies import error_sentence
 from cli.text import counted, grouped
 from indexes import open_read_only, resources
-from indexes.errors import BuildError, CrystalPerfError, IndexFileError
-from indexes.exports import built_path, export_index, import_index, locate, name_of_export, split_name
+from indexes.errors import BuildError, CrystalPerfError
+from indexes.exports import (
+    built_path,
+    check_replaceable,
+    export_index,
+    import_index,
+    locate,
+    name_of_export,
+    split_name,
+)
 from indexes.exports import verify as verify_file
 from indexes.store import checked
 from query.lookup.functions import Function, explain, indexes_at_hand, known_names, of_name
@@ -128,8 +136,7 @@ def export(name: str, folder: str) -> int:
     """Write FOLDER/NAME-VERSION, replacing an earlier export of that name and nothing else."""
     split_name(name)  # refuses what no index is called, before a folder is looked for under it
     target = Path(folder) / name
-    if target.exists() and not (target / "metadata.json").is_file():
-        raise IndexFileError(f"{target}: is there already and is no export, so it stays; choose another folder")
+    check_replaceable(target, name)
     write(f"Kept as {export_index(locate(name), target)}\n")
     return 0
 

@@ -432,9 +432,13 @@ def export_index(path: Path, folder: Path) -> Path:
                 )
             text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
             (beside / "metadata.json").write_text(text + "\n", encoding="utf-8")
-            if folder.exists():
-                os.rename(folder, room / "before")
-            beside.rename(folder)
+            if not folder.exists():
+                beside.rename(folder)
+            else:
+                before = room.with_suffix(".before")  # which nobody sweeps up: a kill in between loses neither
+                folder.rename(before)
+                beside.rename(folder)
+                before.rename(room / "before")
     except OSError as error:
         raise IndexFileError(
             f"{folder}: cannot be written ({error.strerror})", Remedy("choose another folder")
@@ -536,6 +540,25 @@ def name_of_export(folder: Path) -> str:
     name = f"{facts.get('name')}-{facts.get('version')}"
     split_name(name)
     return name
+
+
+def check_replaceable(folder: Path, index_name: str) -> None:
+    """Refuse to put an export of that name where something else lies: another index's, other files.
+
+    Raises IndexFileError.
+    """
+    if not os.path.lexists(folder):
+        return
+    known = {"metadata.json", *(f"{each}.parquet" for each in _PACKED)}
+    try:
+        mine = name_of_export(folder) == index_name and known.issuperset(os.listdir(folder))
+    except (IndexFileError, OSError):
+        mine = False
+    if not mine:
+        raise IndexFileError(
+            f"{folder}: is there already and is no export of {index_name} alone, so it stays",
+            Remedy("choose another folder"),
+        )
 
 
 def verify(path: Path) -> str:

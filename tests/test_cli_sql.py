@@ -352,6 +352,19 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
     assert "--trust" in err
     assert crystalperf("index", "import", tmp_path / "odd-1", "--trust")[0] == 0
     assert built_path("odd-1").is_file()
+    assert crystalperf("index", "export", "odd-1", tmp_path)[0] == 0  # again
+    (tmp_path / "odd-1" / "thesis.txt").write_text("mine")
+    (tmp_path / "none" / "odd-1").mkdir(parents=True)
+    (tmp_path / "none" / "odd-1" / "metadata.json").write_text('{"mine": 1}')
+    (tmp_path / "other" / "odd-1").mkdir(parents=True)
+    facts = (tmp_path / "odd-1" / "metadata.json").read_text()
+    (tmp_path / "other" / "odd-1" / "metadata.json").write_text(facts.replace('"odd"', '"even"'))
+    for folder in (tmp_path, tmp_path / "none", tmp_path / "other"):
+        before = sorted(folder.rglob("*"))
+        code, out, err = crystalperf("index", "export", "odd-1", folder)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "is there already and is no export of odd-1 alone, so it stays; choose another folder" in err
+        assert sorted(folder.rglob("*")) == before
     built_path("odd-1").unlink()
     (tmp_path / "odd-2").mkdir()
     (tmp_path / "odd-2" / "mine.txt").write_text("mine")

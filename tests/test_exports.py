@@ -15,6 +15,7 @@ from indexes import attach, exports
 from indexes.content import _add_column
 from indexes.errors import IndexFileError, Remedy
 from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
+from indexes.temporary import remove_stale
 from tests.small_indexes import small_index
 
 
@@ -46,6 +47,27 @@ def test_an_export_comes_back_the_same(built: Path, tmp_path: Path) -> None:
         assert rows(path, table) == rows(built, table)
     facts = dict(rows(path, "metadata"))  # type: ignore[arg-type]
     assert facts == dict(rows(built, "metadata"))  # type: ignore[arg-type]
+
+
+def test_an_export_that_is_killed_between_two_names_loses_nothing(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = export_index(built, tmp_path / "small-1.0")
+    whole = {each.name: each.read_bytes() for each in folder.iterdir()}
+    renamed = Path.rename
+
+    def killed(path: Path, target: Path) -> Path:
+        if path.name == "export":
+            raise KeyboardInterrupt
+        return renamed(path, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt):
+        export_index(built, folder)
+    monkeypatch.undo()
+    remove_stale(tmp_path)
+    (before,) = tmp_path.iterdir()
+    assert {each.name: each.read_bytes() for each in before.iterdir()} == whole
 
 
 def test_an_unknown_export_needs_trust(built: Path, tmp_path: Path) -> None:
