@@ -222,7 +222,7 @@ def report(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="where the page is put; RUN.html by default")
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="replace the page of another run")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace the page of another run, or a redacted one")] = False,
     redact: Annotated[
         bool,
         typer.Option(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool) -> int:
     """Write the page of a run, and say where."""
     run = find_run(run_text)
-    place = output or f"{Path(run_word(run.path)).stem}{'-redacted' if redact else ''}.html"
+    place = output or f"{run.path.name.removesuffix('.duckdb')}{'-redacted' if redact else ''}.html"
     with progress() as step:
         write_page(run, place, step, replace=force, redact=redact, full=full)
     write(f"Kept as {printable(place)}\n")
@@ -45,8 +45,8 @@ def write_page(
     """
     import report
 
-    path = Path(place)
-    report.check(path, report.shown(run.header().app_id), replace=replace or redact)  # before the work is done
+    path, application = Path(place), report.shown(run.header().app_id)
+    report.check(path, application, replace=replace)  # before the work is done
     with run.redacted() if redact else nullcontext(run) as shown:
         door = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
         answer = shown.verdict(step) if verdict is None or redact else verdict
@@ -54,4 +54,5 @@ def write_page(
             door = Door(door.run, with_remedy, lambda found: next_command(found, run.path))
         picture = shown.picture(answer, door, step, full=full)
         step("writing the page")
-        report.keep(path, report.render(picture), report.shown(answer.header.app_id), replace=replace)
+        # A redacted page says of no run whose it is, so the run's own page is what it may replace.
+        report.keep(path, report.render(picture), application, replace=replace)

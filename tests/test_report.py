@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -344,6 +345,17 @@ def test_report_writes_the_page_that_analyze_writes(
     assert [each.name for each in tmp_path.iterdir()] == ["one.html", "other.html"] or len(
         list(tmp_path.iterdir())
     ) == 2
+
+
+def test_a_page_has_the_name_of_its_run_with_all_dots(
+    crystalperf: Answer, demo_log_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: None
+) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home" / "runs").mkdir(parents=True)
+    shutil.copy(demo_log_run.path, tmp_path / "home" / "runs" / "my.run-1.duckdb")
+    assert crystalperf("report", "my.run-1")[:2] == (0, "Kept as my.run-1.html\n")
+    assert crystalperf("report", "home/runs/my.run-1.duckdb", "--force")[:2] == (0, "Kept as my.run-1.html\n")
 
 
 def test_nothing_else_is_replaced_by_a_page(crystalperf: Answer, demo_log_run: Run, data: Any, tmp_path: Path) -> None:
