@@ -8,12 +8,12 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import indexes as contract
 from indexes import guard, store
+from indexes.edition import code_hash
 from indexes.errors import CrystalPerfError, InputError, Remedy
 from indexes.exports import cache_folder, facts_by_name, writable
 from query.code.libraries import Fit, Ran, fitting
@@ -50,11 +50,12 @@ def layout(framework: Framework) -> str:
     """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
     tables = (*contract.tables("run"), *framework.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
-    return sha256(json.dumps([columns, _code(framework)]).encode()).hexdigest()[:16]
+    code = [code_hash("indexes", "query"), _code(framework)]
+    return sha256(json.dumps([columns, code]).encode()).hexdigest()[:16]
 
 
 def _code(framework: Framework) -> list[tuple[str, int, int]]:
-    """Files of another package's framework, with sizes and times; the built-in ones change with the version."""
+    """Files of another package's framework, with sizes and times; the built-in ones are among CrystalPerf's own."""
     top = framework.read.__module__.partition(".")[0]
     if top == __name__.partition(".")[0] or (found := getattr(sys.modules.get(top), "__file__", None)) is None:
         return []
@@ -130,7 +131,7 @@ def _kept_inputs(place: Path) -> list[list[Any]] | None:
 
 
 def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: Framework) -> bool:
-    """Whether a run file of this version was made from the same inputs, with the indexes that fit it today."""
+    """Whether a run file has these facts (inputs, layout), with the indexes that fit it today, and is whole."""
     try:
         kept = store.checked(place, "run")
         connection = contract.open_read_only(place, "run")
@@ -151,10 +152,8 @@ def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
         return False
     version_, java, libraries = known[0]
     fits = fitting(framework, Ran(java, libraries or [], version_), [path for (path,) in paths], wanted)
-    return (
-        kept["tool_version"] == version("crystalperf")
-        and all(kept.get(key) == value for key, value in facts.items())
-        and kept.get("index_hashes") == json.dumps(content_hashes(fits))
+    return all(kept.get(key) == value for key, value in facts.items()) and kept.get("index_hashes") == json.dumps(
+        content_hashes(fits)
     )
 
 

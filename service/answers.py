@@ -1,7 +1,7 @@
 """Answers that were worked out: in memory up to a size, and those that are asked again and again on disk.
 
-An answer belongs to a run file as it is (its number, size and time of change) and to this version of CrystalPerf, so
-it never changes: its key is its ETag.
+An answer belongs to a run file as it is (its number, size and time of change) and to the code that answers, so it
+never changes: its key is its ETag.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 
 import zstandard
 
+from indexes.edition import code_hash
 from indexes.temporary import building_folder
 from service.catalog import Entry
 
@@ -59,7 +59,8 @@ def packed(content: bytes) -> bytes:
 
 def key(run: Entry, question: str, facts: object) -> str:
     """What tells one answer from all others."""
-    text = json.dumps([version("crystalperf"), run.name, run.version, question, facts], sort_keys=True)
+    code = code_hash("indexes", "query", "report", "service")
+    text = json.dumps([code, run.name, run.version, question, facts], sort_keys=True)
     return sha256(text.encode()).hexdigest()[:32]
 
 

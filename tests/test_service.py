@@ -19,8 +19,12 @@ import pyarrow.parquet
 import pytest
 from httpx import Client
 
+from indexes.edition import code_hash
 from lab.served import Served, serving
+from query import kept
+from query.frameworks.spark import SPARK
 from query.run import Run
+from service import answers
 from service.answers import Answer as Held
 from service.answers import Answers, packed
 from service.app import ROUTES
@@ -306,6 +310,27 @@ def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) 
     assert not catalog.rows
 
 
+def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
+    Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
+    before = kept.layout(SPARK)
+    for module in (answers, kept):
+        monkeypatch.setattr(module, "code_hash", lambda *_: "of another edition")
+    assert Answers(tmp_path, 1000).find(entry, "header", None) is None
+    assert kept.layout(SPARK) != before
+
+
+def test_an_edition_is_told_by_the_contents_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_room" / "sql").mkdir(parents=True)
+    (tmp_path / "a_room" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for text in ("SELECT 1", "SELECT 2", "SELECT 1"):
+        (tmp_path / "a_room" / "sql" / "a.sql").write_text(text)
+        found.append(code_hash.__wrapped__("a_room"))
+    assert found[0] == found[2] != found[1]
+
+
 def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> None:
     entry, worked = Entry("a", tmp_path / "a.duckdb", (1, 1, 1)), list[int]()
     size = Held("", packed(b'"an answer"')).size
@@ -332,10 +357,10 @@ def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> N
 def test_a_kept_answer_that_is_damaged_is_worked_out_anew(tmp_path: Path) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
-    (kept,) = (tmp_path / "a").iterdir()
+    (place,) = (tmp_path / "a").iterdir()
     assert Answers(tmp_path, 1000).find(entry, "header", None) == b'"an answer"'
-    for content in (b"", kept.read_bytes()[:-3], b"no answer"):
-        kept.write_bytes(content)
+    for content in (b"", place.read_bytes()[:-3], b"no answer"):
+        place.write_bytes(content)
         assert Answers(tmp_path, 1000).find(entry, "header", None) is None
 
 
