@@ -10,7 +10,7 @@ import gzip
 import json
 import shutil
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -108,6 +108,13 @@ class Answers:
     def forget(self, run: str) -> None:
         """Remove what is kept of a run that is gone, or is another one now."""
         shutil.rmtree(self._folder / run, ignore_errors=True)
+
+    def forget_others(self, runs: Collection[str]) -> None:
+        """Remove what is kept of any run but these."""
+        with suppress(OSError):
+            for each in self._folder.iterdir():
+                if each.name not in runs:
+                    shutil.rmtree(each, ignore_errors=True)
 
     def _hold(self, name: str, content: bytes) -> Answer:
         answer = Answer(name, content)

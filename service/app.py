@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from service import answering, problems
@@ -76,7 +77,13 @@ def application(settings: Settings) -> Shield:
             await service.stop()
 
     routed = [Routed(each.path, _endpoint(service, each), methods=[each.method]) for each in ROUTES]
-    app = Starlette(routes=routed, lifespan=lifespan, exception_handlers={HTTPException: _refused})
+
+    async def refused(request: Request, error: Exception) -> Response:
+        told = _refused(request, error, routed)
+        read_by_people = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+        return pages.problem(service, request, told) if read_by_people else problems.response(told)
+
+    app = Starlette(routes=routed, lifespan=lifespan, exception_handlers={HTTPException: refused})
     app.router.redirect_slashes = False
     return Shield(app, settings)
 
@@ -103,13 +110,15 @@ def _unforeseen(request: Request, error: Exception) -> ProblemError:
     return ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__}); please report it")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """What no route takes."""
+def _refused(request: Request, error: Exception, routed: Sequence[Routed]) -> ProblemError:
+    """The problem of what no route takes."""
     assert isinstance(error, HTTPException)
     told = ProblemError(error.status_code, HTTPStatus(error.status_code).description or error.detail)
     if error.status_code == 404:
         told.what = "there is nothing here; /openapi.json lists what there is"
+    told.headers = dict(error.headers or {})
     if error.status_code == 405:
         told.what = f"{request.method[:20]} is not possible here"
-    told.headers = dict(error.headers or {})
-    return problems.response(told)
+        here = [each.methods or () for each in routed if each.matches(request.scope)[0] is not Match.NONE]
+        told.headers = {"Allow": ", ".join(sorted(set[str]().union(*here)))}  # of all routes, where Starlette has one's
+    return told

@@ -12,6 +12,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from indexes.children import end_with_parent, told
 from indexes.errors import InputError, NoAnswerError
 from query.answers.figures import time_unit
 from query.answers.serial import as_json
+from query.answers.values import Verdict
 from query.answers.verdict import bottleneck_of
 from query.answers.words import bottleneck_sentence, gain_text, measure_word
 from query.lookup.frames import resolve_frames
@@ -53,8 +55,12 @@ def header(run: str) -> Answer:
 
 
 def verdict(run: str) -> Answer:
-    """What `analyze --json` says."""
-    return as_json(_opened(run).verdict())
+    """What `analyze --json` says, of the run by its name: paths of this machine are nobody's business."""
+    return as_json(_verdict(run))
+
+
+def _verdict(run: str) -> Verdict:
+    return replace(_opened(run).verdict(), run=Path(run).stem)
 
 
 def debug(run: str, scope: str) -> Answer:
@@ -77,7 +83,7 @@ def overview(run: str) -> Answer:
 
 def summary(run: str) -> Answer:
     """The row of a run in a list, and the answers that were worked out on the way."""
-    told = _opened(run).verdict()
+    told = _verdict(run)
     found, known, unit = told.debug, told.header, time_unit(told.debug.runtime_ms)
     bottleneck = bottleneck_of(found)
     first = told.actions[0] if told.actions else None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from indexes.children import own_module, remedy_told
 from service import framing
@@ -31,10 +30,14 @@ class _Asker:
 
 
 class Askers:
-    """Asks questions (service.asker.QUESTIONS); the same question asked twice at once is worked out once."""
+    """Asks questions (service.asker.QUESTIONS); the same question asked twice at once is worked out once.
 
-    def __init__(self, limits: Limits) -> None:
+    `named` takes this machine's folders out of a sentence.
+    """
+
+    def __init__(self, limits: Limits, named: Callable[[str], str]) -> None:
         self._limits = limits
+        self._named = named
         self._free: list[_Asker] = []
         self._seats = Seats(
             limits.askers,
@@ -96,7 +99,9 @@ class Askers:
         else:
             self._free.append(asker)
         if kind == "E":
-            raise _told(json.loads(content))
+            told = json.loads(content)
+            status = 500 if told["kind"] == "Bug" else _STATUS.get(told["kind"], 422)
+            raise ProblemError(status, self._named(told["what"]), remedy=remedy_told(told))
         return content
 
     async def _exchanged(self, asker: _Asker, question: str, facts: Mapping[str, object]) -> tuple[str, bytes]:
@@ -150,8 +155,3 @@ def resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
         return 0
-
-
-def _told(content: Mapping[str, Any]) -> ProblemError:
-    status = 500 if content["kind"] == "Bug" else _STATUS.get(content["kind"], 422)
-    return ProblemError(status, content["what"], remedy=remedy_told(content))

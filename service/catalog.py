@@ -113,7 +113,12 @@ class Catalog:
         self._until_ns = now_ns + _LISTED_EVERY_NS
         found: dict[str, Entry] = {}
         changed = []
-        for name, path, version in self._listed():
+        try:
+            listed = list(self._listed())
+        except OSError:  # the folder cannot be looked at now, and what is in it has not gone
+            self._listed_ns = -1
+            return []
+        for name, path, version in listed:
             entry = self.entries.get(name)
             if entry is None or entry.version != version:
                 entry = Entry(name, Path(path), version)
@@ -128,11 +133,11 @@ class Catalog:
         return changed
 
     def _listed(self) -> Iterator[tuple[str, str, tuple[int, int, int]]]:
-        """(name, path, version) of each run file."""
-        with suppress(OSError), os.scandir(self.folder) as listed:
+        """(name, path, version) of each run file; none where the folder is gone.  Raises OSError where it is not."""
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as listed:
             for each in listed:
                 name = each.name.removesuffix(".duckdb")
-                with suppress(FileNotFoundError):  # it has just gone, and the others have not
+                with suppress(OSError):  # it has just gone, or its disk fails, and the others are there
                     if name != each.name and NAME.fullmatch(name) and each.is_file(follow_symlinks=False):
                         status = each.stat()
                         yield name, each.path, (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexes.errors import Remedy, SettingError
+from indexes.exports import prebuilt_folder
 
 SHORTEST_TOKEN = 16
 """Characters; what is shorter can be guessed."""
@@ -71,6 +72,12 @@ class Settings:
     histories: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+    def named(self, text: str) -> str:
+        """A sentence with the names of files in place of this machine's folders, which are nobody else's business."""
+        for folder in (*(self.home / each for each in ("runs", "indexes", "prebuilt", "")), prebuilt_folder()):
+            text = text.replace(f"{folder}/", "")
+        return text
 
     def __post_init__(self) -> None:
         if self.token and len(self.token) < SHORTEST_TOKEN:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from service.uploads import Uploads
 
 _SCANNED_EVERY_S = 1.0
 
+log = logging.getLogger("crystalperf.service")
+
 
 class Service:
     """What the endpoints ask."""
@@ -31,11 +33,11 @@ class Service:
         self.settings = settings
         limits, own = settings.limits, settings.home / "service"
         self.catalog = Catalog(settings.home / "runs")
-        self.askers = Askers(limits)
+        self.askers = Askers(limits, settings.named)
         self.answers = Answers(own / "answers", limits.answers_bytes)
         self.jobs = Jobs(own, limits, self._made)
         self.uploads = Uploads(self.jobs.inputs, self.jobs.uploads, self.jobs.held, limits)
-        self.statements = Statements(limits)
+        self.statements = Statements(limits, settings.named)
         self.followers = 0
         self.began = time.time_ns()
         """Tells this service from those before it, whose lists of the same number were others."""
@@ -51,6 +53,7 @@ class Service:
         await self.askers.start()
         self.statements.start()
         await self.scan()
+        await asyncio.to_thread(self.answers.forget_others, self.catalog.entries)  # of runs deleted meanwhile
         self._running = [asyncio.ensure_future(each) for each in (self._scan_again(), self._tell_rows())]
         gc.freeze()  # what is there now stays: no collection of garbage looks at it while somebody waits
 
@@ -66,7 +69,10 @@ class Service:
     async def scan(self) -> None:
         """Look for runs that came, changed or went."""
         async with self._scanning:
+            before = self.catalog.entries
             changed = await asyncio.to_thread(self.catalog.scan)
+            for name in before.keys() - self.catalog.entries.keys():
+                await asyncio.to_thread(self.answers.forget, name)
             if not changed:
                 return
             known = await asyncio.to_thread(lambda: [self.answers.find(each, "summary", None) for each in changed])
@@ -97,7 +103,10 @@ class Service:
     async def _scan_again(self) -> None:
         while True:
             await asyncio.sleep(_SCANNED_EVERY_S)
-            await self.scan()
+            try:
+                await self.scan()
+            except Exception as error:  # the list must not stay as it is for ever
+                log.error("looking for runs", exc_info=error)
 
     async def _tell_rows(self) -> None:
         """Work out what the list says of each run, one after the other, while nobody asks for anything."""
@@ -108,18 +117,22 @@ class Service:
             entry = self._pending.pop(0)
             if self.catalog.entries.get(entry.name) != entry:
                 continue
-            with suppress(OSError):
-                try:
-                    found = await self.ask("summary", run=str(entry.path))
-                except ProblemError as problem:
-                    if problem.status == 503:
-                        self._pending.append(entry)
-                        await asyncio.sleep(1.0)
-                    else:
-                        self.catalog.fail(entry, problem)
-                    continue
+            try:
+                found = await self.ask("summary", run=str(entry.path))
                 self.catalog.fill(entry, found["row"])
                 await asyncio.to_thread(self._keep, entry, found)
+            except ProblemError as problem:
+                if problem.status == 503:
+                    self._pending.append(entry)
+                    await asyncio.sleep(1.0)
+                else:
+                    self.catalog.fail(entry, problem)
+            except OSError:  # no process can be started now
+                self._pending.append(entry)
+                await asyncio.sleep(1.0)
+            except Exception as error:  # which must not be the end of the rows of all others
+                log.error("the row of %s", entry.name, exc_info=error)
+                self.catalog.fail(entry, ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__})"))
 
     def _keep(self, entry: Entry, found: dict[str, Any]) -> None:
         self.answers.forget(entry.name)  # of the file that had this name before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from service.settings import Limits
 
 
 class Statements:
-    """Asks statements."""
+    """Asks statements; `named` takes this machine's folders out of a sentence."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, named: Callable[[str], str]) -> None:
         self._limits = limits
+        self._named = named
         self._seats = Seats(
             limits.sql,
             limits.waiting_sql,
@@ -74,7 +75,9 @@ class Statements:
             try:
                 return await asyncio.to_thread(self._asked, statement, form, run, runs, indexes, spare)
             except CrystalPerfError as error:
-                raise of_error(error) from error
+                problem = of_error(error)
+                problem.what = self._named(problem.what)
+                raise problem from error
             finally:
                 if self._spare is None:
                     self._spare = asking.started()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import errno
 import io
 import json
 import os
@@ -11,9 +12,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
@@ -24,7 +28,7 @@ from lab.served import Served, serving
 from query import kept
 from query.frameworks.spark import SPARK
 from query.run import Run
-from service import answers
+from service import answers, state
 from service.answers import Answer as Held
 from service.answers import Answers, packed
 from service.app import ROUTES
@@ -32,7 +36,8 @@ from service.catalog import Catalog, Entry
 from service.jobs import Jobs
 from service.openapi import document
 from service.problems import ProblemError
-from service.settings import Limits
+from service.settings import Limits, Settings
+from service.state import Service
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -80,7 +85,9 @@ def file(served: Served) -> Path:
 
 
 def test_the_verdict_is_that_of_analyze(served: Served, file: Path, as_typed: Callable[..., Any]) -> None:
-    assert served.get("/api/runs/demo-log/verdict").json() == as_typed("analyze", file)
+    typed = as_typed("analyze", file)
+    assert typed["run"] == str(file)
+    assert served.get("/api/runs/demo-log/verdict").json() == {**typed, "run": "demo-log"}
 
 
 @pytest.mark.parametrize("scope", ["all", "whole", "sql:6", "0..30000"])
@@ -210,6 +217,26 @@ def test_errors_are_those_of_the_terminal(
     assert found.json()["detail"].startswith(found.json()["error"]["what"])
 
 
+def test_sentences_have_no_path_of_the_machine(served: Served, file: Path) -> None:
+    old = served.home / "runs" / "old.duckdb"
+    shutil.copy(file, served.home / "copy")
+    with duckdb.connect(served.home / "copy") as connection:
+        connection.execute("UPDATE metadata SET value = '5' WHERE key = 'schema_version'")
+    (served.home / "copy").replace(old)
+    try:
+        asked = served.get("/api/runs/old/verdict"), served.post("/api/runs/old/sql", {"statement": "SELECT 1"})
+        assert [each.json()["detail"].partition(":")[0] for each in asked] == ["old.duckdb"] * 2
+
+        def row() -> Any:
+            return next((each for each in served.get("/api/runs?q=old").json()["runs"]), {"state": None})
+
+        wait_for(lambda: row()["state"] == "unreadable")
+        assert row()["problem"].startswith("old.duckdb: schema version 5")
+        assert str(served.home) not in "".join(each.text for each in (*asked, served.get("/")))
+    finally:
+        served.client.delete("/api/runs/old")
+
+
 # Forms --------------------------------------------------------------------------------------------------------------
 
 
@@ -310,6 +337,32 @@ def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) 
     assert not catalog.rows
 
 
+def test_a_file_or_folder_that_its_disk_does_not_tell_of_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.duckdb").write_text("")
+    catalog, really = Catalog(tmp_path), os.scandir
+
+    def failing(**_: Any) -> bool:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    @contextmanager
+    def listed(folder: Path) -> Iterator[Iterator[Any]]:
+        with really(folder) as found:
+            yield (SimpleNamespace(name=each.name, is_file=failing) if each.name[0] == "a" else each for each in found)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", listed)
+        catalog.scan()
+    assert sorted(catalog.rows) == ["b", "c"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda _: failing())
+        assert catalog.scan() == []
+    assert sorted(catalog.rows) == ["b", "c"]
+    assert [each.name for each in catalog.scan()] == ["a"]
+
+
 def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
@@ -329,6 +382,66 @@ def test_an_edition_is_told_by_the_contents_of_its_files(tmp_path: Path, monkeyp
         (tmp_path / "a_room" / "sql" / "a.sql").write_text(text)
         found.append(code_hash.__wrapped__("a_room"))
     assert found[0] == found[2] != found[1]
+
+
+def test_answers_of_a_run_that_was_deleted_by_hand_go(tmp_path: Path) -> None:
+    service = Service(Settings(tmp_path))
+    service.catalog.folder.mkdir()
+    for name in ("a", "b"):
+        (service.catalog.folder / f"{name}.duckdb").write_text("")
+
+    async def deleted() -> list[str]:
+        await service.scan()
+        for entry in service.catalog.entries.values():
+            service.answers.put(entry, "header", None, b'"an answer"')
+        (service.catalog.folder / "a.duckdb").unlink()
+        await service.scan()
+        return [each.name for each in (tmp_path / "service/answers").iterdir()]
+
+    assert asyncio.run(deleted()) == ["b"]
+    service.answers.forget_others(())  # as a service does that begins
+    assert not list((tmp_path / "service/answers").iterdir())
+
+
+def test_a_bug_in_one_row_or_look_is_not_the_end_of_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(state, "_SCANNED_EVERY_S", 0.01)
+    service = Service(Settings(tmp_path))
+    service.catalog.folder.mkdir()
+    for name in ("bug", "full", "good"):
+        (service.catalog.folder / f"{name}.duckdb").write_text("")
+    asked, looks = list[str](), list[int]()
+    monkeypatch.setattr(service.answers, "put", lambda *_: None)
+
+    async def ask(_: str, run: str) -> dict[str, Any]:
+        asked.append(Path(run).stem)
+        if asked[-1] == "bug":
+            raise KeyError("lost")
+        if asked.count("full") == 1 and asked[-1] == "full":
+            raise BlockingIOError(errno.EAGAIN, "no process can be started")
+        return {each: {} for each in ("row", "verdict", "overview", "debug", "header")}
+
+    async def scan() -> None:
+        looks.append(1)
+        raise KeyError("lost")
+
+    async def looked() -> None:
+        await service.scan()
+        monkeypatch.setattr(service, "ask", ask)
+        monkeypatch.setattr(service, "scan", scan)
+        running = [asyncio.ensure_future(each) for each in (service._tell_rows(), service._scan_again())]
+        while any(each.state == "pending" for each in service.catalog.rows.values()) or len(looks) < 2:
+            assert not any(each.done() for each in running)
+            await asyncio.sleep(0.01)
+        for each in running:
+            each.cancel()
+
+    asyncio.run(looked())
+    rows = service.catalog.rows
+    assert {name: row.state for name, row in rows.items()} == {"bug": "unreadable", "full": "ready", "good": "ready"}
+    assert rows["bug"].problem == "a bug of CrystalPerf (KeyError)"
+    assert {each.message for each in caplog.records} == {"the row of bug", "looking for runs"}
 
 
 def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> None:
@@ -525,6 +638,17 @@ def test_the_document_has_every_route_and_resolves(served: Served) -> None:
 
     assert {each.removeprefix("#/components/schemas/") for each in references(found)} <= schemas
     assert {"debug", "prediction", "sweep", "verdict", "header", "problem", "Row", "Job", "Question"} <= schemas
+
+
+def test_what_is_not_there_is_told_as_it_was_asked_for(served: Served) -> None:
+    refused = served.client.put("/api/runs")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert served.client.put("/api/runs/q9").headers["allow"] == "DELETE, GET, HEAD"
+    for path, kind in (("/nope", "text/html"), ("/api/nope", "application/problem+json")):
+        found = served.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (found.status_code, found.headers["content-type"].partition(";")[0]) == (404, kind)
+        assert "there is nothing here" in found.text
+    assert served.get("/nope").headers["content-type"] == "application/problem+json"
 
 
 # Together -----------------------------------------------------------------------------------------------------------

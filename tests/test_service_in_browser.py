@@ -10,6 +10,8 @@ import pytest
 
 from lab.served import Served, serving
 from query.answers.figures import time_unit
+from service.endpoints.pages import page as render
+from service.jobs import Job
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,6 +48,17 @@ def page(chromium: Browser) -> Iterator[Page]:
     yield opened
     opened.close()
     assert not wrong
+
+
+def test_a_job_that_cannot_be_followed_is_looked_at_again(served: Served, chromium: Browser) -> None:
+    waiting = render("job.html.j2", here="runs", job=Job("1", "waiting", 0, ["a.zstd"])).body
+    shown = iter([bytes(waiting).decode(), "<h1>looked at again</h1>"])
+    page = chromium.new_page()
+    page.route("**/jobs/1", lambda asked: asked.fulfill(body=next(shown), content_type="text/html"))
+    page.route("**/events", lambda asked: asked.fulfill(status=503))  # as beyond the most that may follow
+    page.goto(f"http://127.0.0.1:{served.port}/jobs/1")
+    page.get_by_text("looked at again").wait_for()
+    page.close()
 
 
 def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served: Served, page: Page) -> None:

@@ -5,6 +5,10 @@
   const state = document.getElementById("state");
   const steps = document.getElementById("steps");
   const events = new EventSource(job.dataset.events);
+  // A connection that broke is made again by the browser; one that was refused (too many follow jobs) is not.
+  events.onerror = () => {
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
+  };
   events.addEventListener("job", (event) => {
     const told = JSON.parse(event.data);
     steps.replaceChildren(...told.steps.map((step) => {
