@@ -13,7 +13,7 @@ from cli.output import progress, say, write, write_json
 from cli.remedies import error_sentence
 from cli.text import counted, grouped
 from indexes import open_read_only, resources
-from indexes.errors import BuildError, CrystalPerfError
+from indexes.errors import BuildError, CrystalPerfError, SettingError
 from indexes.exports import (
     built_path,
     check_replaceable,
@@ -87,6 +87,9 @@ def list_indexes(*, as_json: bool) -> int:
 
 def show(function: str, names: Sequence[str], source: str = "", *, why: bool = False, as_json: bool) -> int:
     """What the indexes know of the functions of that name; with `why`, what their vectors rest on."""
+
+    if source and not why:
+        raise SettingError("--source goes with --why: words of the source are looked up there")
 
     def explained(connection: duckdb.DuckDBPyConnection, name: str, found: list[Function]) -> None:
         if why:

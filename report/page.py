@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from query.answers.picture.values import Picture
 from query.answers.serial import as_json
+from query.answers.words import measure_word
 from report.embedding import harmless, script_data
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) 
         .render(
             data=data,
             said=data["said"],
+            measure=measure_word(data["verdict"]["debug"]["measure"]),
             embedded=Markup(script_data(data)),
             script=Markup(script),
             styles=Markup(styles),

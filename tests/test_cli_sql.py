@@ -372,6 +372,12 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
     assert (code, err.count("\n")) == (1, 1)
 
 
+def test_index_show_takes_no_source_that_it_would_not_read(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+    code, out, err = crystalperf("index", "show", "seek", "--index", tiny[0], "--source", "anywhere")
+    assert (code, out) == (1, "")
+    assert "--source goes with --why" in err
+
+
 def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     frames = ["a.B.seek:22", "at a.B.add(B.java:12)", "x.Y.z:3", "not a frame"]
     code, out, err = crystalperf("index", "resolve", "--index", "tiny-1.0", "--json", *frames)

@@ -291,6 +291,14 @@ def test_the_policy_permits_the_pages_own_script_and_nothing_else(data: Any) -> 
         assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
 
 
+def test_what_ifs_without_a_script_say_what_their_times_are(data: Any) -> None:
+    assert "runtime" in Page(report.render(data)).texts["th"]
+    debug = {**data["verdict"]["debug"], "measure": "latency"}
+    heads = Page(report.render({**data, "verdict": {**data["verdict"], "debug": debug}})).texts["th"]
+    assert "latency" in heads
+    assert "runtime" not in heads
+
+
 def test_a_page_of_a_service_may_ask_that_service_alone(data: Any) -> None:
     html = report.render(data, live={"predict": "/runs/1/predict"})
     assert "connect-src &#39;self&#39;;" in html
