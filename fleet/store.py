@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ BATCH_BYTES = 32 << 20
 
 _ROW_BYTES = 16 << 20
 
+_FILE = re.compile(r"(?P<batch>[0-9a-f]{16})-\d+\.parquet")
+"""A file of a table as a fleet names it; any other is not the fleet's, and stays."""
+
 
 class Store:
     """The folder of one fleet, as the one who builds it sees it."""
@@ -44,6 +48,11 @@ class Store:
         self._own = folder / "_fleet"
         self._read = self._own / "read"
         self._batches = self._own / "batches"
+        if not self._batches.is_dir() and (foreign := _foreign(folder)) is not None:
+            raise InputError(
+                f"{folder}: a fleet's tables would lie among files of something else ({foreign}), for no `_fleet` is"
+                " beside them; choose another folder"
+            )
         try:
             for each in (self._read, self._batches):
                 each.mkdir(parents=True, exist_ok=True)
@@ -151,8 +160,9 @@ class Store:
         """Remove files of batches that are not complete, and read again which logs are known."""
         complete = {each.name for each in self._batches.iterdir() if not each.suffix}
         for table in tables():
-            for each in (self.folder / table.name).glob("day=*/*"):
-                if each.name.partition("-")[0] not in complete:
+            for each in (self.folder / table.name).glob("day=*/*.parquet"):
+                named = _FILE.fullmatch(each.name)
+                if named is not None and named["batch"] not in complete:
                     each.unlink()
         for each in self._read.glob("*.part"):
             each.unlink()
@@ -177,6 +187,14 @@ class Store:
         for path, state, log in rows:
             self._known.add(_key(path, state))
             self._logs.add(_digest(log))
+
+
+def _foreign(folder: Path) -> Path | None:
+    """A file where a new fleet's tables would be; None where there is none."""
+    there = (
+        Path(where) / name for table in tables() for where, _, names in os.walk(folder / table.name) for name in names
+    )
+    return next(there, None)
 
 
 def _key(path: str, state: str) -> bytes:

@@ -143,6 +143,18 @@ def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -
     assert not left.exists()
 
 
+def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
+    mine = log(tmp_path / "logs" / "day=2026-11-22", "app-1")
+    with pytest.raises(InputError, match=r"files of something else \(.*app-1\).*choose another folder"):
+        build([str(tmp_path / "logs")], tmp_path, InProcess())
+    assert mine.exists()
+    build([str(mine)], tmp_path / "fleet", InProcess())
+    theirs = next((tmp_path / "fleet" / "runs").glob("day=*")) / "notes.txt"
+    theirs.write_text("mine")
+    build([str(mine)], tmp_path / "fleet", InProcess())
+    assert theirs.exists()
+
+
 def test_two_do_not_build_one_fleet_at_a_time(small: Path) -> None:
     with Store(small / "fleet").building(), pytest.raises(InputError, match="another process is building"):
         build([str(small / "logs")], small / "fleet", InProcess())
