@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -11,7 +12,7 @@ from cli.options import SETTINGS, AsJson, show_help
 from fleet.engines import ENGINES
 
 if TYPE_CHECKING:
-    from fleet.ask import Fleet
+    from fleet.ask import Fleet, Job
 
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
 
@@ -136,7 +137,7 @@ def _text(fleet: Fleet) -> str:
         lines += ["", f"{title:34s} runs  core-h  idle  lost  median [s]  held up by"]
         lines += [
             f"{cut_right(each.name, 34):34s} {each.runs:4d} {each.core_hours:7.2f} {each.idle_core_hours:5.2f}"
-            f" {each.lost_core_hours:5.2f} {each.median_runtime_ms / 1e3:11.1f}  {each.bottleneck}"
+            f" {each.lost_core_hours:5.2f} {_seconds(each.median_runtime_ms):>11s}  {_held_up_by(each)}"
             for each in jobs
         ]
     if fleet.savings:
@@ -161,13 +162,41 @@ def _text(fleet: Fleet) -> str:
         ]
     lines += ["", *_slower(fleet)]
     if fleet.mix:
-        names = list(dict.fromkeys(name for each in fleet.mix for name in each.core_hours))
-        lines += ["", f"{'Core-hours by day':28s} runs  " + "  ".join(f"{name:>7s}" for name in names)]
+        total: Counter[str] = Counter()
+        for each in fleet.mix:
+            total.update(each.core_hours)
+        names = [name for name, _ in total.most_common()]
+        some = f"Core-hours, last {len(fleet.mix)} of {fleet.days} days"
+        title = "Core-hours by day" if len(fleet.mix) == fleet.days else some
+        lines += ["", f"{title:34s} runs  " + "  ".join(f"{name:>7s}" for name in names)]
         lines += [
-            f"{each.day:28s} {each.runs:4d}  " + "  ".join(f"{each.core_hours.get(name, 0.0):7.3f}" for name in names)
+            f"{each.day:34s} {each.runs:4d}  " + "  ".join(f"{each.core_hours.get(name, 0.0):7.3f}" for name in names)
             for each in fleet.mix
         ]
     return "".join(f"{printable(each)}\n" for each in lines)  # names of jobs are strangers'
+
+
+def _seconds(ms: float | None) -> str:
+    return "-" if ms is None else f"{ms / 1e3:.1f}"
+
+
+def _held_up_by(job: Job) -> str:
+    """A bottleneck in words: a device, or a cause in those of its framework."""
+    from typing import get_args
+
+    from indexes.resources import known
+    from query.answers.values import Cause
+    from query.answers.words import cause_words, device_name
+    from query.frameworks import Vocabulary
+    from query.frameworks.known import frameworks
+
+    name = job.bottleneck
+    if name == "unknown":
+        return "not known"
+    if name not in get_args(Cause):
+        return device_name(name, known()) if name != "nothing" else name
+    framework = frameworks().get(job.framework)  # its package may not be here
+    return cause_words(cast("Cause", name), Vocabulary() if framework is None else framework.vocabulary)
 
 
 def _unread(count: int, folder: str) -> str:
@@ -182,6 +211,7 @@ def _unread(count: int, folder: str) -> str:
 
 def _slower(fleet: Fleet) -> list[str]:
     from cli.text import counted
+    from query.answers.words import measure_word
 
     if not fleet.watched_jobs:
         return ["No job has the six runs of one name and plan that it takes to tell whether it got slower."]
@@ -190,10 +220,15 @@ def _slower(fleet: Fleet) -> list[str]:
         return [f"None of {counted(fleet.watched_jobs, 'job')} with runs enough got slower{scatter}."]
     lines = [f"Slower than before, of {counted(fleet.watched_jobs, 'job')} with runs enough{scatter}"]
     for each in fleet.regressions:
+        word = measure_word(each.measure)
+        times = f"{each.before_ms / 1e3:.1f} to {each.after_ms / 1e3:.1f} s"
+        if word != "runtime":
+            times = f"{word} {each.before_ms:.0f} to {each.after_ms:.0f} ms"
         read = "" if each.input_ratio is None else f", reading {each.input_ratio:.2f} times as much"
         lines.append(
-            f"  {each.name}: {each.before_ms / 1e3:.1f} to {each.after_ms / 1e3:.1f} s"
+            f"  {each.name}: {times}"
             f" ({100 * (each.ratio - 1):+.0f} %) since {each.since}{read}; a run scatters by"
-            f" {100 * each.noise:.0f} %, {each.runs_before} runs before, {each.runs_after} after"
+            f" {100 * each.noise:.0f} %, {each.runs_before} runs before, {each.runs_after} after;"
+            f" the first of these: {each.path}"
         )
     return lines

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from fleet.changes import change, noise
+from fleet.changes import LEAST_EACH, change, noise
 from fleet.reading import HALF_WIDTH
 from fleet.tables import question, tables
 from indexes import guard
@@ -28,15 +28,19 @@ NOTICEABLE = 0.05
 
 @dataclass(frozen=True)
 class Job:
-    """The runs of one name.  Idle core-hours are slots without a unit, lost ones units that did not succeed."""
+    """The runs of one name.  Idle core-hours are slots without a unit, lost ones units that did not succeed.
+
+    `bottleneck` is a resource, a cause or `nothing`; flows of records have no runtime.
+    """
 
     name: str
+    framework: str
     runs: int
     failed_runs: int
     core_hours: float
     idle_core_hours: float
     lost_core_hours: float
-    median_runtime_ms: float
+    median_runtime_ms: float | None
     bottleneck: str
 
     @property
@@ -72,11 +76,14 @@ class Recurring:
 class Regression:
     """A job whose runs take `ratio` times as long since `since`; one run scatters by `noise` (0.1: 10 %).
 
-    `input_ratio` says how much more or less they read; None where they read nothing.  `path` is the first slower run.
+    `measure` says what the times are of, such as the latency of a flow's records.  `before_ms` and `runs_before` are of
+    the level just before: the last change is told, and none before it.  `input_ratio` says how much more or less they
+    read; None where they read nothing.  `path` is the first slower run.
     """
 
     name: str
     plan_hash: str
+    measure: str
     runs_before: int
     runs_after: int
     since: str
@@ -117,6 +124,8 @@ class Fleet:
     runs: int
     first_day: str | None
     last_day: str | None
+    days: int
+    """With the time of a unit; `mix` has the last of them."""
     core_hours: float
     idle_core_hours: float
     lost_core_hours: float
@@ -176,7 +185,7 @@ def ask(folder: Path, top: int = TOP) -> Fleet:
         days = _days(connection)
         savings = [_saving(row) for row in _rows(connection, "gains")]
     count = top or None
-    watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * LEAST_RUNS]
+    watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * LEAST_EACH]
     regressions = [each for row in watched if (each := _regression(row)) is not None]
     return Fleet(
         folder=str(folder),
@@ -185,6 +194,7 @@ def ask(folder: Path, top: int = TOP) -> Fleet:
         runs=runs,
         first_day=first,
         last_day=last,
+        days=len(days),
         core_hours=hours,
         idle_core_hours=idle,
         lost_core_hours=lost,
@@ -192,15 +202,11 @@ def ask(folder: Path, top: int = TOP) -> Fleet:
         by_waste=tuple(sorted(jobs, key=lambda job: (-job.wasted_core_hours, job.name))[:count]),
         mix=tuple(days if count is None else days[-count:]),
         recurring=tuple(recurring[:count]),
-        regressions=tuple(sorted(regressions, key=_lost_ms)[:count]),
+        regressions=tuple(sorted(regressions, key=_most_lost)[:count]),
         watched_jobs=len(watched),
         median_noise=statistics.median(noise(row["runtimes_ms"]) for row in watched) if watched else None,
         savings=tuple(sorted(savings, key=lambda each: (-each.saved_hours, each.setting))),
     )
-
-
-LEAST_RUNS = 3
-"""On either side of a change."""
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[dict[str, Any]]:
@@ -223,12 +229,14 @@ def _regression(row: dict[str, Any]) -> Regression | None:
     seen = change(runtimes)
     if seen is None or seen.ratio < 1 + NOTICEABLE:
         return None
-    before, after = (statistics.median(part) for part in (runtimes[: seen.first], runtimes[seen.first :]))
-    inputs = [statistics.median(part) for part in (row["input_bytes"][: seen.first], row["input_bytes"][seen.first :])]
+    levels = slice(seen.before, seen.first), slice(seen.first, None)
+    before, after = (statistics.median(runtimes[level]) for level in levels)
+    inputs = [statistics.median(row["input_bytes"][level]) for level in levels]
     return Regression(
         name=row["name"],
         plan_hash=row["plan_hash"],
-        runs_before=seen.first,
+        measure=row["measure"],
+        runs_before=seen.first - seen.before,
         runs_after=len(runtimes) - seen.first,
         since=row["days"][seen.first],
         before_ms=before,
@@ -240,9 +248,10 @@ def _regression(row: dict[str, Any]) -> Regression | None:
     )
 
 
-def _lost_ms(regression: Regression) -> tuple[float, str]:
-    """What costs most comes first."""
-    return -(regression.after_ms - regression.before_ms) * regression.runs_after, regression.name
+def _most_lost(regression: Regression) -> tuple[bool, str, float, str]:
+    """What costs most comes first, measure by measure: a latency is not lost as a runtime is."""
+    lost_ms = (regression.after_ms - regression.before_ms) * regression.runs_after
+    return regression.measure != "makespan", regression.measure, -lost_ms, regression.name
 
 
 def _saving(row: dict[str, Any]) -> Saving:

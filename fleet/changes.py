@@ -2,7 +2,8 @@
 
 Runtimes scatter by factors rather than by seconds, so logarithms are compared, and medians, which a single odd run does
 not move.  Every place where the level may have changed is tried, and the clearest counts, if it is clearer than what
-trying them all finds in noise.
+trying them all finds in noise; then the same on either side of it.  What is told is the last change: a job that got
+faster and then a little slower did get slower, and one that is fast again did not.
 """
 
 from __future__ import annotations
@@ -34,39 +35,59 @@ _SIGMA = 1.4826
 
 @dataclass(frozen=True)
 class Change:
-    """From run number `first` on, runs take `ratio` times as long; one run scatters by `noise` (0.1: 10 %)."""
+    """From run `first` on, runs take `ratio` times as long as those from run `before` to it; counted from 0.
 
+    One run scatters by `noise` (0.1: 10 %).
+    """
+
+    before: int
     first: int
     ratio: float
     noise: float
-    errors: float
-    """Standard errors that the change has."""
+    clearness: float
+    """Standard errors that the change has, over those that it must have: 1 and more is clear."""
 
 
 def change(runtimes_ms: Sequence[float]) -> Change | None:
-    """The clearest change of level in runtimes in the order of their runs; None where there is none."""
+    """The last change of level in runtimes in the order of their runs; None where there is none."""
     logs = np.log(np.asarray(runtimes_ms, dtype=np.float64))
-    best: Change | None = None
-    for first in range(LEAST_EACH, len(logs) - LEAST_EACH + 1):
-        before, after = logs[:first], logs[first:]
-        step = float(np.median(after) - np.median(before))
-        noise = max(_noise(before, after), LEAST_NOISE)
-        errors = abs(step) / (_MEDIAN * noise * math.sqrt(1 / len(before) + 1 / len(after)))
-        if errors >= CLEAR * (1 + FEW / len(logs)) and (best is None or errors > best.errors):
-            best = Change(first, math.exp(step), noise, errors)
-    return best
+    borders = [0, *_borders(logs), len(logs)]
+    while len(borders) > 2:
+        seen = [_step(logs, *three) for three in zip(borders, borders[1:], borders[2:], strict=False)]
+        least = min(range(len(seen)), key=lambda number: seen[number].clearness)
+        if seen[least].clearness >= 1:
+            return seen[-1]
+        del borders[least + 1]  # clear beside all that came before, and not beside the level next to it
+    return None
+
+
+def _borders(logs: Floats) -> list[int]:
+    """Where levels change: at the clearest place, and within what is on either side of it."""
+    places = range(LEAST_EACH, len(logs) - LEAST_EACH + 1)
+    best = max((_step(logs, 0, first, len(logs)) for first in places), key=lambda each: each.clearness, default=None)
+    if best is None or best.clearness < 1:
+        return []
+    first = best.first
+    return [*_borders(logs[:first]), first, *(first + each for each in _borders(logs[first:]))]
+
+
+def _step(logs: Floats, start: int, first: int, end: int) -> Change:
+    before, after = logs[start:first], logs[first:end]
+    was, now = np.median(before), np.median(after)
+    noise = max(_noise(np.concatenate([before - was, after - now]), levels=2), LEAST_NOISE)
+    errors = abs(now - was) / (_MEDIAN * noise * math.sqrt(1 / len(before) + 1 / len(after)))
+    return Change(start, first, math.exp(now - was), noise, float(errors) / (CLEAR * (1 + FEW / (end - start))))
 
 
 def noise(runtimes_ms: Sequence[float]) -> float:
     """How much one run scatters around the median of all, as a standard deviation of logarithms."""
     logs = np.log(np.asarray(runtimes_ms, dtype=np.float64))
-    return _noise(logs, logs[:0])
+    return _noise(logs - np.median(logs), levels=1)
 
 
-def _noise(before: Floats, after: Floats) -> float:
-    apart = np.concatenate([each - np.median(each) for each in (before, after) if len(each)])
-    free = max(len(apart) - (2 if len(after) else 1), 1)
-    return float(_SIGMA * np.median(np.abs(apart)) * math.sqrt(len(apart) / free))
+def _noise(apart: Floats, levels: int) -> float:
+    """The scatter of what is left of runtimes beside the medians of so many levels."""
+    return float(_SIGMA * np.median(np.abs(apart)) * math.sqrt(len(apart) / max(len(apart) - levels, 1)))
 
 
 def main() -> None:

@@ -44,6 +44,13 @@ class Engine:
 
         if self.name not in ENGINES:
             raise SettingError(f"engine {self.name}: expected {' or '.join(ENGINES)}")
+        if self.name == "local" and (self.master or self.settings):
+            raise SettingError("a master and settings are the engine spark's, and the engine is local; choose spark")
+        if self.name == "spark" and (self.processes is not None or self.memory_bytes is not None):
+            raise SettingError(
+                "numbers of processes and their memory are the engine local's; Spark has settings for its executors,"
+                " such as spark.executor.instances and spark.executor.pyspark.memory"
+            )
         for each in self.settings:
             if "=" not in each:
                 raise SettingError(f"setting {each} of the engine: expected KEY=VALUE")

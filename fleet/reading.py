@@ -40,6 +40,7 @@ HALF_WIDTH = CALIBRATED.width
 
 _HOUR_MS = 3_600_000.0
 _LAST_S = 253_402_300_799.0  # of the year 9999
+_MOMENT = "%Y-%m-%d %H:%M:%S.%f"
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -166,7 +167,8 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
             "name": header.name,
             "framework": header.framework,
             "framework_version": header.framework_version,
-            "started_at": _moment(started).strftime("%Y-%m-%d %H:%M:%S.%f"),
+            "started_at": _moment(started).strftime(_MOMENT),
+            "measure": debug.measure,
             "runtime_ms": debug.runtime_ms,
             "duration_ms": header.duration_ms,
             "complete": header.complete,

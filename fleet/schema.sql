@@ -22,7 +22,8 @@ CREATE TABLE runs (                           -- one row per application
     framework VARCHAR NOT NULL,               -- the package that read it
     framework_version VARCHAR,                -- as the log states it
     started_at TIMESTAMP NOT NULL,            -- start of the application, UTC
-    runtime_ms DOUBLE NOT NULL,               -- what the answers are about: start to end, without pauses of a shell or notebook
+    measure VARCHAR NOT NULL,                 -- what `runtime_ms` and all times on the path are of: makespan, step time, latency or throughput
+    runtime_ms DOUBLE NOT NULL,               -- what the answers are about: start to end, without pauses of a shell or notebook; of a latency one record's
     duration_ms DOUBLE NOT NULL,              -- start to end
     complete BOOLEAN NOT NULL,                -- whether the log reaches the end of the application
     outcome VARCHAR NOT NULL,                 -- succeeded, failed, recovered (something failed and was done again) or unfinished
@@ -31,7 +32,7 @@ CREATE TABLE runs (                           -- one row per application
     core_hours DOUBLE NOT NULL,               -- slots times the hours that they were there
     busy_core_hours DOUBLE NOT NULL,          -- of these, with a unit in them
     lost_core_hours DOUBLE NOT NULL,          -- of these, with a unit that did not succeed
-    units BIGINT NOT NULL,                    -- attempts of units that ended
+    units BIGINT NOT NULL,                    -- attempts of units, those that did not end too
     failed_units BIGINT NOT NULL,             -- of these, failed or killed
     input_bytes BIGINT NOT NULL,              -- read from storage or cache
     output_bytes BIGINT NOT NULL,             -- written to storage

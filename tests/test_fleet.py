@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -324,6 +324,12 @@ def test_an_engine_says_what_it_does_not_know() -> None:
         Engine("dask")
     with pytest.raises(SettingError, match="expected KEY=VALUE"):
         Engine("spark", settings=("a",))
+    for wrong in ({"master": "yarn"}, {"settings": ("a=b",)}):
+        with pytest.raises(SettingError, match="the engine is local"):
+            Engine("local", **wrong)  # type: ignore[arg-type]
+    for wrong in ({"processes": 2}, {"memory_bytes": 1 << 30}):
+        with pytest.raises(SettingError, match="are the engine local's"):
+            Engine("spark", **wrong)
 
 
 def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
@@ -368,6 +374,84 @@ def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> N
     assert one == pytest.approx(np.log(1250 / 800), rel=1e-6)
     assert asked(tmp_path / "common", 16, {COMMON[0]: 1.0}) == pytest.approx(one)
     assert asked(tmp_path / "own", 16, {"repetition": 1.0}) == pytest.approx(one / 4)
+
+
+def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[str, object]] = ()) -> None:
+    """A fleet of these runs, each like one that was read but for what is given; and each with the findings."""
+    answer = read(found([str(log(folder / "logs", "one"))])[0])
+    kept = Store(folder / "fleet")
+    with kept.building():
+        for number, given in enumerate(runs):
+            row = json.loads(answer.rows)
+            log_hash, run_id = f"{number:064x}", f"{number:016x}"
+            begun = {"started_at": f"2026-11-{1 + number // 24:02d} {number % 24:02d}:00:00"}
+            row["runs"][0] |= {"run_id": run_id, "log": log_hash, "app_id": f"app-{number}", **begun, **given}
+            row["logs"][0] |= {"log": log_hash, "path": row["runs"][0]["path"] + log_hash}
+            about = {"run_id": run_id, "basis": "measured", "what": "It.", "advice": "Do.", "day": "2026-11-01"}
+            row["findings"] = [about | each for each in findings]
+            kept.keep(Read(log_hash, f"{number}", json.dumps(row).encode()))
+        kept.write()
+
+
+def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
+    runs: list[dict[str, object]] = [{"runtime_ms": 1000.0}, {"runtime_ms": 3000.0}]
+    flow: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
+    made(tmp_path, [*runs, flow], [{"rule": "skew", "cost_ms": 100.0}, {"rule": "skew", "cost_ms": 300.0}])
+    (recurring,) = ask(tmp_path / "fleet").recurring
+    assert (recurring.runs, recurring.cost_hours) == (2, pytest.approx(800 / 3.6e6))
+    assert recurring.share == pytest.approx(800 / 4000)
+
+
+def test_a_latency_is_no_runtime(crystalperf: Answer, tmp_path: Path) -> None:
+    runs: list[dict[str, object]] = [
+        {"name": name, "measure": measure, "runtime_ms": ms * (1 + number % 3 / 100), "path": f"/{name}/{number}"}
+        for name, measure in (("flow", "latency"), ("both", "latency"), ("both", "makespan"))
+        for number, ms in enumerate([100.0] * 10 + [200.0] * 10)
+    ]
+    made(tmp_path, runs)
+    fleet = ask(tmp_path / "fleet")
+    medians = {each.name: each.median_runtime_ms for each in fleet.by_core_hours}
+    assert medians == {"flow": None, "both": pytest.approx(150, rel=0.5)}
+    told = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]
+    assert told == [("both", "makespan", 10, 10), ("both", "latency", 10, 10), ("flow", "latency", 10, 10)]
+    _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet")
+    assert "flow: latency 101 to 202 ms (+100 %)" in out
+    assert "10 runs before, 10 after; the first of these: /flow/10" in out
+
+
+def test_what_is_left_out_and_what_holds_a_job_up_is_said_in_words(crystalperf: Answer, tmp_path: Path) -> None:
+    names = ("cpu", "coordinator", "unknown", "nothing")
+    days = [{"name": each, "bottleneck": each, "day": f"2026-11-{1 + n:02d}"} for n, each in enumerate(names)]
+    made(tmp_path, [*days, *({"day": f"2026-12-{1 + each:02d}"} for each in range(10))])
+    _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet")
+    place = next(line.index("held up by") for line in out.splitlines() if "held up by" in line)
+    words = {line.split()[0]: line[place:] for line in out.splitlines() if line.startswith(names)}
+    assert words == {
+        "cpu": "CPU",
+        "coordinator": "driver alone (planning, listing files, collecting)",
+        "unknown": "not known",
+        "nothing": "nothing",
+    }
+    assert "Core-hours, last 10 of 14 days" in out
+    _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet", "--top", 0)
+    assert "Core-hours by day" in out
+
+
+def test_the_last_change_is_told() -> None:
+    random = np.random.default_rng(1)
+
+    def levels(*parts: tuple[int, float]) -> list[float]:
+        return [ms for runs, level in parts for ms in level * np.exp(0.1 * random.standard_normal(runs))]
+
+    seen = change(levels((30, 300), (30, 100), (30, 150)))
+    assert seen is not None
+    assert abs(seen.before - 30) <= 1
+    assert abs(seen.first - 60) <= 2
+    assert seen.ratio == pytest.approx(1.5, rel=0.1)
+    seen = change(levels((30, 100), (40, 300), (10, 100)))
+    assert seen is not None
+    assert seen.ratio == pytest.approx(1 / 3, rel=0.1)
+    assert abs(seen.first - 70) <= 1
 
 
 def test_a_change_is_told_from_noise() -> None:

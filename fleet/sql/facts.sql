@@ -1,4 +1,4 @@
--- What a run file counts of its units, in one row: attempts that ended, of these those that did not succeed, the
+-- What a run file counts of its units, in one row: attempts, of these those that did not succeed, the
 -- milliseconds of all and of those, and the bytes that were read, written, handed on and spilled.
 SELECT
     count(*) AS units,

@@ -1,12 +1,13 @@
 -- Jobs (runs of one name and framework) by core-hours and by what of them was wasted: slots without a unit, and units
--- that did not succeed.
+-- that did not succeed.  A latency is no runtime: of flows of records the median is NULL.
 SELECT
     name,
+    framework,
     count(*) AS runs,
     sum(core_hours) AS core_hours,
     sum(greatest(core_hours - busy_core_hours, 0)) AS idle_core_hours,
     sum(lost_core_hours) AS lost_core_hours,
-    median(runtime_ms) AS median_runtime_ms,
+    median(runtime_ms) FILTER (measure IN ('makespan', 'step time')) AS median_runtime_ms,
     mode(bottleneck) AS bottleneck,
     count(*) FILTER (outcome = 'failed') AS failed_runs
 FROM runs

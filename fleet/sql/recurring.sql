@@ -1,8 +1,21 @@
 -- What costs time in more than one run: the rule, how many runs and jobs have it, what it cost them at most, in hours of
--- runtime, and as a share of the runtime of those runs; with the sentence of the run that it cost most.
+-- runtime, and as a share of the runtime of those runs; with the sentence of the run that it cost most.  A latency is no
+-- runtime: what a record waits for costs no hours.
+WITH costly AS (
+    SELECT
+        rule,
+        run_id,
+        sum(cost_ms) AS cost_ms,
+        arg_max(basis, findings.cost_ms) AS basis,
+        arg_max(what, findings.cost_ms) AS what,
+        arg_max(advice, findings.cost_ms) AS advice
+    FROM findings
+    WHERE findings.cost_ms > 0
+    GROUP BY rule, run_id
+)
 SELECT
     rule,
-    count(DISTINCT run_id) AS runs,
+    count(*) AS runs,
     count(DISTINCT runs.name) AS jobs,
     sum(cost_ms) / 3600000.0 AS cost_hours,
     sum(cost_ms) / sum(runtime_ms) AS share,
@@ -10,8 +23,8 @@ SELECT
     arg_max(what, cost_ms) AS what,
     arg_max(advice, cost_ms) AS advice,
     arg_max(runs.path, cost_ms) AS path
-FROM findings JOIN runs USING (run_id)
-WHERE cost_ms > 0
+FROM costly JOIN runs USING (run_id)
+WHERE measure IN ('makespan', 'step time')
 GROUP BY rule
-HAVING count(DISTINCT run_id) > 1
+HAVING count(*) > 1
 ORDER BY cost_hours DESC, rule

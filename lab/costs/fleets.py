@@ -59,7 +59,8 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
     given = parser.parse_args()
     if len(given.logs) == 1:
-        engine = Engine(given.engine, processes=given.processes, master=f"local[{given.processes}]")
+        is_local = given.engine == ENGINES[0]
+        engine = Engine(processes=given.processes) if is_local else Engine("spark", master=f"local[{given.processes}]")
         print(HEAD, measured(given.folder, given.logs[0], engine), sep="\n")
         return
     print(HEAD, flush=True)
