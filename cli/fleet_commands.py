@@ -61,6 +61,7 @@ def fleet_build(
             "--conf", metavar="KEY=VALUE", help=f"of the engine {ENGINES[1]}; may be repeated", show_default=False
         ),
     ] = [],  # noqa: B006
+    again: Annotated[bool, typer.Option("--again", help="try known logs again that could not be read")] = False,
     as_json: AsJson = False,
 ) -> int:
     """read logs into tables of Parquet, each log once
@@ -82,13 +83,17 @@ def fleet_build(
 
     with progress() as step:
         reading = Engine(engine, processes or None, memory << 20 or None, master, tuple(conf))
-        built = build(paths, Path(output), reading, step)
+        built = build(paths, Path(output), reading, step, again=again)
     if as_json:
         write_json({"schema": "crystalperf.fleet-build/1", **asdict(built)})
         return 0
     lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} known before."]
-    if built.unread:
-        lines.append(_unread(built.unread, built.folder))
+    if built.unread + built.known_unread:
+        lines.append(_unread(built.unread + built.known_unread, built.folder))
+    if built.known_unread:
+        lines.append(
+            f"{built.known_unread} of these failed in an earlier build and stayed as they are; --again tries again."
+        )
     lines.append(f"Ask with: crystalperf fleet ask {shell_word(built.folder)}")
     write("".join(f"{printable(each)}\n" for each in lines))
     return 0
@@ -201,8 +206,9 @@ def _held_up_by(job: Job) -> str:
 
 def _unread(count: int, folder: str) -> str:
     from cli.text import counted
+    from fleet.ask import files_of
 
-    rows = f"{folder}/problems/*/*.parquet".replace("'", "''")
+    rows = files_of(Path(folder), "problems").replace("'", "''")
     return (
         f"{counted(count, 'log')} could not be read. DuckDB says why:"
         f" SELECT path, what FROM '{rows}' WHERE severity = 'unread'"

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -143,28 +144,38 @@ class Fleet:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the fleet's tables as views.  Raises InputError where there is no fleet."""
+    """A connection with the fleet's tables as views, of the rows that count; `all_TABLE` has the others, too.
+
+    Raises InputError where there is no fleet.
+    """
     if not any((folder / "logs").glob("day=*/*.parquet")):
         raise InputError(f"{folder}: holds no fleet; make one with `crystalperf fleet build LOGS -o {folder}`")
     connection = guard.fresh()
     try:
         for table in tables():
-            pattern = folder / table.name / "day=*" / "*.parquet"
+            there = any((folder / table.name).glob("day=*/*.parquet"))
             columns = ", ".join(
-                f"{each.name}::{each.type.removesuffix(' NOT NULL')} AS {each.name}" for each in table.columns
+                f"{each.name if there else 'NULL'}::{each.type.removesuffix(' NOT NULL')} AS {each.name}"
+                for each in table.columns
             )
-            if any((folder / table.name).glob("day=*/*.parquet")):
-                source = f"read_parquet({guard.quoted(str(pattern))}, hive_partitioning = true)"
-                connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM {source}")
-            else:
-                connection.execute(table.statements()[0])
+            source = f"FROM read_parquet({guard.quoted(files_of(folder, table.name))}, hive_partitioning = true)"
+            connection.execute(f"CREATE VIEW all_{table.name} AS SELECT {columns} {source if there else 'WHERE false'}")
+        connection.execute(question("newest"))
         yield connection
     except duckdb.OutOfMemoryException as error:
         raise NoAnswerError(f"{folder}: more memory is needed than there is to ask it") from error
     except duckdb.Error as error:
-        raise InputError(f"{folder}: not a fleet of this version, or damaged ({str(error).splitlines()[0]})") from error
+        raise InputError(
+            f"{folder}: not a fleet of this version, or damaged ({str(error).splitlines()[0]}); build it anew in"
+            " another folder"
+        ) from error
     finally:
         connection.close()
+
+
+def files_of(folder: Path, table: str) -> str:
+    """The files of a table as a glob of DuckDB, whatever the folder is called."""
+    return f"{escape(str(folder))}/{table}/day=*/*.parquet"
 
 
 def ask(folder: Path, top: int = TOP) -> Fleet:

@@ -137,4 +137,4 @@ def _read_piece(items: Sequence[Item]) -> Iterator[Read]:
         try:
             yield read(item)
         except MemoryError as error:
-            yield failed(item, f"{item.path}: to read it takes more memory than its executor has ({sentence(error)})")
+            yield failed(item, f"{item.name}: to read it takes more memory than its executor has ({sentence(error)})")

@@ -126,7 +126,7 @@ def _serve(pipe: Connection) -> None:
             if number == LOGS_EACH:
                 pipe.send_bytes(b"")
                 return
-            item = Item(**{**facts, "recordings": tuple(facts["recordings"])})
+            item = Item(**{**facts, "companions": tuple(facts["companions"])})
             try:
                 answer = read(item, Path(place))
             except MemoryError:

@@ -10,6 +10,7 @@ from glob import glob, has_magic
 from hashlib import sha256
 from typing import Any
 
+from fleet.tables import tables
 from indexes.errors import CrystalPerfError, InputError
 from query.frameworks.known import frameworks
 from query.inputs.containers import Part, filesystem, is_url, opened
@@ -36,16 +37,18 @@ _LONGEST_LIST = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A log and the recordings of its application.
+    """A log and its companions: recordings of its application, and what its framework keeps beside it.
 
-    `state` tells without reading it whether it changed: size and time of change, or what a store says of it.
+    `state` tells without reading them whether one changed: size and time of change, or what a store says of it.
+    `refused` says why nothing can be read there, where that is known already.
     """
 
     path: str
     size_bytes: int
     changed_s: float
     state: str
-    recordings: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -54,29 +57,47 @@ class Item:
 
 
 def found(paths: Sequence[str]) -> list[Item]:
-    """The logs of all paths, as `ordered` has them, each with the recordings that lie there for its application.
+    """The logs of all paths, as `ordered` has them, each with its companions.
 
-    A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line.  Raises InputError for a path that
-    leads nowhere.
+    A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line; items have absolute paths.  What a list
+    names and is not there, and a folder that cannot be read, is an item that says so.  Raises InputError for any other
+    path that leads nowhere.
     """
     items: dict[str, Item] = {}
-    recordings: dict[str, list[str]] = {}
-    for path in _listed(paths):
-        for each in _url_items(path) if is_url(path) else _local_items(path):
-            if each.path.endswith(RECORDINGS):
-                for application in _APPLICATION.findall(each.path)[-1:]:
-                    recordings.setdefault(application, []).append(each.path)
-            else:
-                items.setdefault(each.path, each)
+    recordings: dict[str, list[Item]] = {}
+    for each in _all_items(paths):
+        if each.path.endswith(RECORDINGS):
+            for application in _APPLICATION.findall(each.path)[-1:]:
+                recordings.setdefault(application, []).append(each)
+        else:
+            items.setdefault(each.path, each)
     if not items:
         raise InputError(f"{', '.join(paths)}: no file is there that could be a log")
-    matched = [
-        replace(each, recordings=tuple(sorted(recordings[name])))
-        if recordings and (name := next(iter(_APPLICATION.findall(each.path)[-1:]), "")) in recordings
-        else each
-        for each in items.values()
-    ]
-    return ordered(matched)
+    return ordered(_with_companions(items, recordings))
+
+
+def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) -> Iterator[Item]:
+    """The items that are logs, each with what lies there for it; who names a companion alone gets its log."""
+    endings = tuple(ending for each in frameworks().values() for ending in each.companions)
+    beside: dict[str, Item] = {}
+    for path in [each for each in items if endings and each.endswith(endings)]:
+        log = path.removesuffix(next(each for each in endings if path.endswith(each)))
+        if log not in items and os.path.isfile(log):
+            items[log] = _local_item(log)
+        if log in items:
+            beside[path] = items.pop(path)
+    for each in items.values():
+        application = next(iter(_APPLICATION.findall(each.path)[-1:]), "") if recordings else ""
+        companions = sorted(recordings.get(application, ()), key=lambda recording: recording.path)
+        for path in (each.path + ending for ending in endings):
+            if path in beside or os.path.isfile(path):
+                companions.append(beside.get(path) or _local_item(path))
+        if companions:
+            states = repr([each.state, *((companion.path, companion.state) for companion in companions)])
+            state = sha256(states.encode()).hexdigest()[:16]
+            yield replace(each, state=state, companions=tuple(companion.path for companion in companions))
+        else:
+            yield each
 
 
 def ordered(items: Iterable[Item]) -> list[Item]:
@@ -90,12 +111,12 @@ def ordered(items: Iterable[Item]) -> list[Item]:
 
 
 def content_hash(item: Item) -> str:
-    """SHA-256 of a log's content, and of the recordings beside it; what lies in a store is not read for that.
+    """SHA-256 of a log's content, and of its companions; what lies in a store is not read for that.
 
     Raises InputError for what cannot be read to its end.
     """
     total = sha256()
-    for path in (item.path, *item.recordings):
+    for path in (item.path, *item.companions):
         if is_url(path):
             total.update(_url_state(_info(path)).encode() if path != item.path else item.state.encode())
             continue
@@ -108,17 +129,33 @@ def content_hash(item: Item) -> str:
     return total.hexdigest()
 
 
-def _listed(paths: Iterable[str]) -> Iterator[str]:
+def _all_items(paths: Iterable[str]) -> Iterator[Item]:
     for path in paths:
-        if path.startswith("@"):
-            yield from _listed(_lines(path[1:]))
-        elif has_magic(path) and not is_url(path) and not os.path.exists(path):
-            there = sorted(glob(path, recursive=True))
-            if not there:
-                raise InputError(f"{path}: no file or folder is called so")
-            yield from there
-        else:
-            yield path
+        if not path.startswith("@"):
+            yield from _items(path)
+            continue
+        for line in _lines(path[1:]):
+            try:
+                yield from _items(line)
+            except InputError as error:  # a list is long, and older than what it names
+                yield _refused(line if is_url(line) else os.path.abspath(line), str(error))
+
+
+def _items(path: str) -> Iterator[Item]:
+    if is_url(path):
+        yield from _url_items(path)
+    elif has_magic(path) and not os.path.exists(path):
+        there = sorted(glob(path, recursive=True))
+        if not there:
+            raise InputError(f"{path}: no file or folder is called so")
+        for each in there:
+            yield from _local_items(each)
+    else:
+        yield from _local_items(path)
+
+
+def _refused(path: str, why: str) -> Item:
+    return Item(path, 0, 0.0, "", refused=as_text(why))
 
 
 def _lines(path: str) -> list[str]:
@@ -139,11 +176,16 @@ def _lines(path: str) -> list[str]:
 def _local_items(path: str) -> Iterator[Item]:
     if not os.path.exists(path):
         raise InputError(f"{path}: no such file or folder")
-    if not os.path.isdir(path) or _PARTED.fullmatch(os.path.basename(os.path.abspath(path))):
+    path = os.path.abspath(path)
+    if not os.path.isdir(path) or _PARTED.fullmatch(os.path.basename(path)):
         yield _local_item(path)
         return
     marks = [each.marks for each in frameworks().values() if each.marks is not None]
-    for where, folders, names in os.walk(path):  # never follows links to folders
+    closed: list[OSError] = []
+    for where, folders, names in os.walk(path, onerror=closed.append):  # never follows links to folders
+        # A fleet's tables are no logs.
+        if "_fleet" in folders and os.path.isdir(os.path.join(where, "_fleet", "batches")):
+            folders[:] = set(folders) - {"_fleet", *(table.name for table in tables())}
         parted = [each for each in sorted(folders) if _PARTED.fullmatch(each)]
         folders[:] = sorted(each for each in folders if each not in parted and not each.startswith("."))
         if "eventlog" in names and any(map(_ROLLED.fullmatch, names)):
@@ -153,6 +195,8 @@ def _local_items(path: str) -> Iterator[Item]:
             if name.startswith(".") or (name not in parted and any(each.match(name) for each in marks)):
                 continue
             yield _local_item(os.path.join(where, name))
+    for error in closed:
+        yield _refused(error.filename, f"{error.filename}: cannot be read ({error.strerror})")
 
 
 def _local_item(path: str) -> Item:

@@ -62,9 +62,11 @@ def read(item: Item, scratch: Path | None = None) -> Read:
     """
     rows: Rows = {each.name: [] for each in tables()}
     day = _day(item.changed_s * 1000)
+    if item.refused:
+        return failed(item, item.refused)
     try:
         log = content_hash(item)
-        inputs = discover([item.path, *item.recordings])
+        inputs = discover([item.path, *item.companions])
         if not inputs.applications:
             raise CrystalPerfError(f"{item.name}: holds recordings of stacks, and no log")
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -82,16 +84,15 @@ def read(item: Item, scratch: Path | None = None) -> Read:
         except Exception:  # each store's client has errors of its own
             log = _hash_of_place(item)
         rows["problems"] = [_unread(item, log, day, sentence(error))]
-    rows["logs"] = [_log_row(item, log, len(rows["runs"]), day)]
-    return Read(log, item.name, _encoded(rows))
+    return _answer(item, log, rows, day)
 
 
 def failed(item: Item, why: str) -> Read:
     """The rows of a log that brought down who read it."""
     log, day = _hash_of_place(item), _day(item.changed_s * 1000)
     rows: Rows = {each.name: [] for each in tables()}
-    rows["logs"], rows["problems"] = [_log_row(item, log, 0, day)], [_unread(item, log, day, why)]
-    return Read(log, item.name, _encoded(rows))
+    rows["problems"] = [_unread(item, log, day, why)]
+    return _answer(item, log, rows, day)
 
 
 def _hash_of_place(item: Item) -> str:
@@ -105,15 +106,22 @@ def sentence(error: Exception) -> str:
     return what if isinstance(error, CrystalPerfError) else f"a bug of CrystalPerf ({type(error).__name__}: {what})"
 
 
-def _log_row(item: Item, log: str, runs: int, day: str) -> Row:
-    return {
-        "log": log,
-        "path": item.name,
-        "state": item.state,
-        "size_bytes": item.size_bytes,
-        "runs": runs,
-        "day": day,
-    }
+def _answer(item: Item, log: str, rows: Rows, day: str) -> Read:
+    """The rows with that of the log itself, and with the moment at which it was read."""
+    rows["logs"] = [
+        {
+            "log": log,
+            "path": item.name,
+            "state": item.state,
+            "size_bytes": item.size_bytes,
+            "runs": len(rows["runs"]),
+            "day": day,
+        }
+    ]
+    read_at = datetime.now(UTC).strftime(_MOMENT)
+    for each in (*rows["logs"], *rows["runs"], *rows["problems"]):
+        each["read_at"] = read_at
+    return Read(log, item.name, _encoded(rows))
 
 
 def _unread(item: Item, log: str, day: str, what: str) -> Row:

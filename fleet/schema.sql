@@ -4,8 +4,9 @@
 
 CREATE TABLE logs (                           -- one row per log that was looked at, readable or not
     log VARCHAR NOT NULL,                     -- SHA-256 of its content; of a URL, of what its store says of it
-    path VARCHAR NOT NULL,                    -- where it lay; of several with one content, the first by name
-    state VARCHAR NOT NULL,                   -- size and time of change, by which it is known without reading it again
+    path VARCHAR NOT NULL,                    -- where it lies, absolute
+    state VARCHAR NOT NULL,                   -- size and time of change, its companions' too, by which it is known unread
+    read_at TIMESTAMP NOT NULL,               -- when it was read, UTC: of several rows of a path the newest counts
     size_bytes BIGINT NOT NULL,               -- as it lay there, compressed or not
     runs INTEGER NOT NULL,                    -- applications in it, 0 where it could not be read
     day DATE NOT NULL                         -- of its first run; of a log without one, of its last change
@@ -14,7 +15,8 @@ CREATE TABLE logs (                           -- one row per log that was looked
 CREATE TABLE runs (                           -- one row per application
     run_id VARCHAR NOT NULL,                  -- the first 16 digits of its log's hash, and a number where the log has several
     log VARCHAR NOT NULL,                     -- the log
-    path VARCHAR NOT NULL,                    -- where that lay
+    path VARCHAR NOT NULL,                    -- where that lies; of several with one content, the first by name
+    read_at TIMESTAMP NOT NULL,               -- when it was read, UTC: of rows of one application one counts (fleet/sql/newest.sql)
     app_id VARCHAR NOT NULL,                  -- the framework's id of the application
     attempt VARCHAR,                          -- of the application, where it has attempts
     name VARCHAR NOT NULL,                    -- the user's name for it, else its id
@@ -91,7 +93,8 @@ CREATE TABLE findings (                       -- one row per thing that cost a r
 
 CREATE TABLE problems (                       -- one row per thing that reading a log did not take as it stood; a log that could not be read has one
     log VARCHAR NOT NULL,                     -- the log
-    path VARCHAR NOT NULL,                    -- where it lay
+    path VARCHAR NOT NULL,                    -- where it lies
+    read_at TIMESTAMP NOT NULL,               -- when it was read, UTC
     run_id VARCHAR,                           -- the run; NULL where none could be read
     severity VARCHAR NOT NULL,                -- unread, error, data loss or info
     what VARCHAR NOT NULL,                    -- a sentence

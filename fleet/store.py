@@ -30,6 +30,7 @@ from fleet.tables import tables
 from indexes import guard
 from indexes.errors import InputError, Remedy
 from indexes.schema import Table
+from indexes.temporary import make_durable
 
 BATCH_BYTES = 32 << 20
 """Of rows as JSON, some 4 500 logs, from which a batch is written; writing takes eight times that in memory."""
@@ -59,8 +60,9 @@ class Store:
         except OSError as error:
             raise _unwritable(folder, error) from error
         self._waiting = 0
-        self._known: set[bytes] = set()
-        self._logs: set[bytes] = set()
+        self._known: set[bytes] = set()  # places with their state
+        self._unread: set[bytes] = set()  # of these, those without a run
+        self._contents: set[bytes] = set()  # of logs that have runs
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -82,6 +84,10 @@ class Store:
     def new(self, items: Sequence[Item]) -> list[Item]:
         """The items whose place, size and time of change are not known yet."""
         return [each for each in items if _key(each.name, each.state) not in self._known]
+
+    def unread(self, items: Sequence[Item]) -> list[Item]:
+        """The items that are known as what could not be read."""
+        return [each for each in items if _key(each.name, each.state) in self._unread]
 
     def keep(self, read: Read) -> None:
         """Keep the rows of a log until its batch is written."""
@@ -121,26 +127,36 @@ class Store:
             )
             # Of several logs with one content, the first by name stands for all; the others are known from now on.
             logs = {each.name.partition("-")[0] for each in waiting}
-            again = [each for each in sorted(logs) if _digest(each) in self._logs]
+            again = [each for each in sorted(logs) if _digest(each) in self._contents]
             known = {"log": np.array(again, dtype=object)}  # noqa: F841 (read by DuckDB)
             connection.execute(
                 """
                 CREATE TABLE firsts AS SELECT logs[1].log AS log, min(logs[1].path) AS path
-                FROM whole WHERE logs[1].log NOT IN (SELECT log FROM known) GROUP BY ALL
+                FROM whole WHERE logs[1].runs > 0 AND logs[1].log NOT IN (SELECT log FROM known) GROUP BY ALL
                 """
             )
             connection.execute(
                 """
                 CREATE VIEW fresh AS
-                SELECT *, (logs[1].log, logs[1].path) IN (SELECT (log, path) FROM firsts) AS is_first FROM whole
+                SELECT
+                    *,
+                    -- What could not be read stands for itself alone: its one row says why.
+                    logs[1].runs = 0 OR (logs[1].log, logs[1].path) IN (SELECT (log, path) FROM firsts) AS is_first
+                FROM whole
                 """
             )
             for table in tables():
                 self._write_table(connection, table, batch)
-            self._remember(connection.execute("SELECT logs[1].path, logs[1].state, logs[1].log FROM whole").fetchall())
+            self._remember(
+                connection.execute(
+                    "SELECT logs[1].path, logs[1].state, logs[1].log, logs[1].runs FROM whole"
+                ).fetchall()
+            )
+        self._settle(batch)
         done = self._batches / f"{batch}.part"
         done.touch()
         os.replace(done, self._batches / batch)
+        make_durable(self._batches)
         for each in (whole, *waiting):
             each.unlink()
         self._waiting = 0
@@ -156,6 +172,13 @@ class Store:
             f" OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{batch}-{{i}}')"
         )
 
+    def _settle(self, batch: str) -> None:
+        """Have the files of a batch on disk, and their names: from then on they alone have its rows."""
+        files = [each for table in tables() for each in (self.folder / table.name).glob(f"day=*/{batch}-*.parquet")]
+        days = {each.parent for each in files}
+        for each in (*files, *sorted(days), *sorted({day.parent for day in days}), self.folder):
+            make_durable(each)
+
     def _recover(self) -> None:
         """Remove files of batches that are not complete, and read again which logs are known."""
         complete = {each.name for each in self._batches.iterdir() if not each.suffix}
@@ -167,26 +190,39 @@ class Store:
         for each in self._read.glob("*.part"):
             each.unlink()
         shutil.rmtree(self._own / "scratch", ignore_errors=True)
+        written = set[bytes]()
         if any((self.folder / "logs").glob("day=*/*.parquet")):
             with opened(self.folder) as connection:
-                self._remember(connection.execute("SELECT path, state, log FROM logs").fetchall())
+                self._remember(connection.execute("SELECT path, state, log, runs FROM logs").fetchall())
+                contents = connection.execute("SELECT DISTINCT log FROM all_logs WHERE runs > 0").fetchall()
+                self._contents.update(_digest(log) for (log,) in contents)
+                if any(self._read.glob("*.json")):
+                    moments = "SELECT path, strftime(read_at, '%Y-%m-%d %H:%M:%S.%f') FROM logs"
+                    written.update(_key(*row) for row in connection.execute(moments).fetchall())
         for each in self._read.glob("*.json"):
             try:
                 (row,) = msgspec.json.decode(each.read_bytes())["logs"]
-            except msgspec.DecodeError:  # the machine lost its power; that log is read again
+                moment = _key(row["path"], row["read_at"])
+            except (msgspec.DecodeError, KeyError):  # the machine lost its power, or it is of an earlier version
                 each.unlink()
                 continue
-            key = _key(row["path"], row["state"])
-            if key in self._known:  # killed after its batch was complete
+            if moment in written:  # killed after its batch was complete
                 each.unlink()
             else:
-                self._known.add(key)
+                self._remember([(row["path"], row["state"], "", row["runs"])])
                 self._waiting += each.stat().st_size
 
-    def _remember(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        for path, state, log in rows:
-            self._known.add(_key(path, state))
-            self._logs.add(_digest(log))
+    def _remember(self, rows: Sequence[tuple[str, str, str, int]]) -> None:
+        """Take note of logs: place, state, hash ('' while its runs are in no table yet) and number of runs."""
+        for path, state, log, runs in rows:
+            key = _key(path, state)
+            self._known.add(key)
+            if runs == 0:
+                self._unread.add(key)
+                continue
+            self._unread.discard(key)
+            if log:
+                self._contents.add(_digest(log))
 
 
 def _foreign(folder: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shlex
@@ -36,7 +37,9 @@ Answer = Callable[..., tuple[int, str, str]]
 def log(folder: Path, name: str, ms: int = 1000) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     tasks = [Task(ms + 10 * number, executor=str(1 + number % 2), cpu_ms=ms // 2) for number in range(8)]
-    return write(folder / name, [Stage(tasks), Stage(tasks, name="save at job.py:9")], executors=EXECUTORS)
+    place = write(folder / name, [Stage(tasks), Stage(tasks, name="save at job.py:9")], executors=EXECUTORS)
+    place.write_text(place.read_text().replace("app-made", f"app-{name}"))
+    return place
 
 
 class InProcess(Engine):
@@ -98,12 +101,98 @@ def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.Monkey
     assert (built.known, built.read) == (4, 0)
 
 
-def test_a_log_that_grew_is_read_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("final", ["one", "one-renamed"])
+def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str) -> None:
+    place = log(tmp_path / "logs", "one")
+    whole = place.read_text()
+    place.write_text(whole.rpartition('{"Event": "SparkListenerApplicationEnd"')[0])
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    assert rows(tmp_path / "fleet", "SELECT complete FROM runs") == [(False,)]
+    place.rename(place.parent / final).write_text(whole)
+    assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).read == 1
+    assert rows(tmp_path / "fleet", "SELECT complete FROM runs") == [(True,)]
+    assert rows(tmp_path / "fleet", "SELECT complete FROM all_runs ORDER BY ALL") == [(False,), (True,)]
+    for table in ("groups", "operators", "findings", "problems"):
+        assert rows(tmp_path / "fleet", f"FROM {table} WHERE run_id NOT IN (SELECT run_id FROM runs)") == []
+    assert ask(tmp_path / "fleet").logs == (1 if final == "one" else 2)
+
+
+def test_the_statement_of_the_docs_counts_once_too(tmp_path: Path) -> None:
+    place = log(tmp_path / "logs", "one")
+    whole = place.read_text()
+    place.write_text(whole.rpartition('{"Event": "SparkListenerApplicationEnd"')[0])
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    place.write_text(whole)
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    page = (Path(__file__).parents[1] / "docs" / "fleet.md").read_text(encoding="utf-8")
+    statement = page.partition('duckdb -c "')[2].partition('"')[0].replace("'fleet/", f"'{tmp_path}/fleet/")
+    ((name, core_hours),) = duckdb.execute(statement).fetchall()
+    assert (name, core_hours) == ("made", pytest.approx(ask(tmp_path / "fleet").core_hours))
+
+
+def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = log(tmp_path / "logs", "one")
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
-    whole = place.read_text()
-    place.write_text(whole + whole.splitlines()[-1] + "\n")
-    assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).read == 1
+    monkeypatch.chdir(tmp_path)
+    assert build(["logs"], tmp_path / "fleet", InProcess()).known == 1
+    os.utime(place, (1, 1))
+    assert build(["logs/one"], tmp_path / "fleet", InProcess()).read == 1
+    fleet = ask(tmp_path / "fleet")
+    assert (fleet.logs, fleet.runs) == (1, 1)
+
+
+def test_logs_without_a_time_of_day_are_told_apart_by_their_place(tmp_path: Path) -> None:
+    made(tmp_path, [{"path": f"/{each}", "app_id": "profile", "started_at": "1970-01-01 00:00:00"} for each in "ab"])
+    assert ask(tmp_path / "fleet").runs == 2
+
+
+def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
+    crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log(tmp_path / "logs", "one")
+    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
+        assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).unread == 2
+    built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    assert (built.known, built.known_unread, built.read) == (2, 2, 0)
+    _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet")
+    assert "2 logs could not be read" in out
+    assert "2 of these failed in an earlier build and stayed as they are; --again tries again." in out
+    built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess(), again=True)
+    assert (built.known, built.known_unread, built.read, built.unread) == (0, 0, 2, 1)
+    fleet = ask(tmp_path / "fleet")
+    assert (fleet.logs, fleet.unread_logs, fleet.runs) == (2, 1, 1)
+    ((path, _),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    assert Path(str(path)).name == "broken"
+    assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).known_unread == 1
+
+
+def test_each_of_several_equal_logs_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in "ab":
+        (tmp_path / "logs" / name).write_text("no log at all\n")
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    paths = rows(tmp_path / "fleet", "SELECT path FROM problems WHERE severity = 'unread' ORDER BY path")
+    assert [Path(str(path)).name for (path,) in paths] == ["a", "b"]
+
+
+def test_rows_are_on_disk_before_what_they_were_made_of_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(tmp_path / "logs", "one")
+    own, settled = tmp_path / "fleet" / "_fleet", []
+
+    def durable(path: Path) -> None:
+        assert list((own / "read").glob("*.json"))
+        settled.append((path, bool(list((own / "batches").iterdir()))))
+
+    monkeypatch.setattr(store, "make_durable", durable)
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    assert settled[-1] == (own / "batches", True)
+    assert not any(marked for _, marked in settled[:-1])
+    files = set((tmp_path / "fleet").glob("*/day=*/*.parquet"))
+    assert files | {each.parent for each in files} <= {path for path, _ in settled}
 
 
 @pytest.mark.parametrize("moment", ["keep", "_write_table", "write"])
@@ -131,7 +220,8 @@ def test_a_killed_build_goes_on_to_the_same_tables(
                 build([str(small / "logs")], tmp_path / "fleet", InProcess())
     build([str(small / "logs")], tmp_path / "fleet", InProcess())
     for table in tables():
-        query = f"SELECT * FROM {table.name} ORDER BY ALL"
+        columns = ", ".join(each.name for each in table.columns if each.name != "read_at")
+        query = f"SELECT {columns} FROM {table.name} ORDER BY ALL"
         assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query), table.name
 
 
@@ -198,7 +288,7 @@ def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: 
     log(tmp_path / "logs", "one")
     items = found([str(tmp_path / "logs")])
     answers = list(local.read_all(items, tmp_path, 1, local.memory_of(1)))
-    assert [json.loads(each.rows)["runs"][0]["app_id"] for each in answers] == ["app-made"]
+    assert [json.loads(each.rows)["runs"][0]["app_id"] for each in answers] == ["app-one"]
     starved = list(local.read_all(items, tmp_path, 1, 64 << 20))  # too little for Python and its libraries
     (problem,) = json.loads(starved[0].rows)["problems"]
     assert problem["severity"] == "unread"
@@ -283,6 +373,75 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
         assert "Errno" not in str(told.value)
 
 
+def test_a_list_may_name_what_is_gone(tmp_path: Path) -> None:
+    place = log(tmp_path / "logs", "one")
+    gone = [str(tmp_path / "gone"), str(tmp_path / "gone-*"), "nostore://gone"]
+    (tmp_path / "list").write_text("\n".join([*gone, str(place)]))
+    built = build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess())
+    assert (built.logs, built.unread) == (4, 3)
+    told = dict(rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'"))
+    assert told.keys() == set(gone)
+    assert told[gone[0]] == f"{gone[0]}: no such file or folder"
+    assert build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess()).known == 4
+    log(tmp_path, "gone", ms=2000)
+    assert build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess()).unread == 0
+
+
+def test_a_folder_that_cannot_be_read_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(tmp_path / "logs", "one")
+    log(tmp_path / "logs" / "closed", "two")
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    ((path, what),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    assert path == str(tmp_path / "logs" / "closed")
+    assert what == f"{path}: cannot be read (Permission denied)"
+
+
+def test_a_fleet_below_its_logs_is_none_of_them(tmp_path: Path) -> None:
+    log(tmp_path, "one")
+    for folder in (tmp_path / "fleet", tmp_path):
+        for known in (0, 1):
+            built = build([str(tmp_path)], folder, InProcess())
+            assert (built.logs, built.known) == (1, known)
+
+
+def test_a_fleet_may_be_called_anything(crystalperf: Answer, tmp_path: Path) -> None:
+    log(tmp_path / "logs", "one")
+    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    folder = tmp_path / "fleet[prod]*"
+    build([str(tmp_path / "logs")], folder, InProcess())
+    assert build([str(tmp_path / "logs")], folder, InProcess()).known == 2
+    _, out, _ = crystalperf("fleet", "ask", folder)
+    assert "1 run of 2 logs" in out
+    assert len(duckdb.execute(out.partition("DuckDB says why: ")[2].splitlines()[0]).fetchall()) == 1
+
+
+def test_what_a_framework_keeps_beside_a_log_is_a_part_of_it(tmp_path: Path) -> None:
+    data = Path(__file__).parent / "data" / "flink"
+    archive, metrics = tmp_path / "job", tmp_path / "job.series.gz"
+    archive.write_bytes(gzip.decompress((data / "ads-3000.json.gz").read_bytes()))
+    metrics.write_bytes((data / "ads-3000.series.gz").read_bytes())
+    (item,) = found([str(tmp_path)])
+    assert (item.path, item.companions) == (str(archive), (str(metrics),))
+    assert found([str(metrics)]) == found([str(archive)]) == [item]
+    (run,) = json.loads(read(item).rows)["runs"]
+    assert run["measure"] == "latency"
+    before = content_hash(item)
+    metrics.write_bytes(b"")
+    (other,) = found([str(tmp_path)])
+    assert other.state != item.state
+    assert content_hash(other) != before
+    metrics.unlink()
+    assert found([str(tmp_path)])[0].state not in (item.state, other.state)
+
+
 def test_logs_of_some_days_are_read_together_and_of_these_the_largest_first() -> None:
     items = [Item(f"/logs/{each}", each * 7919 % 10_007, each * 7907.0 % 10_009, "state") for each in range(10_009)]
     there = ordered(items)
@@ -304,8 +463,10 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
     recording = tmp_path / "recordings" / "app-20261121113629-0000" / "executor-0.jfr"
     recording.parent.mkdir(parents=True)
     recording.write_bytes(b"")
+    (alone,) = found([str(parted)])
     (item,) = found([str(tmp_path)])
-    assert (item.path, item.recordings) == (str(parted), (str(recording),))
+    assert (item.path, item.companions) == (str(parted), (str(recording),))
+    assert item.state != alone.state  # a recording that comes later is read
     before = content_hash(item)
     (parted / "events_2_app-20261121113629-0000").write_text("")
     assert content_hash(item) != before
@@ -359,6 +520,7 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
         for number in range(runs):
             row = json.loads((folder.parent / "row.json").read_text())
             row["runs"][0] |= {"run_id": f"{number:016x}", "gains": [gain], "runtime_ms": 2000.0, "log": f"{number}"}
+            row["runs"][0] |= {"app_id": f"{number}"}
             row["logs"][0] |= {"log": f"{number}", "path": f"{number}"}
             kept.keep(Read(f"{number}", f"{number}", json.dumps(row).encode()))
         kept.write()

@@ -51,12 +51,14 @@ def killed_often(logs: list[str], folder: Path, kills: int, most_s: float, seed:
 
 
 def differences(one: Path, other: Path) -> list[tuple[str, int, int, int]]:
-    """By table: its rows in the one fleet, and the rows that only the one or only the other has."""
+    """By table: its rows in the one fleet, and the rows that only the one or only the other has, whenever read."""
     found = []
     with opened(one) as first, opened(other) as second:
         for table in tables():
+            columns = ", ".join(each.name for each in table.columns if each.name != "read_at")
             mine, theirs = (
-                Counter(map(repr, each.execute(f"SELECT * FROM {table.name}").fetchall())) for each in (first, second)
+                Counter(map(repr, each.execute(f"SELECT {columns} FROM {table.name}").fetchall()))
+                for each in (first, second)
             )
             found.append((table.name, mine.total(), (mine - theirs).total(), (theirs - mine).total()))
     return found

@@ -31,6 +31,7 @@ def copy(read: Read, number: int, day: date) -> Read:
     log = sha256(path.encode()).hexdigest()
     rows = read.rows.replace(read.path.encode(), path.encode()).replace(read.log.encode(), log.encode())
     rows = rows.replace(read.log[:16].encode(), log[:16].encode())
+    rows = re.sub(rb'"app_id":"[^"]*"', f'"app_id":"{log}"'.encode(), rows)  # or they were one application's
     return Read(log, path, re.sub(rb'"day":"[^"]*"', f'"day":"{day}"'.encode(), rows))
 
 

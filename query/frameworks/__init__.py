@@ -287,6 +287,7 @@ class Framework:
     Optional:
     vocabulary  its words
     marks       names of files beside its logs that hold no log, such as marks of its state
+    companions  endings of files that belong to the log whose name stands before them
     raw         tables in its own words that its traces carry
     annotate    (class name, method) of a frame → its Role, or None for an ordinary function
     process     arguments of a recorded process (None where the recording lost them) and its file's name
@@ -331,6 +332,7 @@ class Framework:
     gather: Callable[[Sequence[LogPart], Problems], list[Application]] | None = None
     vocabulary: Vocabulary = Vocabulary()
     marks: re.Pattern[str] | None = None
+    companions: tuple[str, ...] = ()
     raw: Callable[[], tuple[Table, ...]] = tuple
     annotate: Callable[[str, str], Role | None] = lambda _class, _method: None
     process: Callable[[str | None, str], tuple[str | None, str] | None] | None = None

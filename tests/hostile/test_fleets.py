@@ -124,6 +124,7 @@ def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, s
     code, out, err = crystalperf("fleet", "ask", tmp_path / "fleet")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "not a fleet of this version, or damaged" in err
+    assert "build it anew in another folder" in err
 
 
 @pytest.mark.parametrize("changed_s", [1e12, -1e12, 1e30])

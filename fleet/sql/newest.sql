@@ -1,0 +1,23 @@
+-- What counts of all rows that builds wrote.  A build adds rows and changes none, so a log that grew, was touched or was
+-- tried again has a row for each time, and an application whose log was renamed, rolled or compacted has one for each of
+-- its logs.  Of a path the newest row counts; of an application the run that is complete, has samples, was read last.
+CREATE VIEW logs AS
+SELECT * FROM all_logs
+QUALIFY row_number() OVER (PARTITION BY path ORDER BY read_at DESC, log) = 1;
+
+-- A log without a time of day knows its application by the name of a file alone: there its path tells them apart.
+CREATE TABLE newest AS
+SELECT run_id FROM all_runs
+QUALIFY row_number() OVER (
+    PARTITION BY framework, app_id, attempt, started_at, CASE WHEN started_at < TIMESTAMP '2000-01-01' THEN path END
+    ORDER BY complete DESC, has_samples DESC, read_at DESC, run_id
+) = 1;
+
+CREATE VIEW runs AS FROM all_runs WHERE run_id IN (FROM newest);
+CREATE VIEW groups AS FROM all_groups WHERE run_id IN (FROM newest);
+CREATE VIEW operators AS FROM all_operators WHERE run_id IN (FROM newest);
+CREATE VIEW functions AS FROM all_functions WHERE run_id IN (FROM newest);
+CREATE VIEW findings AS FROM all_findings WHERE run_id IN (FROM newest);
+CREATE VIEW problems AS
+FROM all_problems
+WHERE run_id IN (FROM newest) OR (run_id IS NULL AND (path, read_at) IN (SELECT (path, read_at) FROM logs));
