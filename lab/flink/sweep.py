@@ -208,7 +208,8 @@ def score(out: Path, only: str | None) -> str:
                     f"| {one.workload} {dict(one.changed)} | latency_ms | does not keep up | {sustained[-1].said} | | |"
                 )
     if only != "odd":
-        lines += ["", "| base | measure | measured | told of the run itself | off |", "|---|---|---|---|---|"]
+        lines += ["", "| base | measure | measured | told of the run itself | off | mean of its runs | off |"]
+        lines.append("|---|---|---|---|---|---|---|")
         lines += [row for workload, (_, seen) in bases.items() for row in _replayed(workload, seen, by_number)]
     for one in configurations():
         if one.is_base:
@@ -247,19 +248,25 @@ class Sustained:
 
 
 def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
-    """What is told of a base's recorded run as it was, beside what was measured in it."""
-    mine = next((row for row in rows.get(_base_of(workload).number, []) if row["repetition"] == 0), {})
+    """What is told of a base's recorded run as it was, beside what was measured in it and in all runs of the base."""
+    runs = rows.get(_base_of(workload).number, [])
+    mine = next((row for row in runs if row["repetition"] == 0), {})
     told: dict[str, float] = {}
     assert seen.execution is not None
     if seen.flow is not None:
         told = {"latency_ms": seen.flow.time_ms(seen.execution.names), "throughput_per_s": seen.flow.rate_per_s}
     else:
         told["makespan_ms"] = replay_unchanged(seen.execution).replayed.makespan_ms
-    return [
-        f"| {workload} | {measure} | {mine[measure]:.0f} | {value:.0f} | {100 * (value / mine[measure] - 1):+.1f} % |"
-        for measure, value in told.items()
-        if mine.get(measure)
-    ]
+    found = []
+    for measure, value in told.items():
+        several = [row[measure] for row in runs if row.get(measure)]
+        if mine.get(measure):
+            mean, off = statistics.mean(several), 100 * (value / mine[measure] - 1)
+            found.append(
+                f"| {workload} | {measure} | {mine[measure]:.0f} | {value:.0f} | {off:+.1f} % |"
+                f" {mean:.0f} ({len(several)}) | {100 * (value / mean - 1):+.1f} % |"
+            )
+    return found
 
 
 def _sustained(one: Configuration, truth: bool, run: Run) -> Sustained:
