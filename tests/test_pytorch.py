@@ -146,8 +146,29 @@ def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
     assert more.predicted_ms is not None
     assert more.predicted_ms >= run.debug().runtime_ms * 0.999
     assert any("4 processes for 2" in each for each in more.assumptions)
+    assert run.predict(["ranks=4"]).predicted_ms == more.predicted_ms
+    assert run.predict(["ranks=2"]).predicted_ms == run.unchanged().predicted_ms
     assert "fewer" in run.predict(["ranks=0.5x"]).refused[0]
     assert "single process" in cp.profile(DATA / "torch-loader").predict(["ranks=2x"]).refused[0]
+
+
+def test_ranks_are_counted_and_not_their_accelerators(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        events = [
+            event("ProfilerStep#1", 0, 10_000, "user_annotation"),
+            event("aten::mm", 0, 1_000),
+            event("cudaLaunchKernel", 100, 10, "cuda_runtime", correlation=1),
+            kernel("ncclDevKernel_AllReduce_Sum", 1_000, 8_000, 1),
+        ]
+        written(tmp_path / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": 2})
+    run = cp.profile(tmp_path)
+    assert run.header().workers == 4
+    assert run.predict(["ranks=2"]).predicted_ms == pytest.approx(run.unchanged().predicted_ms)
+    more = run.predict(["ranks=4"])
+    assert any("4 processes for 2" in each for each in more.assumptions)
+    assert more.predicted_ms == run.predict(["ranks=2x"]).predicted_ms
+    with pytest.raises(SettingError, match=r"2 times 0\.75 is no whole number"):
+        run.predict(["ranks=0.75x"])
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")

@@ -87,6 +87,9 @@ def test_more_workers_crowd_the_servers_link() -> None:
     assert more.predicted_ms is not None
     assert more.predicted_ms > 1.2 * more.runtime_ms
     assert any("parameter server" in each for each in more.assumptions)
+    assert run.header().workers == 6
+    assert run.predict(["processes=4"]).predicted_ms == more.predicted_ms
+    assert run.predict(["processes=2"]).predicted_ms == run.unchanged().predicted_ms
 
 
 LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)

@@ -302,7 +302,7 @@ class Framework:
                 stated dependencies hold
     schedule    the scheduler and the settings that the run names → how it gives out lanes
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
-                exchanged data into
+                exchanged data into; and these three where its tables list other things than are asked about
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
     steady      the run, a changed world → its steps once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured

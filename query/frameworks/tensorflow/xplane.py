@@ -277,7 +277,7 @@ def of_planes(
     version = _version(framework, [each for _, its_planes in processes for each in its_planes])
     return Program(
         framework, app_id, origin, cut, list(devices.values()), steps, problems, version=version, start_ms=start,
-        end_ms=end, started_at_ms=start, collectives=told,
+        end_ms=end, started_at_ms=start, properties={"processes": str(len(processes))}, collectives=told,
     )  # fmt: skip
 
 

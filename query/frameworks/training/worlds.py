@@ -7,6 +7,7 @@ the tensors of all workers.  Links, and how evenly processes run, stay as they w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from indexes.errors import NoAnswerError
@@ -14,6 +15,11 @@ from indexes.resources import NET
 from query.frameworks import Planned
 from query.model.execution import Execution
 from query.model.world import World
+
+
+def configured(properties: Mapping[str, str]) -> dict[str, float]:
+    """How many processes a run had: its table of workers lists their accelerators, servers and links as well."""
+    return {"workers": float(properties.get("processes", "1"))}
 
 
 def replan(execution: Execution, world: World, _wanted: bool) -> Planned:
@@ -31,7 +37,7 @@ def replan(execution: Execution, world: World, _wanted: bool) -> Planned:
     count = int(execution.properties.get("processes", "1"))
     if ratio < 1:
         raise NoAnswerError(
-            "fewer devices: nothing recorded tells which of them would go; trace a run with fewer processes"
+            f"fewer processes than the run's {count}: nothing recorded tells which would go; trace a run with as few"
         )
     after = count * ratio
     if execution.properties.get("synchronous") == "no":
