@@ -391,6 +391,67 @@ def test_a_trace_larger_than_a_chunk_is_cut_between_events(tmp_path: Path, monke
     assert not list(problems)
 
 
+def damaged(path: Path, events: list[dict[str, Any]], before: bytes, after: bytes) -> Path:
+    """A trace with other bytes for some, as its writer left them, and what stands behind the events."""
+    text = written(path, events).read_bytes()[:-1] + b', "baseTimeNanoseconds": 5}'
+    path.write_bytes(text.replace(before, after))
+    return path
+
+
+@pytest.mark.parametrize("chunk", [1_000, 4 << 20])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"odd"', b"inf"),
+        (b'"odd"', b"-nan(ind)"),
+        (b'"odd"', rb'"C:\Users\me\x.py"'),
+        (b'"odd"', b'"two\nlines\x01"'),
+    ],
+)
+def test_what_a_writer_did_not_escape_costs_no_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, before: bytes, after: bytes
+) -> None:
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
+    events = [event(f"op {number}", 1, 1, value="odd" if number % 7 == 3 else 1) for number in range(500)]
+    found, header, problems = events_of(damaged(tmp_path / "t.json", events, before, after))
+    assert [each.name for each in found] == [each["name"] for each in events]
+    assert header == {"schemaVersion": 1, "baseTimeNanoseconds": 5}
+    assert not list(problems)
+
+
+@pytest.mark.parametrize("chunk", [1_000, 4 << 20])
+@pytest.mark.parametrize("bad", [[0], [7], [498, 499], [3, 100, 101, 102, 400]])
+@pytest.mark.parametrize("after", [b'"a "quoted" word"', b'"no end', b"[{", b"}"])
+def test_a_damaged_event_is_told_and_all_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, bad: list[int], after: bytes
+) -> None:
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
+    nested = [{"a": 1}, {"b": "}, {"}, {"c": 3}]
+    events = [event(f"op {number}", 1, 1, value="odd" if number in bad else 1, nested=nested) for number in range(500)]
+    found, header, problems = events_of(damaged(tmp_path / "t.json", events, b'"odd"', after))
+    assert [each.name for each in found if each.ph] == [e["name"] for n, e in enumerate(events) if n not in bad]
+    assert header["baseTimeNanoseconds"] == 5
+    count = "1 event that cannot be read was" if len(bad) == 1 else f"{len(bad)} events that cannot be read were"
+    assert [each.meaning for each in problems] == [f"a trace is damaged: {count} left out"]
+
+
+def test_a_text_without_the_end_of_an_event_is_looked_through_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 1_000)
+    looked: list[int] = []
+    whole_events = chrome._whole_events
+
+    def counted(text: bytes) -> Any:
+        looked.append(len(text))
+        return whole_events(text)
+
+    monkeypatch.setattr(chrome, "_whole_events", counted)
+    monkeypatch.setattr(chrome, "pieces", lambda _part, _problems: iter([b"[" + b'{"a": ', *[b"[1, " * 250] * 200]))
+    events_of(tmp_path / "none")
+    assert sum(looked) < 3 * 200_000
+
+
 def test_a_torn_trace_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
     whole = gzip.decompress((DATA / "torch-2-ranks/rank0.pt.trace.json.gz").read_bytes())
     path = tmp_path / "t.json"

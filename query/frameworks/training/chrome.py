@@ -3,15 +3,18 @@
 A trace is {"traceEvents": [EVENT, …], …} or the list alone, in one line or in many, and may be larger than memory.  So
 it is cut where one event ends and the next begins, and each stretch of whole events is decoded at once.  What stands
 outside of the list is small and is decoded by itself.
+
+Writers forget to escape what they write (backslashes of Windows' paths, line ends) and write numbers that JSON does not
+have (inf, nan); that is put right.  A stretch that cannot be decoded even so is read event by event, and of these the
+ones that are damaged are left out and counted.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,9 +27,19 @@ CHUNK_BYTES = 4 << 20
 _MOST_TRIES = 40
 """Ends of objects looked at, from the last one on, until one turns out to be the end of an event."""
 
+_MOST_PIECES = 8
+"""Where a stretch is damaged, an event has no more places in it that look like the end of one."""
+
+_MOST_BYTES = 16 * CHUNK_BYTES
+"""Text without the end of an event; more of it is left out."""
+
 _MOST_HEADER_BYTES = 16 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
+_LAST = re.compile(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
+_CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
+_UNESCAPED = re.compile(rb'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\(?!u?[0-9a-fA-F]{0,3}\Z)')
+_NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\s*[,}\]])", re.IGNORECASE)
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
@@ -34,15 +47,11 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
     name: Any = None
     op: Any = None
-    external_id: Any = msgspec.field(default=None, name="External id")
     correlation: Any = None
     stream: Any = None
     bytes: Any = None
     dims: Any = msgspec.field(default=None, name="Input Dims")
     types: Any = msgspec.field(default=None, name="Input type")
-    sequence: Any = msgspec.field(default=None, name="Sequence number")
-    sync_kind: Any = msgspec.field(default=None, name="cuda_sync_kind")
-    collective: Any = msgspec.field(default=None, name="Collective name")
     in_elements: Any = msgspec.field(default=None, name="In msg nelems")
     element_type: Any = msgspec.field(default=None, name="dtype")
     input0: Any = None
@@ -110,6 +119,8 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
     stream = pieces(part, problems)
     text = b""
     inside = False
+    enough = CHUNK_BYTES
+    damaged = 0
     for piece in stream:
         text += piece
         if not inside:
@@ -120,16 +131,21 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
                 continue
             _take_header(text[: start[0]], header)
             text, inside = text[start[1] :], True
-        if len(text) >= CHUNK_BYTES:
-            events, text = _whole_events(text)
-            if events is None:
-                if len(text) > 16 * CHUNK_BYTES:
-                    _tell_damage(problems, part, "a stretch without whole events was left out")
-                    text = b""
-                continue
+        if len(text) >= enough:
+            events, text, lost = _whole_events(text)
+            damaged += lost
+            if len(text) > _MOST_BYTES:
+                _tell_damage(problems, part, "a stretch without whole events was left out")
+                text = b""
+            enough = max(CHUNK_BYTES, 2 * len(text))  # what has no end yet is not looked through for every piece
             yield events
     if inside:
-        yield from _rest(text, part, problems, header)
+        events, lost = _rest(text, part, problems, header)
+        damaged += lost
+        yield events
+    if damaged:
+        events_are = "1 event that cannot be read was" if damaged == 1 else f"{damaged} events that cannot be read were"
+        _tell_damage(problems, part, f"{events_are} left out")
 
 
 def _start(text: bytes) -> tuple[int, int] | None:
@@ -154,79 +170,125 @@ def _decoded_members(text: bytes, before: bytes, after: bytes) -> dict[str, Any]
     return found if isinstance(found, dict) else {}
 
 
-def _whole_events(text: bytes) -> tuple[list[Event] | None, bytes]:
-    """The whole events at the beginning of a text, and what is left; None where no end of an event was found."""
+def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
+    """The whole events at the beginning of a text, what is left of it, and how many of them are damaged."""
+    found = _at_once(text)
+    if found is None:
+        text = _mended(text)
+        found = _at_once(text)
+    return _one_by_one(text) if found is None else (*found, 0)
+
+
+def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
+    """The whole events and what is left; None where some are damaged, or no end of one was found."""
     end = len(text)
     for _ in range(_MOST_TRIES):
         brace = text.rfind(b"}", 0, end)
         if brace < 0:
             break
-        between = _BETWEEN.match(text, brace)
-        if between is not None and (events := _decode(text[: brace + 1])) is not None:
-            return events, text[between.end() - 1 :]
+        if (between := _BETWEEN.match(text, brace)) is not None:
+            events = _decode(text[: brace + 1])
+            if not isinstance(events, str):
+                return events, text[between.end() - 1 :]
+            if events == "damaged":
+                break
         end = brace
-    return None, text
+    return None
 
 
-def _decode(text: bytes) -> list[Event] | None:
-    """Events with commas between them; None where the text is not that."""
+def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], bytes, int]:
+    """The events that can be read, what is left behind the last border between two, and how many are damaged.
+
+    A border is where one object of a list ends and the next begins: within an event there may be some too, and in its
+    texts what looks like one.  An event that has not ended is left where the text goes on.
+    """
+    borders = [(each.start() + 1, each.end() - 1) for each in _BETWEEN.finditer(text)]
+    found: list[Event] = []
+    begin = place = damaged = 0
+    while place < len(borders):
+        events: list[Event] | Literal["cut", "damaged"] = "cut"
+        last = place
+        while events == "cut" and last < min(place + _MOST_PIECES, len(borders)):
+            events = _decode(text[begin : borders[last][0]])
+            last += 1
+        if events == "cut" and last == len(borders) and goes_on:
+            break
+        if isinstance(events, str):
+            last = place + 1  # what looked like more of it may be the next event
+            damaged += b'"ph"' in text[begin : borders[place][0]]
+        else:
+            found += events
+        begin, place = borders[last - 1][1], last
+    return found, text[begin:], damaged
+
+
+def _mended(text: bytes) -> bytes:
+    """Text as its writer meant it: backslashes are escaped, numbers that JSON does not have are none."""
+    text = text.translate(_CONTROLS)
+    if b"\\" in text:
+        text = _UNESCAPED.sub(lambda each: each[1] or b"\\\\", text)
+    return _NO_NUMBER.sub(rb"\1null", text)
+
+
+def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
+    """Events with commas between them; a text that ends within one is cut."""
     whole = b"[" + text + b"]"
     try:
         return _typed.decode(whole)  # type: ignore[return-value]
     except msgspec.ValidationError:
         pass
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return "cut" if "truncated" in str(error) else "damaged"
     try:
         return _loose.decode(whole)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return "damaged"
 
 
-def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> Iterator[list[Event]]:
-    """The last events, and what stands behind them."""
+def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
+    """The last events, and how many of them are damaged; `header` gets what stands behind them."""
+    for each in (text, _mended(text)):
+        if (events := _closed(each, header)) is not None:
+            return events, 0
+    found, left, damaged = _one_by_one(_mended(text))
+    events = _closed(left, header)
+    if events is None:
+        more, left, lost = _one_by_one(left, goes_on=False)
+        found, damaged = [*found, *more], damaged + lost
+        read = _decode(left.rstrip().rstrip(b","))  # Chrome's format permits a list without its end
+        if not isinstance(read, str):
+            events = read
+        elif (end := _LAST.search(left)) is not None:
+            _closed(left[end.end() :], header)
+            damaged += b'"ph"' in left
+        else:
+            _tell_damage(problems, part, "it ends within an event; what was after that place is missing")
+    return [*found, *(events or [])], damaged
+
+
+def _closed(text: bytes, header: dict[str, Any]) -> list[Event] | None:
+    """The events up to the end of their list; None where it has none, or some of them are damaged."""
     for end in _ends(text):
         body = text[:end].rstrip().rstrip(b",")
         events = _decode(body) if body else []
-        if events is not None:
-            tail = text[end:].lstrip()
-            if not tail.startswith(b"]") and not header.get("unclosed"):
-                _note_cut(text, end, part, problems)
-            elif tail[1:].lstrip().startswith(b","):
-                header.update(_decoded_members(tail[1:].lstrip()[1:], b"{", b""))
-            yield events
-            return
-    _tell_damage(problems, part, "the events at its end cannot be read")
+        behind = text[end + 1 :].strip()
+        if not isinstance(events, str) and (behind in (b"", b"}") or behind.startswith(b",")):
+            header.update(_decoded_members(behind[1:], b"{", b""))
+            return events
+    return None
 
 
 def _ends(text: bytes) -> Iterator[int]:
-    """Where the list of events may end: at a bracket from behind, else behind an object from behind."""
-    stripped = text.rstrip()
-    if not stripped or stripped.startswith(b"]"):
-        yield 0
+    """Where the list of events may end: at a bracket, from behind."""
+    if not (stripped := text.strip()) or stripped.startswith(b"]"):
+        yield len(text) - len(text.lstrip())
         return
     end = len(text)
     for _ in range(_MOST_TRIES):
-        bracket = text.rfind(b"]", 0, end)
-        if bracket < 0:
-            break
-        yield bracket
-        end = bracket
-    if stripped.endswith((b"}", b"},")):
-        yield len(text)
-    end = len(text)
-    for _ in range(_MOST_TRIES):
-        brace = text.rfind(b"}", 0, end)
-        if brace < 0:
+        end = text.rfind(b"]", 0, end)
+        if end < 0:
             return
-        yield brace + 1
-        end = brace
-
-
-def _note_cut(text: bytes, end: int, part: Part, problems: Problems) -> None:
-    """A list of events without its end: Chrome's format permits that, so only a torn event is a loss."""
-    if text[end:].strip().strip(b","):
-        _tell_damage(problems, part, "it ends within an event; what was after that place is missing")
+        yield end
 
 
 def _tell_damage(problems: Problems, part: Part, meaning: str) -> None:
@@ -245,9 +307,3 @@ def number(value: float | str | None) -> float | None:
 def is_json(text: bytes) -> bool:
     """Whether a file that begins so may be JSON."""
     return text.lstrip()[:1] in (b"{", b"[")
-
-
-def compact(value: Any, most: int = 200) -> str:
-    """A value of a header as short text."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text[:most]
