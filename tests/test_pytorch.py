@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from query.frameworks.known import get
 from query.frameworks.pytorch import kineto, trace
 from query.frameworks.training import chrome, collectives, devices
 from query.frameworks.training.collectives import Collective
+from query.frameworks.training.lanes import Lane
 from query.frameworks.training.program import Operation
 from query.inputs.containers import LogFile, Part
 from query.model.records import Problems
@@ -367,6 +369,83 @@ def test_the_last_to_arrive_at_a_collective_says_when_bytes_move() -> None:
         Collective(1, "rank 1", "x", Operation("rank 1", 1000, 1012, "x")),
     ]
     assert collectives.shifts(apart) == {"rank 1": -1002}
+
+
+def reduced(rank: int, group: str, starts: list[float]) -> list[Collective]:
+    label = f"rank {rank}"
+    return [Collective(rank, label, f"ar {group}", Operation(label, each, each + 10, "ar")) for each in starts]
+
+
+def test_collectives_of_other_groups_are_not_waited_for() -> None:
+    """Two groups of two ranks, as stages of a pipeline are: the second is 30 ms behind, or close to the first."""
+    lanes = [Lane(f"rank {rank}", "s", f"rank {rank}") for rank in range(4)]
+    for late in (30.0, 5.0):
+        starts = [100.0 * step for step in range(10)]
+        behind = [each + late for each in starts]
+        parts = [each for rank in (0, 1) for each in reduced(rank, "0", starts)]
+        parts += [each for rank in (2, 3) for each in reduced(rank, "1", behind)]
+        assert {len(each) for each in collectives.rounds(parts)} == {2}
+        assert collectives.shifts(parts) == {}
+        signals, told = collectives.joined(parts, lanes)
+        assert not signals
+        assert all(each["arrived_ms"] == each["began_ms"] for each in told)
+
+
+def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
+    starts = [100.0 * step for step in range(10)]
+    off = {0: 0.0, 1: 50.0, 2: -70.0, 3: 20.0}
+    parts = []
+    for group, ranks in {"0": (0, 1), "1": (1, 3), "2": (3, 2)}.items():
+        for rank in ranks:
+            parts += reduced(rank, group, [each + off[rank] + 15 * int(group) for each in starts])
+    assert collectives.shifts(parts) == {f"rank {rank}": off[2] - each for rank, each in off.items() if rank != 2}
+
+
+def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
+    """Without names of groups: ranks whose collectives are now nearer and now farther wait for others."""
+    mine = [0.0, 104, 205, 311, 409, 518, 616, 722, 820, 931]
+    noise = [0.2, 0.0, 0.1, 0.4, 0.0, 0.3, 0.1, 0.0, 0.2, 0.1]
+    same = [each + 500 + more for each, more in zip(mine, noise, strict=True)]
+    found = collectives.shifts([*reduced(0, "", mine), *reduced(1, "", same)])
+    assert found == {"rank 1": pytest.approx(-500.1, abs=0.2)}
+    theirs = [500.0 + 118 * number for number in range(10)]
+    other = [*reduced(0, "", mine), *reduced(1, "", theirs)]
+    assert collectives.shifts(other) == {}
+    launched = [replace(each, launcher=(each.lane, each.operation.start_ms)) for each in other]
+    signals, _ = collectives.joined(launched, [Lane(f"rank {rank}", "s", f"rank {rank}") for rank in (0, 1)])
+    assert {(each.source, each.target) for each in signals} == {(0, 0), (1, 1)}
+
+
+def of_group(folder: Path, rank: int, group: str, late_us: float = 0, count: int = 3) -> None:
+    """A rank's trace: one kernel of NCCL for each step, of 2 ms."""
+    events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]
+    for step in range(count):
+        args = {"Collective name": "allreduce", "Process Group Name": group, "Process Group Ranks": "[0, 1]"}
+        events.append(kernel("ncclDevKernel_AllReduce_Sum", 1_000 + 30_000 * step + late_us, 2_000, step, **args))
+    folder.mkdir(exist_ok=True)
+    written(folder / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": 2})
+
+
+@pytest.mark.parametrize(("other", "waited_ms"), [("0", 1.0), ("1", 0.0)])
+def test_groups_of_a_trace_are_told_apart(tmp_path: Path, other: str, waited_ms: float) -> None:
+    of_group(tmp_path, 0, "0")
+    of_group(tmp_path, 1, other, late_us=1_000)
+    waited = "SELECT DISTINCT began_ms - arrived_ms FROM training_collectives WHERE worker_id = 'rank 0 GPU 0'"
+    assert rows(cp.profile(tmp_path), waited) == [(pytest.approx(waited_ms),)]
+
+
+def test_collectives_that_a_rank_has_fewer_of_are_said_not_to_be_joined(tmp_path: Path) -> None:
+    of_group(tmp_path, 0, "0")
+    of_group(tmp_path, 1, "0", count=2)
+    told = [each.meaning for each in cp.profile(tmp_path).header().problems]
+    assert any("ncclDevKernel_AllReduce_Sum (2 on rank 1, 3 on rank 0)" in each for each in told)
+
+
+def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
+    assert kineto.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
+    assert kineto.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
+    assert kineto.collective_key("gloo:recv") is None
+    assert kineto.collective_key("gloo:all_reduce") is not None
 
 
 # Files ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,8 @@ class Ran:
     name: str
     correlation: int | None = None
     bytes: int | None = None
+    group: str = ""
+    """Of a collective what the trace says of who takes part, and in what."""
 
 
 @dataclass
@@ -153,6 +156,9 @@ class Process:
             ran.bytes = facts.bytes
         elif isinstance(facts.in_elements, int):
             ran.bytes = facts.in_elements * _SIZES.get(str(facts.element_type), 4)
+        if COLLECTIVE.search(ran.name):
+            told = (facts.collective, facts.group, facts.ranks)
+            ran.group = sys.intern(" ".join(str(one) for one in told if one is not None))
         stream = facts.stream if facts.stream is not None else event.tid
         self.streams.setdefault((str(event.pid), re.sub(r"^stream ", "", str(stream))), []).append(ran)
 
@@ -300,3 +306,11 @@ def kernel_name(text: str) -> str:
 
 SYNCHRONIZES = re.compile(r"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize")
 COLLECTIVE = re.compile(r"nccl(?:Dev)?Kernel|ncclKernel|rccl|nccl:|mscclKernel", re.IGNORECASE)
+_BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
+
+
+def collective_key(name: str, group: str = "") -> str | None:
+    """What tells a collective from others of its process; None of an exchange between two, where nobody else waits."""
+    if _BETWEEN_TWO.search(name) and not group.startswith("all"):
+        return None
+    return f"{name} {group}"

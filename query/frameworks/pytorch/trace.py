@@ -25,6 +25,7 @@ from query.frameworks.pytorch.kineto import (
     Process,
     Ran,
     Thread,
+    collective_key,
     inputs,
     kernel_name,
     mark_phase,
@@ -242,16 +243,13 @@ def _clock_shifts(
     """What to add to the times of ranks whose clocks are apart, by their collectives; ms."""
     parts = []
     for process, label in zip(processes, labels, strict=True):
-        for thread in process.threads.values():
-            parts += [
-                Collective(0, label, each.name, _collective(process, label, each, 0.0)) for each in thread.collectives
-            ]
-        for stream in process.streams.values():
-            parts += [
-                Collective(0, label, kernel_name(each.name), _collective(process, label, each, 0.0))
-                for each in stream
-                if COLLECTIVE.search(each.name)
-            ]
+        on_threads = [each for thread in process.threads.values() for each in thread.collectives]
+        on_streams = [each for stream in process.streams.values() for each in stream if COLLECTIVE.search(each.name)]
+        for each in (*on_threads, *on_streams):
+            operation = _collective(process, label, each, 0.0)
+            if (key := collective_key(operation.operator, each.group)) is not None:
+                parts.append(Collective(0, label, key, operation))
+    collectives.tell_uneven(parts, origin, problems)
     found = collectives.shifts(parts)
     for label, shift in found.items():
         meaning = (
@@ -354,13 +352,13 @@ def _add_collectives(
     )
     for key in process.threads:
         for each in built.lanes[numbers[key]].operations:
-            if each.kind == "collective":
+            if each.kind == "collective" and (name := collective_key(each.operator)) is not None:
                 place = bisect_right(asked, (each.start_ms, float("inf"), 0)) - 1
                 launcher = None
                 if place >= 0:
                     _, end, lane = asked[place]
                     launcher = (lane, min(end, each.start_ms))
-                built.collectives.append(Collective(numbers[key], label, each.operator, each, launcher))
+                built.collectives.append(Collective(numbers[key], label, name, each, launcher))
 
 
 def _add_streams(
@@ -401,10 +399,8 @@ def _add_streams(
             ended.append((operation.end_ms, operation.start_ms, number))
             if each.correlation is not None:
                 of_call[each.correlation] = ended[-1]
-            if operation.kind == "collective":
-                built.collectives.append(
-                    Collective(number, label, operation.name, operation, (number, operation.start_ms))
-                )
+            if operation.kind == "collective" and (key := collective_key(operation.name, each.group)) is not None:
+                built.collectives.append(Collective(number, label, key, operation, (number, operation.start_ms)))
         lane.operations = [each for each, _ in kernels]
         lane.infers = any(launch is None for _, launch in kernels)  # else it waited for launches and for other streams
         built.lanes.append(lane)

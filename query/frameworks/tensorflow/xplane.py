@@ -249,6 +249,7 @@ def of_planes(
                         devices[name] = Device(name, 0, process, True, model)
         steps += _steps(process if len(processes) > 1 else "", its_planes)
     signals = [each for each in signals if lanes[each.source].operations]
+    collectives.tell_uneven(found, origin, problems)
     more, told = collectives.joined(found, lanes)
     for name in dict.fromkeys(lane.device for lane in lanes):
         known = devices.get(name, Device(name, 0, name))

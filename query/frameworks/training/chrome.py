@@ -52,6 +52,9 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     bytes: Any = None
     dims: Any = msgspec.field(default=None, name="Input Dims")
     types: Any = msgspec.field(default=None, name="Input type")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
     in_elements: Any = msgspec.field(default=None, name="In msg nelems")
     element_type: Any = msgspec.field(default=None, name="dtype")
     input0: Any = None
