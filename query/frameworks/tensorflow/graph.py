@@ -11,6 +11,7 @@ while all of them were taken waited for one.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,7 @@ from query.frameworks.tensorflow.messages import (
 )
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training.devices import PCIE, bound_by
+from query.frameworks.training.lanes import CLOSE_MS
 from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch
 from query.frameworks.training.servers import Demand, union_ms
 from query.model.records import Problems
@@ -157,42 +159,62 @@ def plain(name: str) -> str:
 
 def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> None:
     """Say of each kernel which others it waited for."""
-    by_node: dict[tuple[str, str], int] = {}
-    by_edge: dict[str, int] = {}
-    for number, each in enumerate(kernels):
+    by_node: dict[tuple[str, str], _Runs] = {}
+    by_edge: dict[str, _Runs] = {}
+    for number in sorted(range(len(kernels)), key=lambda one: kernels[one].end_ms):
+        each = kernels[number]
         if each.transfer is not None:
-            by_edge[each.transfer.edge] = number
+            by_edge.setdefault(each.transfer.edge, _Runs()).add(number, each.end_ms)
         elif not each.stream:
-            by_node.setdefault((each.device, each.node), number)
+            by_node.setdefault((each.device, each.node), _Runs()).add(number, each.end_ms)
     graph = {(device_of(node.device), node.name): node for nodes in partitions for node in nodes}
     sends = {node.tensor: node for nodes in partitions for node in nodes if node.op in ("_Send", "_HostSend")}
     search = _Search(by_node, by_edge, graph, sends)
     for number, each in enumerate(kernels):
         if each.stream:
             launcher = by_node.get((each.device, each.node))
-            if launcher is not None:
-                each.sources.append(launcher)
+            each.sources += [] if launcher is None else launcher.before(each.start_ms)
             continue
-        if each.transfer is not None:
-            found = search.senders(each.transfer)
+        if each.transfer is not None:  # it was asked for before the tensor was there
+            found = search.senders(each.transfer, each.end_ms)
         elif (each.device, each.node) in graph:
-            found = search.inputs(each.device, graph[each.device, each.node].inputs)
+            found = search.inputs(each.device, graph[each.device, each.node].inputs, each.start_ms)
         else:
-            found = search.inputs(each.device, each.inputs)
+            found = search.inputs(each.device, each.inputs, each.start_ms)
         each.sources = sorted(source for source in found if source != number)
+
+
+@dataclass
+class _Runs:
+    """When a node ran, or a tensor was sent: once in a step, but for those of a loop; in order of their ends."""
+
+    numbers: list[int] = field(default_factory=list)
+    ends_ms: list[float] = field(default_factory=list)
+
+    def add(self, number: int, end_ms: float) -> None:
+        self.numbers.append(number)
+        self.ends_ms.append(end_ms)
+
+    def before(self, moment_ms: float) -> list[int]:
+        """The run that what began then had its input from: the last that had ended.
+
+        Of a single one, whenever its machine's clock says that it was; none where all of several came later.
+        """
+        place = bisect_right(self.ends_ms, moment_ms + CLOSE_MS)
+        return self.numbers if len(self.numbers) == 1 else self.numbers[max(place - 1, 0) : place]
 
 
 @dataclass
 class _Search:
     """Kernels by what the graph calls them."""
 
-    by_node: Mapping[tuple[str, str], int]
-    by_edge: Mapping[str, int]
+    by_node: Mapping[tuple[str, str], _Runs]
+    by_edge: Mapping[str, _Runs]
     graph: Mapping[tuple[str, str], NodeDef]
     sends: Mapping[str, NodeDef]
 
-    def inputs(self, device: str, names: Iterable[str]) -> set[int]:
-        """The kernels behind inputs; a node that did not run stands for its own inputs."""
+    def inputs(self, device: str, names: Iterable[str], moment_ms: float) -> set[int]:
+        """The kernels behind inputs of one that began then; a node that did not run stands for its own inputs."""
         found: set[int] = set()
         seen: set[tuple[str, str]] = set()
         pending = [(device, plain(each)) for each in names]
@@ -204,36 +226,37 @@ class _Search:
             ran = self.by_node.get((where, name))
             node = self.graph.get((where, name))
             if ran is not None:
-                found.add(ran)
+                found.update(ran.before(moment_ms))
             elif node is None:
-                found |= self._by_label(where, name)
+                found |= self._by_label(where, name, moment_ms)
             elif node.op in ("_Recv", "_HostRecv"):
-                found |= self.received(node.tensor)
+                found |= self.received(node.tensor, moment_ms)
             else:
                 pending += [(where, plain(each)) for each in node.inputs]
         return found
 
-    def received(self, tensor: str) -> set[int]:
+    def received(self, tensor: str, moment_ms: float) -> set[int]:
         """The transfer of a tensor, or where none was traced, what made it."""
         if tensor in self.by_edge:
-            return {self.by_edge[tensor]}
+            return set(self.by_edge[tensor].before(moment_ms))
         send = self.sends.get(tensor)
-        return set() if send is None else self.inputs(device_of(send.device), send.inputs)
+        return set() if send is None else self.inputs(device_of(send.device), send.inputs, moment_ms)
 
-    def senders(self, transfer: Transfer) -> set[int]:
+    def senders(self, transfer: Transfer, moment_ms: float) -> set[int]:
         """What made a tensor before it was sent."""
         send = self.sends.get(transfer.edge)
         if send is not None:
-            return self.inputs(device_of(send.device), send.inputs)
+            return self.inputs(device_of(send.device), send.inputs, moment_ms)
         made = self.by_node.get((device_of(transfer.source), re.sub(r"^edge_\d+_", "", transfer.edge)))
-        return set() if made is None else {made}
+        return set() if made is None else set(made.before(moment_ms))
 
-    def _by_label(self, device: str, name: str) -> set[int]:
+    def _by_label(self, device: str, name: str, moment_ms: float) -> set[int]:
         """An input that only a label names: `w/read_S7` is the transfer of edge_15_w/read."""
         bare = re.sub(r"(/_\d+|_S\d+)$", "", name)
         if (device, bare) in self.by_node:
-            return {self.by_node[device, bare]}
-        return {number for edge, number in self.by_edge.items() if re.sub(r"^edge_\d+_", "", edge) == bare}
+            return set(self.by_node[device, bare].before(moment_ms))
+        sent = [runs for edge, runs in self.by_edge.items() if re.sub(r"^edge_\d+_", "", edge) == bare]
+        return {number for runs in sent for number in runs.before(moment_ms)}
 
 
 # Clocks -----------------------------------------------------------------------------------------------------------
