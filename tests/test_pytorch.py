@@ -342,6 +342,36 @@ def test_a_device_swap_goes_by_what_bounds_each_kernel(tmp_path: Path) -> None:
     assert devices.bound_by("ampere_sgemm_128x64_nn") == "gpu"
 
 
+CUTLASS_3 = (
+    "void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::gemm::kernel::GemmUniversal<"
+    "cute::tuple<int, int, int, int>, cutlass::gemm::collective::CollectiveMma<cute::SM90_TMA_LOAD>,"
+    " cute::AutoVectorizingCopyWithAssumedAlignment<128>>>>(cutlass::gemm::kernel::GemmUniversal::Params)"
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "resource"),
+    [
+        ("triton_poi_fused_convolution_relu_3", "gpumem"),
+        ("triton_red_fused_addmm_native_layer_norm_0", "gpumem"),
+        ("triton_per_fused__scaled_dot_product_attention_5", "gpumem"),
+        ("triton_tem_fused__to_copy_mm_2", "gpu"),
+        (CUTLASS_3, "gpu"),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_nn_align8>(Params)", "gpu"),
+        ("void cutlass::Kernel<cutlass::reduction::kernel::ReduceSplitK<cutlass::MatrixShape<4, 128>>>()", "gpumem"),
+        ("void splitKreduce_kernel<32, 16, int, float, cublasGemvParams>(float*)", "gpumem"),
+        ("void scal_kernel<float, float, 1, false, 6>(cublasTransposeParams<float>, float const*)", "gpumem"),
+        ("void at::native::(anonymous namespace)::im2col_kernel<float>(long)", "gpumem"),
+        ("void at::native::elementwise_kernel<128, 4, at::native::conv_bias>(int)", "gpumem"),
+        ("void cudnn::ops::nchwToNhwcKernel<float, cudnn_conv>(int)", "gpumem"),
+        ("sm80_xmma_fprop_implicit_gemm_bf16bf16_nhwckrsc_nhwc_tilesize128x128x32", "gpu"),
+        ("ampere_sgemm_128x64_tn", "gpu"),
+    ],
+)
+def test_a_kernels_own_name_says_what_bounds_it(kernel: str, resource: str) -> None:
+    assert devices.bound_by(kernel) == resource
+
+
 def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_nothing() -> None:
     thread = kineto.Thread(
         operators=[

@@ -27,12 +27,30 @@ _ARITHMETIC = re.compile(
 _MOVES = re.compile(
     r"im2col|col2im|transpose|nchwtonhwc|nhwctonchw|splitkreduce|reduce|elementwise|copy", re.IGNORECASE
 )
+_TRITON = re.compile(r"triton_(?P<kind>[a-z]{3})_fused_")
+_OWN = re.compile(r"(?:\w+(?:::|\s+)|\(anonymous namespace\)::)*(?P<name>\w+)")
+_WRAPPER = re.compile(r"(?:Kernel2?|device_kernel|enable_\w+)<")
 
 
 @cache
 def bound_by(kernel: str) -> str:
-    """The resource that a kernel's name says it is bound by: gpu (arithmetic) or gpumem."""
-    return GPU.name if _ARITHMETIC.search(kernel) and not _MOVES.search(kernel) else HBM.name
+    """The resource that a kernel's name says it is bound by: gpu (arithmetic) or gpumem.
+
+    What torch.compile fuses has the names of all its operators: only its templates (tem) are products.  What a kernel
+    copies is often in its template arguments, so only its own name says that it does nothing else.
+    """
+    if (fused := _TRITON.search(kernel)) is not None:
+        return GPU.name if fused["kind"] == "tem" else HBM.name
+    named = kernel.partition(">(")[0]  # without what it is given
+    return GPU.name if _ARITHMETIC.search(named) and not _MOVES.search(_own_name(kernel)) else HBM.name
+
+
+def _own_name(kernel: str) -> str:
+    """A kernel's name without namespaces and template arguments; of one that only runs another, the other's."""
+    found = _OWN.match(kernel)
+    while found is not None and _WRAPPER.match(kernel, found.start("name")) is not None:
+        found = _OWN.match(kernel, found.end() + 1)
+    return kernel if found is None else found["name"]
 
 
 @dataclass(frozen=True)
