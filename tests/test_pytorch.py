@@ -446,6 +446,28 @@ def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
     assert {(each.source, each.target) for each in signals} == {(0, 0), (1, 1)}
 
 
+@pytest.mark.parametrize(
+    ("beside", "alone_ms"),
+    [
+        ([(8, 10, 40), (9, 10, 40)], 40),
+        ([(8, 10, 40), (9, 30, 40)], 20),
+        ([(8, 10, 70), (9, 20, 10), (10, 40, 10)], 10),
+        ([(8, 0, 5), (9, 95, 1)], 80),
+    ],
+)
+def test_what_two_streams_hide_at_once_is_hidden_once(
+    tmp_path: Path, beside: list[tuple[int, int, int]], alone_ms: int
+) -> None:
+    """An all_reduce of 80 ms, from 10 ms on, beside kernels (stream, start, length)."""
+    events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]
+    ran = [("ncclDevKernel_AllReduce", 7, 10, 80), *(("gemm", *each) for each in beside)]
+    for number, (name, stream, start, length) in enumerate(ran, 1):
+        made = event(name, 1_000 * start, 1_000 * length, "kernel", stream, stream=stream, correlation=number)
+        events += [event("cudaLaunchKernel", number, 1, "cuda_runtime", correlation=number), {**made, "pid": 0}]
+    told = cp.profile(written(tmp_path / "t.json", events)).debug().told
+    assert any(f"nothing else ran beside {alone_ms} ms of that" in each for each in told)
+
+
 def of_group(folder: Path, rank: int, group: str, late_us: float = 0, count: int = 3) -> None:
     """A rank's trace: one kernel of NCCL for each step, of 2 ms."""
     events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]

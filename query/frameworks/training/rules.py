@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 import duckdb
 
@@ -85,18 +86,8 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     ).fetchall()[0]
     if not moved and not waited:
         return []
-    hidden = connection.execute(
-        """
-        WITH busy AS (
-            SELECT worker_id, launch_ms, finish_ms FROM units JOIN training_operations USING (unit_id)
-            WHERE kind IN ('op', 'kernel', 'python')
-        )
-        SELECT coalesce(sum(least(finish_ms, ended_ms) - greatest(launch_ms, began_ms)), 0)
-        FROM training_collectives AS one JOIN busy USING (worker_id)
-        WHERE launch_ms < ended_ms AND finish_ms > began_ms AND began_ms BETWEEN $1 AND $2
-        """,
-        [start, end],
-    ).fetchall()[0][0]
+    question = files(__package__).joinpath("hidden.sql").read_text(encoding="utf-8")
+    hidden = connection.execute(question, {"start": start, "end": end}).fetchall()[0][0]
     exposed = max((moved or 0.0) - hidden, 0.0)
     said = [
         f"Communication: collectives moved bytes for {moved or 0.0:.0f} ms, summed over processes; nothing else ran"
