@@ -242,6 +242,22 @@ def test_an_xplane_has_its_threads_and_operators() -> None:
     assert all(each.end_ms >= each.start_ms > 1e12 for line in host.lines for each in line.events)
 
 
+def test_the_body_of_a_loop_on_a_device_is_what_ran(tmp_path: Path) -> None:
+    """A TPU's line of operators: a loop of 20 ms with two fusions, and one behind it."""
+    traced = [("while.3", 0, 20), ("fusion.1", 1, 9), ("fusion.2", 10, 19), ("copy.4", 20, 25)]
+    line = xplane.Line("XLA Ops", [xplane.Traced(name, start, end) for name, start, end in traced])
+    read = [("process", [xplane.Plane("/device:TPU:0", [line], {})])]
+    (stretch,) = xplane.of_planes(read, "x", "x", Problems(), "jax", xplane.of_line).stretches
+    assert [(each.operator, each.start_ms, each.end_ms) for each in stretch.operations] == [
+        ("while.3", 0, 1),
+        ("fusion.1", 1, 9),
+        ("while.3", 9, 10),
+        ("fusion.2", 10, 19),
+        ("while.3", 19, 20),
+        ("copy.4", 20, 25),
+    ]
+
+
 def test_of_clocks_that_are_off_the_first_by_name_is_told_and_how_many_there_are() -> None:
     def kernel(task: str, end_ms: float, sources: list[int]) -> graph._Kernel:
         return graph._Kernel(task, task, "node", "MatMul", end_ms - 1, end_ms, None, [], "", sources=sources)

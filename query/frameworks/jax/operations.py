@@ -13,9 +13,9 @@ What came before the profiler had started, which may take it seconds, or after i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
-from query.frameworks.tensorflow.xplane import Line, Traced
+from query.frameworks.tensorflow.xplane import Line, Traced, innermost
 from query.frameworks.training.program import Operation
 
 _SHORTEST_MS = 0.05
@@ -45,7 +45,7 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
     begun = max((each.end_ms for each in line.events if _STARTS.match(each.name)), default=float("-inf"))
     stopped = min((each.start_ms for each in line.events if _STOPS.match(each.name)), default=float("inf"))
     of_program = [each for each in line.events if _counts(each) and each.end_ms > begun and each.start_ms < stopped]
-    for each, start_ms, end_ms in _innermost(of_program, is_operator):
+    for each, start_ms, end_ms in innermost(of_program, is_operator):
         if end_ms <= start_ms or "step_num" in each.stats or _WAITS.search(each.name):
             continue
         if is_operator(each):
@@ -68,26 +68,3 @@ def _counts(each: Traced) -> bool:
     if length_ms <= 0 or _MARK.match(each.name) is not None:
         return False
     return not each.name.startswith("$") or length_ms >= _SHORTEST_MS
-
-
-def _innermost(events: Sequence[Traced], is_whole: Callable[[Traced], bool]) -> Iterator[tuple[Traced, float, float]]:
-    """(event, start, end) of the stretches in which no other event was within it; what is whole has none within it."""
-    around: list[Traced] = []
-    now = float("-inf")
-    for each in sorted(events, key=lambda one: (one.start_ms, -one.end_ms)):
-        while around and around[-1].end_ms <= each.start_ms:
-            last = around.pop()
-            if last.end_ms > now:
-                yield last, now, last.end_ms
-                now = last.end_ms
-        if around and is_whole(around[-1]):
-            continue
-        if around and each.start_ms > now:
-            yield around[-1], now, each.start_ms
-        now = max(now, each.start_ms)
-        around.append(each)
-    while around:
-        last = around.pop()
-        if last.end_ms > now:
-            yield last, now, last.end_ms
-            now = last.end_ms

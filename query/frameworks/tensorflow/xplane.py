@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training import collectives
@@ -241,7 +241,7 @@ def of_planes(
             if (matched := _DEVICE.match(plane.name)) is not None:
                 name = f"{process} {matched['kind']}:{matched['number']}"
                 for line in _streams(plane):
-                    operations = filled([_kernel(name, each) for each in line.events if each.end_ms > each.start_ms])
+                    operations = filled(_kernels(name, line))
                     if operations:
                         signals += _launched(line, launches, lanes, len(lanes))
                         lanes.append(Lane(name, line.name, process, operations))
@@ -306,10 +306,43 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
         yield Operation(process, each.start_ms, each.end_ms, operator, found["node"], resource, likely, kind)
 
 
+def innermost(events: Sequence[Traced], is_whole: Callable[[Traced], bool] = lambda _: False) -> Iterator[tuple[Traced, float, float]]:
+    """(event, start, end) of the stretches in which no other event was within it; what is whole has none within it."""
+    around: list[Traced] = []
+    now = float("-inf")
+    for each in sorted(events, key=lambda one: (one.start_ms, -one.end_ms)):
+        while around and around[-1].end_ms <= each.start_ms:
+            last = around.pop()
+            if last.end_ms > now:
+                yield last, now, last.end_ms
+                now = last.end_ms
+        if around and is_whole(around[-1]):
+            continue
+        if around and each.start_ms > now:
+            yield around[-1], now, each.start_ms
+        now = max(now, each.start_ms)
+        around.append(each)
+    while around:
+        last = around.pop()
+        if last.end_ms > now:
+            yield last, now, last.end_ms
+            now = last.end_ms
+
+
 def _streams(plane: Plane) -> list[Line]:
     """The lines of a device that say what it ran; others show the same once more, by scope or module."""
     streams = [each for each in plane.lines if _STREAM.match(each.name)]
     return streams or [each for each in plane.lines if each.name in ("XLA Ops", "TensorFlow Ops")][:1]
+
+
+def _kernels(device: str, line: Line) -> Iterator[Operation]:
+    """What a line of a device ran; of operators that nest, as a loop and its body do, the innermost."""
+    ran = [each for each in line.events if each.end_ms > each.start_ms]
+    if _STREAM.match(line.name):
+        yield from (_kernel(device, each) for each in ran)
+        return
+    for each, start_ms, end_ms in innermost(ran):
+        yield replace(_kernel(device, each), start_ms=start_ms, end_ms=end_ms)
 
 
 def _kernel(device: str, each: Traced) -> Operation:
