@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import crystalperf as cp
@@ -26,7 +27,7 @@ from query.frameworks.pytorch import kineto, trace
 from query.frameworks.training import chrome, collectives, devices
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.lanes import Lane
-from query.frameworks.training.program import Operation
+from query.frameworks.training.program import Operation, Step
 from query.inputs.containers import LogFile, Part
 from query.model.records import Problems
 
@@ -630,6 +631,23 @@ def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_the
     ]
     told = [each.meaning for each in run.header().problems if each.severity == "data loss"]
     assert any(f"answers are about its first {steps} steps" in each for each in told)
+
+
+def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left() -> None:
+    events = msgspec.convert(many_steps(60), list[chrome.Event])
+    process = kineto.Process("rank 0", most=205)
+    process.take(events[60:], {})
+    process.take(events[:60], {})
+    trace._shorten([process], "x", Problems())
+    found = trace.of_processes([process], "x", "x", Problems())
+    operators = [each for stretch in found.stretches for each in stretch.operations if each.kind == "op"]
+    assert (len(found.steps), len(operators)) == (20, 200)
+
+
+def test_a_step_of_all_ranks_is_one_that_each_of_them_has() -> None:
+    twice = [Step("1", "rank 0", 0, 10), Step("1", "rank 0", 20, 30)]
+    assert trace._common_steps(twice, 2) == []
+    assert [each.number for each in trace._common_steps([*twice, Step("1", "rank 1", 0, 10)], 2)] == ["1"]
 
 
 def test_a_trace_that_is_not_long_is_kept_whole(tmp_path: Path) -> None:

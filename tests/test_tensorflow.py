@@ -270,6 +270,45 @@ def test_of_clocks_that_are_off_the_first_by_name_is_told_and_how_many_there_are
     assert [each.end_ms for each in kernels] == [10.0] * 9
 
 
+# Steps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "numbers"),
+    [
+        (("step100_worker0.pb", "step200_worker0.pb"), {"100", "200"}),
+        (("epoch1-0.pb", "epoch2-0.pb"), {"0", "0.2"}),
+    ],
+)
+def test_each_step_of_a_worker_has_an_id_of_its_own(tmp_path: Path, files: tuple[str, str], numbers: set[str]) -> None:
+    for source, name in zip(sorted((DATA / "tensorflow-ps").glob("worker0*.pb")), files, strict=True):
+        (tmp_path / name).write_bytes(source.read_bytes())
+    run = cp.profile(tmp_path)
+    scopes = "SELECT scope_id, end_ms - start_ms FROM scopes"
+    found = dict(rows(run, scopes))
+    assert found.keys() == {f"step:{number}" for number in numbers}
+    for scope_id, lasted_ms in found.items():
+        assert run.debug(scope=scope_id).runtime_ms == pytest.approx(lasted_ms)
+
+
+def test_steps_that_each_epoch_counts_anew_are_told_apart_and_those_told_twice_are_there_once() -> None:
+    def marked(start: float, number: str) -> xplane.Traced:
+        return xplane.Traced("train", start, start + 10, {"step_num": number})
+
+    ran = [xplane.Traced("w:MatMul", start, start + 5) for start in (0, 10, 20, 30)]
+    python = xplane.Line("python", [*ran, *(marked(10 * place, number) for place, number in enumerate("0101"))])
+    again = xplane.Line("other thread", [marked(1, "0")])
+    read = [("process", [xplane.Plane("/host:CPU", [python, again], {})])]
+    found = xplane.of_planes(read, "x", "x", Problems(), "tensorflow", xplane.of_line)
+    assert [(each.scope_id, each.start_ms) for each in found.steps] == [
+        ("step:0", 0),
+        ("step:1", 10),
+        ("step:0.2", 20),
+        ("step:1.2", 30),
+    ]
+    assert [each.step for each in found.stretches] == ["step:0", "step:1", "step:0.2", "step:1.2"]
+
+
 # Waiting for input ------------------------------------------------------------------------------------------------
 
 FED = "/job:localhost/replica:0/task:0/device:CPU:0 Compute"

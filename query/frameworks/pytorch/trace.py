@@ -94,9 +94,10 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
     """Where steps of a rank were left out, leave them out of all, and say so."""
     if not any(math.isfinite(each.until_us) for each in processes):
         return
-    numbers = [{number for number, _, _ in each.steps} for each in processes]
-    common = set.intersection(*numbers)
-    if common and len(processes) > 1:
+    for each in processes:  # what it told of steps later on, the last of which may have been cut
+        each.leave_out(each.until_us)
+    common = set.intersection(*({number for number, _, _ in each.steps} for each in processes))
+    if common:
         for each in processes:
             each.leave_out(max(end for number, _, end in each.steps if number in common))
     what = f"its first {len(common)} steps" if common else "what it begins with"
@@ -210,10 +211,10 @@ def _ms(process: Process, us: float, shift: float = 0.0) -> float:
 
 
 def _steps(process: Process, label: str, ranks: int) -> list[Step]:
-    return [
+    return program.numbered(
         Step(number, label if ranks > 1 else "", _ms(process, start), _ms(process, end), f"step {number}")
-        for number, start, end in sorted(process.steps, key=lambda each: each[1])
-    ]
+        for number, start, end in sorted(process.steps, key=lambda each: each[1:])
+    )
 
 
 def _moved(step: Step, shift: float) -> Step:
@@ -228,7 +229,7 @@ def _common_steps(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
     found = [
         Step(number, "", min(e.start_ms for e in mine), max(e.end_ms for e in mine), f"step {number}")
         for number, mine in by_number.items()
-        if len(mine) == ranks
+        if len({each.process for each in mine}) == ranks
     ]
     found.sort(key=lambda each: each.start_ms)
     return [

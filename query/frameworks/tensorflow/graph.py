@@ -27,7 +27,7 @@ from query.frameworks.tensorflow.messages import (
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training.devices import PCIE, bound_by
 from query.frameworks.training.lanes import CLOSE_MS
-from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch
+from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch, numbered
 from query.frameworks.training.servers import Demand, union_ms
 from query.model.records import Problems
 
@@ -302,16 +302,17 @@ def _stacked(traced: Sequence[_TracedStep], app_id: str, origin: str, name: str 
     until: dict[str, float] = {}
     last: dict[str, list[int]] = {}
     stretches: list[Stretch] = []
-    steps: list[Step] = []
+    marked: list[Step] = []
     owners = {each.owner for each in traced}
     for each in traced:
         at = until.get(each.owner, begin)
-        shift = at - each.start_ms
+        until[each.owner] = at + each.end_ms - each.start_ms
         process = each.owner if len(owners) > 1 else ""
-        step = Step(each.number, process, at, each.end_ms + shift, f"step {each.number} of {each.owner}")
-        steps.append(step)
+        marked.append(Step(each.number, process, at, until[each.owner], f"step {each.number} of {each.owner}"))
+    steps = numbered(marked)
+    for each, step in zip(traced, steps, strict=True):
+        shift = step.start_ms - each.start_ms
         last[each.owner] = _add(stretches, each.kernels, shift, step, last.get(each.owner, []))
-        until[each.owner] = step.end_ms
     return Program(
         framework="tensorflow",
         app_id=app_id,

@@ -75,8 +75,9 @@ def _steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunMetadata]
 
 
 def step_name(file: str) -> str:
-    """The number of a step by its file's name: the last one in it; '' without one."""
-    numbers = re.findall(r"\d+", file)
+    """The number of a step by its file's name: the one behind `step`, else the last one in it; '' without one."""
+    named = re.findall(r"step[-_ ]?(\d+)", file, re.IGNORECASE)
+    numbers = named or re.findall(r"\d+", file)
     return numbers[-1] if numbers else ""
 
 

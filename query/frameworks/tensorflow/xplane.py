@@ -19,7 +19,7 @@ from query.frameworks.training import collectives
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.devices import PCIE, bound_by
 from query.frameworks.training.lanes import Lane, Signal, filled, stretches
-from query.frameworks.training.program import Device, Operation, Program, Step
+from query.frameworks.training.program import Device, Operation, Program, Step, numbered
 from query.frameworks.training.wire import (
     DamagedMessageError,
     all_of,
@@ -306,7 +306,9 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
         yield Operation(process, each.start_ms, each.end_ms, operator, found["node"], resource, likely, kind)
 
 
-def innermost(events: Sequence[Traced], is_whole: Callable[[Traced], bool] = lambda _: False) -> Iterator[tuple[Traced, float, float]]:
+def innermost(
+    events: Sequence[Traced], is_whole: Callable[[Traced], bool] = lambda _: False
+) -> Iterator[tuple[Traced, float, float]]:
     """(event, start, end) of the stretches in which no other event was within it; what is whole has none within it."""
     around: list[Traced] = []
     now = float("-inf")
@@ -391,7 +393,7 @@ def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
         length = max((each.end_ms for each in ran), default=0.0) - min((each.start_ms for each in ran), default=0.0)
         if sum(end - start for start, end, _ in marked) < length / 2:
             marked = []  # of one device among many, or of a moment
-    return [Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked)]
+    return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))
 
 
 def _step_at(steps: Sequence[Step], lane: Lane, moment: float) -> str | None:

@@ -11,8 +11,8 @@ launching, Python.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -99,6 +99,27 @@ class Step:
     @property
     def scope_id(self) -> str:
         return f"step:{self.number}" if not self.process else f"step:{self.process}/{self.number}"
+
+
+def numbered(steps: Iterable[Step]) -> list[Step]:
+    """Steps, each with a number of its own in its process: the second 0 is 0.2.
+
+    Those of a process come in order of time.  Programs count anew in each epoch, and files are named alike.  A step
+    that is told twice at a time, as by two threads, is there once.
+    """
+    found: dict[str, Step] = {}
+    last: dict[str, Step] = {}
+    times: dict[str, int] = {}
+    for each in steps:
+        as_told = each.scope_id
+        if as_told in last and each.start_ms < last[as_told].end_ms:
+            continue
+        last[as_told] = own = each
+        while own.scope_id in found:
+            times[as_told] = times.get(as_told, 1) + 1
+            own = replace(each, number=f"{each.number}.{times[as_told]}")
+        found[own.scope_id] = own
+    return list(found.values())
 
 
 @dataclass
