@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms,
 from query.model.load import load
 from query.model.world import World
 from query.run import Run
-from query.whatif.flow import highest, predict_flow
+from query.whatif.flow import _spread, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
 SWEEPS = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
@@ -36,6 +37,48 @@ NAMES = ("cpu", "disk", "net")
 
 def real(name: str, folder: Path) -> Run:
     return cp.profile([DATA / f"{name}.json.gz", DATA / f"{name}.series.gz"], output=folder / f"{name}.duckdb")
+
+
+Look = dict[str, float | None]
+"""Of a subtask, by column of its series."""
+
+
+def changed_run(folder: Path, change: Callable[[int, Look], None], settings: dict[str, str] | None = None) -> Run:
+    """ads-3000 with its looks changed, each by its number, and with settings of the cluster."""
+    begin, *samples = map(json.loads, gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).splitlines())
+    for number, sample in enumerate(samples):
+        for subtasks in sample["v"]:
+            for place, values in enumerate(subtasks):
+                look = dict(zip(begin["columns"], values, strict=True))
+                change(number, look)
+                subtasks[place] = list(look.values())
+    series = folder / "changed.series.gz"
+    lines = "\n".join(json.dumps(each, separators=(",", ":")) for each in (begin, *samples))
+    series.write_bytes(gzip.compress(lines.encode()))
+    document = json.loads(gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()))
+    job = document["archive"][1]["path"]
+    pairs = [{"key": key, "value": value} for key, value in (settings or {}).items()]
+    document["archive"].append({"path": f"{job}/jobmanager/config", "json": json.dumps(pairs)})
+    archive = folder / "changed.json"
+    archive.write_text(json.dumps(document, separators=(",", ":")))
+    return cp.profile([archive, series], output=folder / "run.duckdb")
+
+
+def flow_of(run: Run) -> Flow | None:
+    with run.reading() as connection:
+        execution = load(connection)
+        assert execution.framework.flow is not None
+        return execution.framework.flow(connection, execution)
+
+
+def slow(_: int, look: Look) -> None:
+    """A three-hundredth of the records, ten a second: each channel has fewer than three, and sends each alone."""
+    remote = (look["bytes_in_remote"] or 0) / max((look["bytes_in_remote"] or 0) + (look["bytes_in_local"] or 0), 1)
+    for name in ("records_in", "records_out", "bytes_in_local", "bytes_in_remote"):
+        look[name] = (look[name] or 0) / 300
+    records = look["records_in"] or 0
+    look |= {"buffers_in_remote": records * remote, "buffers_in_local": records * (1 - remote)}
+    look |= {"input_buffers": 0, "output_buffers": 0}
 
 
 def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
@@ -130,6 +173,17 @@ def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
     assert highest(replace(flow, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
 
 
+def test_a_buffer_without_a_record_is_not_sent() -> None:
+    """Of a rate at which a channel has 0.25 records within the timeout; beyond it buffers would outnumber records."""
+    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", due_ms=100.0, size=100.0),))
+    slower = _spread(flow.hops[0], 0.01, 4)
+    assert slower.due_ms == pytest.approx(100.0)
+    assert slower.buffers_per_s == pytest.approx(10.0, rel=0.01)
+    at_once = _spread(replace(flow.hops[0], most_due_ms=0.0), 2.0, 4)
+    assert at_once.due_ms == 0.0
+    assert at_once.buffers_per_s == pytest.approx(2000.0, rel=0.01)
+
+
 # Real streams -----------------------------------------------------------------------------------------------------
 
 
@@ -151,6 +205,46 @@ def test_the_range_of_another_rate_holds_what_happened_there(tmp_path: Path) -> 
     assert told.interval_ms is not None
     assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
     assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
+
+
+def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None:
+    """Two exchanges at ten records a second keep a record for about 50 ms each; by their number of buffers, for more
+    than a second in all."""
+    run = changed_run(tmp_path, slow)
+    flow = flow_of(run)
+    assert flow is not None
+    assert flow.rate_per_s == pytest.approx(10, rel=0.02)
+    assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
+    assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
+    assert any("due after 100 ms, as Flink has it by itself" in each for each in run.debug().told)
+    (sooner,) = [each for each in run.verdict().actions if "Send buffers sooner" in each.what]
+    assert "100 → 10 ms" in sooner.what
+    told = run.predict(["rate=2x"])
+    assert told.interval_ms is not None
+    assert told.predicted_ms is not None
+    assert told.interval_ms[1] > 1.4 * told.predicted_ms  # nobody knows the timeout
+    assert any("buffers are sent after 100 ms at most" in each for each in told.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("settings", "due_ms"),
+    [
+        ({"execution.buffer-timeout.interval": "20 ms"}, 20.0),
+        ({"execution.buffer-timeout": "0"}, 0.0),
+        ({"execution.buffer-timeout.interval": "1 min"}, 60_000.0),
+        ({"execution.buffer-timeout": "-1"}, np.inf),
+        ({"execution.buffer-timeout.enabled": "false", "execution.buffer-timeout.interval": "20 ms"}, np.inf),
+        ({"execution.buffer-timeout.interval": "2 Millis"}, 2.0),
+    ],
+)
+def test_a_stated_timeout_is_the_longest_that_buffers_fill(
+    settings: dict[str, str], due_ms: float, tmp_path: Path
+) -> None:
+    flow = flow_of(changed_run(tmp_path, slow, settings))
+    assert flow is not None
+    assert [each.most_due_ms for each in flow.hops] == [due_ms, due_ms]
+    assert not any(each.is_due_assumed for each in flow.hops)
+    assert all(each.due_ms <= due_ms for each in flow.hops)
 
 
 def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_path: Path) -> None:

@@ -75,8 +75,11 @@ class Hop:
         records_per_s, bytes_per_s, buffers_per_s: all channels together.
         remote: share of the bytes that cross a network.
         queued: buffers that wait, beside those that fill, in the mean.
-        most_due_ms: how long a buffer fills at most by the settings, where the number of buffers does not tell: behind
-            a job at its limit, those that are due wait with those that are full.
+        most_due_ms: how long a buffer fills at most by the settings.  The number of buffers does not tell it of a job
+            at its limit, where those that are due wait with those that are full, nor of a channel so slow that many a
+            buffer is due without a record in it: such a one is not sent.
+        is_due_assumed: whether neither settings nor the number of buffers tell that.
+        all_to_all: whether each lane of the source sends to each of the target.
     """
 
     source: str
@@ -88,6 +91,8 @@ class Hop:
     remote: float
     queued: float
     most_due_ms: float = math.inf
+    is_due_assumed: bool = False
+    all_to_all: bool = True
 
     @property
     def records_per_buffer(self) -> float:

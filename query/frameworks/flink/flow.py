@@ -6,6 +6,7 @@ busy time is on.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,11 +60,10 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
         _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
         for group in order
     )
-    hops = _hops([(source, target, why) for source, target, why in edges], found)
+    hops = _hops(edges, found)
     whole = Flow(stations, hops, (), stretch[0], stretch[1], _markers(connection, *stretch))
-    if whole.at_limit:
-        timeout_ms = _timeout_ms(connection)
-        whole = replace(whole, hops=tuple(replace(each, most_due_ms=timeout_ms) for each in hops))
+    timeout_ms = _timeout_ms(connection)
+    whole = replace(whole, hops=tuple(_due(each, timeout_ms, at_limit=whole.at_limit) for each in hops))
     busy_lanes = sum(each.busy * each.lanes for each in stations)
     return replace(whole, places=_places(connection, stretch, busy_lanes, at_limit=whole.at_limit))
 
@@ -71,19 +71,48 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
 TIMEOUT_MS = 100.0
 """Flink's own timeout of buffers, where the job's settings have none."""
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|)\s*")
+FEW_RECORDS = 3.0
+"""In a buffer, of which their number does not tell when they are due.  Of a channel with x records within the timeout,
+1 - exp(-x) of the buffers that are due have one; at three in each buffer that are 94 %."""
+
+_DURATION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
+
+_MS = {
+    "": 1.0, "ns": 1e-6, "nano": 1e-6, "nanosecond": 1e-6, "µs": 1e-3, "micro": 1e-3, "microsecond": 1e-3,
+    "ms": 1.0, "milli": 1.0, "millisecond": 1.0, "s": 1e3, "sec": 1e3, "second": 1e3,
+    "m": 6e4, "min": 6e4, "minute": 6e4, "h": 3.6e6, "hour": 3.6e6, "d": 8.64e7, "day": 8.64e7,
+}  # fmt: skip
+"""Units of time as Flink's settings have them; longer words with an s too."""
 
 
-def _timeout_ms(connection: duckdb.DuckDBPyConnection) -> float:
-    """The timeout of buffers by the settings."""
+def _timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
+    """The timeout of buffers by the settings: infinite where only full ones are sent, None where they do not say."""
     row = connection.execute(
         """
-        SELECT coalesce(properties['execution.buffer-timeout.interval'], properties['execution.buffer-timeout'], '')
+        SELECT coalesce(properties['execution.buffer-timeout.enabled'], ''),
+            coalesce(properties['execution.buffer-timeout.interval'], properties['execution.buffer-timeout'], '')
         FROM runs
         """
     ).fetchone()
-    stated = None if row is None else _DURATION.fullmatch(row[0])
-    return TIMEOUT_MS if stated is None else float(stated[1]) * (1e3 if stated[2] == "s" else 1.0)
+    if row is None:
+        return None
+    if row[0].strip().lower() == "false":
+        return math.inf
+    stated = _DURATION.fullmatch(row[1].lower())
+    if stated is None:
+        return None
+    unit = _MS.get(stated[2], _MS.get(stated[2].removesuffix("s")))
+    value = float(stated[1])
+    return math.inf if value < 0 else None if unit is None else value * unit
+
+
+def _due(hop: Hop, stated_ms: float | None, *, at_limit: bool) -> Hop:
+    """A hop whose buffers are due as the settings say; where these say nothing and their number does not tell, as Flink
+    has it by itself."""
+    if stated_ms is not None:
+        return replace(hop, most_due_ms=stated_ms)
+    few = hop.records_per_buffer < FEW_RECORDS
+    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=few) if few or at_limit else hop
 
 
 def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:

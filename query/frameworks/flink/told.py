@@ -1,4 +1,4 @@
-"""What a TaskManager's other threads did, and what a stream's answer lacks, a sentence each."""
+"""What a TaskManager's other threads did, and what a stream's answer lacks or rests on, a sentence each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ LEAST_MS = 100.0
 
 
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
-    """Helper threads by what they do; and why a stream's latency is not told."""
+    """Helper threads by what they do; why a stream's latency is not told, and what was taken for its timeout."""
     found = _helpers(connection, execution)
     stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
     if stream is not None and stream[0] and execution.flow is None:
         found.append(
             "This job is a stream, but nothing tells its sources' rate over time, so no latency can be predicted:"
             " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
+        )
+    assumed = () if execution.flow is None else [each for each in execution.flow.hops if each.is_due_assumed]
+    if assumed:
+        found.append(
+            f"Buffers are taken to be due after {max(each.due_ms for each in assumed):.0f} ms, as Flink has it by"
+            " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
         )
     return found
 

@@ -129,7 +129,8 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
 _KEPT_SETTINGS = frozenset(
     [
         "execution-mode", "job-parallelism", "object-reuse-mode", "restart-strategy", "taskmanager.numberOfTaskSlots",
-        "execution.buffer-timeout.interval", "execution.buffer-timeout", "state.backend.type", "state.backend",
+        "execution.buffer-timeout.interval", "execution.buffer-timeout", "execution.buffer-timeout.enabled",
+        "state.backend.type", "state.backend",
     ]
 )  # fmt: skip
 
