@@ -325,6 +325,8 @@ def test_a_helper_thread_works_for_its_subtask() -> None:
 def test_task_managers_are_told_by_their_resource_id() -> None:
     main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner --configDir conf"
     assert frames.process(f"{main} -D taskmanager.resource-id=tm1 -D a=b", "x.jfr") == (None, "tm1")
+    pod = "org.apache.flink.kubernetes.taskmanager.KubernetesTaskExecutorRunner --configDir conf"
+    assert frames.process(f"{pod} -D taskmanager.resource-id=a-taskmanager-1-1", "x.jfr") == (None, "a-taskmanager-1-1")
     entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir conf"
     assert frames.process(entry, "x.jfr") == (None, "jobmanager")
     assert frames.process("org.example.Main", "x.jfr") is None

@@ -42,7 +42,10 @@ HELPERS: dict[str, str] = {
 FIXED = ("buffers' flushers", "timers", "checkpoints", "metrics", "messages")
 """Of these what they do by the clock, whatever records come."""
 
-_MANAGER = re.compile(r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn)\.(?:Yarn)?Task(?:Manager|Executor)Runner")
+_MANAGER = re.compile(
+    r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn|kubernetes\.taskmanager)"
+    r"\.(?:Yarn|Kubernetes)?Task(?:Manager|Executor)Runner"
+)
 _COORDINATOR = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
 
 
