@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,9 +33,13 @@ class Cluster:
         self.pages["/overview"] = json.dumps({"flink-version": "1.20.3"})
         self.rounds, self.asked = rounds, 0
         self.address = ""
+        self.attempts: list[str] = []
+        """Pages of attempts that were asked for."""
 
     def answer(self, path: str) -> str | None:
         body = self.pages.get(path)
+        if "/attempts/" in path:
+            self.attempts.append(path)
         if path == f"/jobs/{JOB}" and body is not None:
             self.asked += 1
             if self.asked <= self.rounds:
@@ -93,6 +98,27 @@ def test_the_command_says_where_and_what_next(
     assert (code, out) == (0, f"{tmp_path / JOB}\n")
     assert f"crystalperf analyze {tmp_path / JOB}" in err
     assert [each.name for each in tmp_path.iterdir()] == [JOB]
+
+
+def test_attempts_that_ended_are_asked_for_once_and_only_those_that_are_kept(
+    serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "KEEP_S", 0.0)
+    cluster = Cluster(rounds=6)
+    vertex = next(each for each in cluster.pages if each.endswith("/vertices/" + each.rpartition("/")[2]))
+    page = json.loads(cluster.pages[vertex])
+    page["subtasks"] = [{**page["subtasks"][0], "subtask": 0, "attempt": 300}]
+    cluster.pages[vertex] = json.dumps(page)
+    for attempt, status in ((297, "FAILED"), (298, "CANCELED"), (299, "RUNNING")):
+        earlier = json.dumps({**page["subtasks"][0], "attempt": attempt, "status": status})
+        cluster.pages[f"{vertex}/subtasks/0/attempts/{attempt}"] = earlier
+    path = collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+    asked = Counter(int(each.rpartition("/")[2]) for each in cluster.attempts)
+    assert min(asked) == 300 - collect.MOST_ATTEMPTS
+    assert (asked[297], asked[298]) == (1, 1)
+    assert asked[299] > 1  # it ran yet, beside the last
+    kept = {each["path"].rpartition("/")[2] for each in json.loads(path.read_text())["archive"]}
+    assert {"297", "298", "299"} <= kept
 
 
 def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_path: Path) -> None:

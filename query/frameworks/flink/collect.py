@@ -12,7 +12,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ KEEP_S = 10.0
 TIMEOUT_S = 30.0
 _MOST_BYTES = 64 << 20
 """Of a page; the largest known are some MB."""
+
+MOST_ATTEMPTS = 16
+"""Earlier attempts of a subtask that are asked for: Flink keeps no more by itself
+(`jobmanager.execution.attempts-history-size`)."""
 
 _MOST_FAILURES = 10
 """Polls in a row without an answer until the cluster counts as gone: a session cluster may restart in that time."""
@@ -138,7 +142,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
                 with suppress(InputError):  # not every version has every metric
                     poll.look(round(time.time() * 1000))
                 if ended or time.monotonic() >= due:
-                    pages, due = _pages(rest, job), time.monotonic() + KEEP_S
+                    pages, due = _pages(rest, job, pages), time.monotonic() + KEEP_S
                     yield pages
                 failures = 0
             except InputError:
@@ -155,10 +159,13 @@ def _state(pages: list[dict[str, str]]) -> str:
     return str(json.loads(pages[0]["json"]).get("state", ""))
 
 
-def _pages(rest: Rest, job: str) -> list[dict[str, str]]:
-    """The pages of a job as an archive has them, the job's own first.  Raises InputError where that is not there."""
+def _pages(rest: Rest, job: str, before: Iterable[dict[str, str]] = ()) -> list[dict[str, str]]:
+    """The pages of a job as an archive has them, the job's own first; of those of `before` what does not change.
+
+    Raises InputError where the job's own is not there.
+    """
     base = f"/jobs/{job}"
-    found = {base: rest.text(base)}
+    found, known = {base: rest.text(base)}, {each["path"]: each["json"] for each in before}
     try:
         vertices = [each["id"] for each in json.loads(found[base])["vertices"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -171,7 +178,7 @@ def _pages(rest: Rest, job: str) -> list[dict[str, str]]:
         with suppress(InputError):  # not every version has every page
             found[path] = rest.text(path)
     for where in wheres:
-        found |= _earlier_attempts(rest, where, found.get(where, "{}"))
+        found |= _earlier_attempts(rest, where, found.get(where, "{}"), known)
     found |= _cluster_settings(rest, base)
     mine = json.loads(found[base])
     overview = {"jobs": [{key: mine.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
@@ -195,17 +202,24 @@ def _cluster_settings(rest: Rest, base: str) -> dict[str, str]:
     return {}
 
 
-def _earlier_attempts(rest: Rest, where: str, page: str) -> dict[str, str]:
-    """Attempts before the last, which the page of a vertex does not have."""
+def _earlier_attempts(rest: Rest, where: str, page: str, known: Mapping[str, str]) -> dict[str, str]:
+    """Attempts before the last, which the page of a vertex does not have; of those that ended, the `known` pages."""
     found = {}
     for subtask in json.loads(page).get("subtasks", []):
-        for attempt in range(int(subtask.get("attempt") or 0)):
+        last = int(subtask.get("attempt") or 0)
+        for attempt in range(max(last - MOST_ATTEMPTS, 0), last):
             path = f"{where}/subtasks/{int(subtask.get('subtask') or 0)}/attempts/{attempt}"
-            try:
-                found[path] = rest.text(path)
-            except InputError:  # kept for the last few attempts only
-                continue
+            with suppress(InputError):  # a cluster may keep fewer
+                found[path] = known[path] if _has_ended(known.get(path)) else rest.text(path)
     return found
+
+
+def _has_ended(page: str | None) -> bool:
+    """Whether a page of an attempt stays as it is."""
+    try:
+        return page is not None and json.loads(page).get("status") in _ENDED
+    except (ValueError, AttributeError, RecursionError):
+        return False
 
 
 def _written(folder: Path, job: str, pages: list[dict[str, str]]) -> Path:
