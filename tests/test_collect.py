@@ -15,7 +15,9 @@ import pytest
 
 import crystalperf as cp
 from indexes.errors import InputError
-from query.frameworks.flink import collect
+from query.frameworks.flink import collect, series
+from query.inputs.containers import LogFile, Part
+from query.model.records import Problems
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
 JOB = "5671dc0f78ac6176e6d9383afcac1aca"
@@ -44,6 +46,25 @@ class Cluster:
             self.asked += 1
             if self.asked <= self.rounds:
                 return json.dumps({**json.loads(body), "state": "RUNNING", "end-time": -1})
+        return body
+
+
+class Rescaled(Cluster):
+    """Its job runs on two subtasks, and then on four, with one TaskManager more."""
+
+    def answer(self, path: str) -> str | None:
+        page, _, names = path.partition("?get=")
+        count = 2 if self.asked < 9 else 4
+        if page == "/taskmanagers":
+            return json.dumps({"taskmanagers": [{"id": f"tm{number}"} for number in range(count // 2)]})
+        if page.endswith("/metrics"):
+            every = [each for each in names.split(",") if each]
+            mine = [each for each in every if page.startswith("/taskm") or int(each.partition(".")[0]) < count]
+            return json.dumps([{"id": each, "value": "7"} for each in mine])
+        body = super().answer(path)
+        if path == f"/jobs/{JOB}" and body is not None:
+            found = json.loads(body)
+            body = json.dumps({**found, "vertices": [{**each, "parallelism": count} for each in found["vertices"]]})
         return body
 
 
@@ -119,6 +140,21 @@ def test_attempts_that_ended_are_asked_for_once_and_only_those_that_are_kept(
     assert asked[299] > 1  # it ran yet, beside the last
     kept = {each["path"].rpartition("/")[2] for each in json.loads(path.read_text())["archive"]}
     assert {"297", "298", "299"} <= kept
+
+
+def test_a_job_that_is_scaled_is_looked_at_with_all_its_subtasks(
+    serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "KEEP_S", 0.0)
+    collect.collect(serve(Rescaled(rounds=20)), None, tmp_path, lambda _: None)
+    path = tmp_path / f"{JOB}.series.gz"
+    found = series.read(LogFile(str(path), (Part(str(path)),)), Problems())
+    counts = [{len(values["records_in"]) for values in each.vertices.values()} for each in found.samples]
+    assert counts == sorted(counts, key=max)
+    assert (counts[0], counts[-1]) == ({2}, {4})
+    assert [set(each.workers) for each in (found.samples[0], found.samples[-1])] == [{"tm0"}, {"tm0", "tm1"}]
+    assert set(found.workers) == {"tm0", "tm1"}
+    assert found.samples[-1].vertices.popitem()[1]["records_in"] == [7, 7, 7, 7]
 
 
 def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_path: Path) -> None:

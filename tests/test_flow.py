@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -20,6 +21,7 @@ import crystalperf as cp
 from cli.screen import verdict_text
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
+from query.frameworks.flink import flow as flink_flow
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from query.model.load import load
 from query.model.world import World
@@ -27,6 +29,7 @@ from query.run import Run
 from query.whatif.flow import _spread, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
+FLINK_SCHEMA = Path(flink_flow.__file__).with_name("schema.sql")
 SWEEPS = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
 
 AGES_MS = {"ads-3000": 101.4, "ads-12000": 68.4, "skew-8000": 84.3}
@@ -79,6 +82,31 @@ def slow(_: int, look: Look) -> None:
     records = look["records_in"] or 0
     look |= {"buffers_in_remote": records * remote, "buffers_in_local": records * (1 - remote)}
     look |= {"input_buffers": 0, "output_buffers": 0}
+
+
+def looked_at(rows: list[Look]) -> duckdb.DuckDBPyConnection:
+    """A connection with the tables of Flink, and these looks at a vertex in flink_series."""
+    connection = duckdb.connect()
+    connection.execute(FLINK_SCHEMA.read_text(encoding="utf-8"))
+    connection.executemany(
+        "INSERT INTO flink_series (time_ms, group_id, subtask, records_in, records_out) VALUES (?, 'v', ?, ?, ?)",
+        [list(row.values()) for row in rows],
+    )
+    return connection
+
+
+def ran(seconds: range, subtasks: int, per_s: float = 100.0) -> list[Look]:
+    """Looks at a vertex whose subtasks began with the first of these seconds."""
+    return [
+        {
+            "time_ms": 1e3 * second,
+            "subtask": number,
+            "records_in": 1.0,
+            "records_out": 1 + per_s * (second - seconds[0]),
+        }
+        for second in seconds
+        for number in range(subtasks)
+    ]
 
 
 def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
@@ -381,6 +409,22 @@ def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, 
     path.write_text(archive.replace(ended, ended.replace("FINISHED", state)), encoding="utf-8")
     found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().actions
     assert any("crystalperf collect flink" in each.what for each in found) is asked
+
+
+def test_a_job_that_was_scaled_is_told_of_the_longer_part(tmp_path: Path) -> None:
+    """Two subtasks for 70 s, then four, of which the sums go on for two."""
+    rows = ran(range(70), 2) + [row for row in ran(range(200), 4) if (row["time_ms"] or 0) >= 70_000]
+    connection = looked_at(rows)
+    found = flink_flow._stretch(connection, 0.0, 1e9)
+    assert found == (85_000.0, 197_000.0)
+    assert len(flink_flow._subtasks(connection, *found)["v"]) == 4
+
+
+def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
+    """Looks of before went on asking for four subtasks of a job that was scaled down to two."""
+    rows = ran(range(60), 2) + [{**row, "records_in": None, "records_out": None} for row in ran(range(60), 4)[2:4]]
+    connection = looked_at(rows)
+    assert len(flink_flow._subtasks(connection, 0.0, 1e9)["v"]) == 2
 
 
 # What was collected -------------------------------------------------------------------------------------------------

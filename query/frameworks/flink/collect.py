@@ -138,11 +138,14 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
             progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
             time.sleep(POLL_S - time.time() % POLL_S)
             try:
-                ended = rest.page(f"/jobs/{job}").get("state") in _ENDED
+                page = rest.page(f"/jobs/{job}")
+                ended = page.get("state") in _ENDED
+                poll.follow(page)
                 with suppress(InputError):  # not every version has every metric
                     poll.look(round(time.time() * 1000))
                 if ended or time.monotonic() >= due:
                     pages, due = _pages(rest, job, pages), time.monotonic() + KEEP_S
+                    poll.follow_workers()
                     yield pages
                 failures = 0
             except InputError:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 
 import duckdb
 import numpy as np
@@ -116,21 +117,15 @@ def _due(hop: Hop, stated_ms: float | None, *, at_limit: bool) -> Hop:
 
 
 def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
-    """The longest stretch without a restart, warm-up and end left out; None where too few looks are in it."""
-    looks = connection.execute(
-        """
-        WITH sums AS (
-            SELECT time_ms, sum(records_in) + sum(records_out) AS records FROM flink_series
-            WHERE time_ms BETWEEN ? AND ? GROUP BY time_ms
-        )
-        SELECT time_ms, coalesce(records < lag(records) OVER (ORDER BY time_ms), FALSE) AS restarted
-        FROM sums WHERE records > 0 ORDER BY time_ms
-        """,
-        [start_ms, end_ms],
-    ).fetchall()
+    """The longest stretch without a restart and with the same subtasks, warm-up and end left out.
+
+    None where too few looks are in it.
+    """
+    question = files(__package__).joinpath("looks.sql").read_text(encoding="utf-8")
+    looks = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
     stretches: list[list[float]] = [[]]
-    for time_ms, restarted in looks:
-        if restarted:
+    for time_ms, anew in looks:
+        if anew:
             stretches.append([])
         stretches[-1].append(time_ms)
     longest = max(stretches, key=len)
@@ -142,7 +137,7 @@ def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: flo
 
 
 def _subtasks(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
-    """What subtasks did per second between the first and the last look at which their counters moved."""
+    """What subtasks that ran did per second between the first and the last look at which their counters moved."""
     columns = ", ".join((*_COUNTERS, *_QUEUES))
     rows = connection.execute(
         f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
@@ -157,6 +152,8 @@ def _subtasks(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: fl
     moved = values["records_in"] + values["records_out"]
     for key in dict.fromkeys(keys):
         mine = np.array([each == key for each in keys])
+        if not np.isfinite(moved[mine]).any():
+            continue  # it is listed and does not run, as behind a job that was scaled down
         found.setdefault(key[0], []).append(_rates(time[mine], moved[mine], {n: v[mine] for n, v in values.items()}))
     return found
 

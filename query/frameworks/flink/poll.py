@@ -38,20 +38,30 @@ class Poll:
     def __init__(self, rest: Rest, job: str, page: dict[str, Any], path: Path) -> None:
         """`page` is the job's own; `path` the file.  Raises InputError where the cluster does not answer."""
         self._rest, self._job, self._path = rest, job, path
-        self._vertices = [
-            (str(each["id"]), int(each.get("parallelism") or 1))
-            for each in page.get("vertices", [])
-            if isinstance(each, dict) and "id" in each
-        ]
-        self._workers = _workers(rest)
+        self._vertices, self._workers = _vertices(page), _workers(rest)
         self._lines: list[bytes] = []
         self._looks = 0
-        self.any_values = False
-        """Whether the cluster told anything: one of before Flink 1.14, or that just began, tells nothing."""
-        version = None
+        self._version: str | None = None
         with suppress(InputError):
-            version = rest.page("/overview").get("flink-version")
-        self._begin = series.beginning(job, version, [each for each, _ in self._vertices], self._workers)
+            self._version = rest.page("/overview").get("flink-version")
+        self._begin = self._beginning()
+
+    def _beginning(self) -> bytes:
+        return series.beginning(self._job, self._version, [each for each, _ in self._vertices], self._workers)
+
+    def follow(self, page: dict[str, Any]) -> None:
+        """Go on with the subtasks that the job's own page has now, in a stretch of their own where they are others."""
+        self._go_on(_vertices(page) or self._vertices, self._workers)
+
+    def follow_workers(self) -> None:
+        """The same with the TaskManagers of now."""
+        self._go_on(self._vertices, _workers(self._rest) or self._workers)
+
+    def _go_on(self, vertices: list[tuple[str, int]], workers: dict[str, dict[str, Any]]) -> None:
+        if vertices == self._vertices and workers.keys() == self._workers.keys():
+            return
+        self._vertices, self._workers = vertices, workers
+        self._begin = self._beginning()
 
     def look(self, now_ms: int) -> None:
         """One look.  Raises InputError where the cluster does not answer."""
@@ -60,7 +70,8 @@ class Poll:
         latencies = self._latencies() if self._looks % LATENCY_EVERY == 0 else {}
         self._looks += 1
         if any(value is not None for mine in vertices for values in mine for value in values):
-            self.any_values = True
+            self._lines += [self._begin] if self._begin else []
+            self._begin = b""
             self._lines.append(series.sample_line(now_ms, vertices, workers, latencies))
         if len(self._lines) >= FLUSH_EVERY:
             self.flush()
@@ -69,13 +80,12 @@ class Poll:
         """Write what was seen.  Raises InputError where that is not possible."""
         if not self._lines:
             return
-        some = [self._begin, *self._lines] if self._begin else self._lines
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            series.append(self._path, some)
+            series.append(self._path, self._lines)
         except OSError as error:
             raise InputError(f"{self._path}: cannot be written ({error.strerror})") from error
-        self._begin, self._lines = b"", []
+        self._lines = []
 
     def _subtasks(self, vertex: str, parallelism: int) -> list[list[float | None]]:
         names = [f"{index}.{name}" for index in range(parallelism) for name in series.COLUMNS.values()]
@@ -142,6 +152,15 @@ def _number(value: object) -> float | None:
     if not math.isfinite(number):
         return None
     return int(number) if number == int(number) else round(number, 3)
+
+
+def _vertices(page: dict[str, Any]) -> list[tuple[str, int]]:
+    """The vertices of a job's page, each with its subtasks."""
+    return [
+        (str(each["id"]), max(int(each.get("parallelism") or 1), 1))
+        for each in page.get("vertices", [])
+        if isinstance(each, dict) and "id" in each
+    ]
 
 
 def _workers(rest: Rest) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,22 @@
+-- Looks at a job that tell something, and which of them begin a stretch of their own.
+-- In:  $start, $end, in ms since the start of the run.
+-- Out: one row per look in order of time.  One is anew behind a restart, with which a subtask's sums fall, and where the
+--      job has other subtasks than before.
+WITH subtasks AS (
+    SELECT time_ms, group_id, subtask, records_in, records_out,
+        records_in < lag(records_in IGNORE NULLS) OVER mine
+            OR records_out < lag(records_out IGNORE NULLS) OVER mine AS fell
+    FROM flink_series
+    WHERE time_ms BETWEEN $start AND $end
+    WINDOW mine AS (PARTITION BY group_id, subtask ORDER BY time_ms)
+),
+looks AS (
+    SELECT time_ms, coalesce(bool_or(fell), FALSE) AS restarted,
+        list((group_id, subtask) ORDER BY group_id, subtask) AS subtasks
+    FROM subtasks
+    GROUP BY time_ms
+    HAVING sum(records_in) + sum(records_out) > 0
+)
+SELECT time_ms, restarted OR coalesce(subtasks <> lag(subtasks) OVER (ORDER BY time_ms), FALSE) AS anew
+FROM looks
+ORDER BY time_ms
