@@ -253,6 +253,27 @@ def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) 
     assert sorted(of(trace, "workers", "worker_id")) == ["tm1", "tm2"]
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_of_attempts_side_by_side_the_one_that_finished_says_how_it_ended(tmp_path: Path, beside: bool) -> None:
+    """Speculative execution; a page of the vertex has the others within the one that it counts as current."""
+    copy = attempt(0, 40, 60, state="CANCELED", attempt=1, worker="tm2")
+    won = attempt(0, 0, 60)
+    if beside:
+        path = archive_of(tmp_path / "a", {"aa": [{**won, "other-concurrent-attempts": [copy]}]})
+    else:
+        path = archive_of(tmp_path / "a", {"aa": [won]}, earlier={"aa": [copy]})
+    trace = read(path)
+    assert of(trace, "units", "status") == ["succeeded", "killed"]
+    assert of(trace, "groups", "status") == ["succeeded"]
+
+
+def test_an_attempt_that_finished_before_the_last_began_says_nothing_of_its_end(tmp_path: Path) -> None:
+    """What it had made was lost, and made anew in vain."""
+    vertices = {"aa": [attempt(0, 40, 90, attempt=1, state="FAILED")]}
+    trace = read(archive_of(tmp_path / "a", vertices, state="FAILED", earlier={"aa": [attempt(0, 0, 30)]}))
+    assert of(trace, "groups", "status") == ["failed"]
+
+
 def test_a_failed_job_tells_its_last_cause(tmp_path: Path) -> None:
     error = (
         "org.apache.flink.runtime.JobException: Recovery is suppressed\n\tat a.B.c(B.java:1)\n"

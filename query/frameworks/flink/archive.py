@@ -54,8 +54,10 @@ class Metrics(
     busy_ms: float | str | None = None
 
 
-class Attempt(Times, rename={"worker": "taskmanager-id", "spent_ms": "status-duration"}):
-    """One attempt of a subtask; `spent_ms` is its time in each state."""
+class Attempt(
+    Times, rename={"worker": "taskmanager-id", "spent_ms": "status-duration", "others": "other-concurrent-attempts"}
+):
+    """One attempt of a subtask; `spent_ms` is its time in each state, `others` are those that ran beside it."""
 
     subtask: int = 0
     attempt: int = 0
@@ -64,6 +66,7 @@ class Attempt(Times, rename={"worker": "taskmanager-id", "spent_ms": "status-dur
     worker: str | None = None
     spent_ms: dict[str, float | None] = {}
     metrics: Metrics = msgspec.field(default_factory=Metrics)
+    others: list[Attempt] | None = None
 
 
 class Vertex(msgspec.Struct):
@@ -276,7 +279,9 @@ def _take(found: Archive, rest: str, body: str) -> None:
 
 def _take_vertex(found: Archive, vertex: str, rest: str, body: str) -> None:
     if not rest:
-        found.vertices[vertex] = msgspec.json.decode(body, type=Vertex, strict=False)
+        page = msgspec.json.decode(body, type=Vertex, strict=False)
+        page.subtasks += [other for each in page.subtasks for other in each.others or ()]
+        found.vertices[vertex] = page
     elif rest == "/subtasktimes":
         for each in msgspec.json.decode(body, type=_SubtaskTimes, strict=False).subtasks:
             known = {state: at for state, at in each.timestamps.items() if at is not None and at > 0}

@@ -148,8 +148,9 @@ def _subtasks(found: Archive, origin: str, problems: Problems) -> list[_Subtask]
             problems.add(
                 "no subtasks", "data loss", origin, vertex.name, "vertices whose subtasks are not in the archive"
             )
+        last = _last(attempts.values())
         for (number, attempt), each in attempts.items():
-            states = found.states_ms.get((vertex_id, number), {}) if _is_last(attempts, number, attempt) else {}
+            states = found.states_ms.get((vertex_id, number), {}) if last[number] == attempt else {}
             launch = _known(each.start_ms) or states.get("DEPLOYING") or states.get("SCHEDULED")
             if launch is None:
                 continue  # never given to a TaskManager
@@ -158,8 +159,20 @@ def _subtasks(found: Archive, origin: str, problems: Problems) -> list[_Subtask]
     return sorted(listed, key=lambda each: (each.launch_ms, each.vertex, each.facts.subtask))
 
 
-def _is_last(attempts: Iterable[tuple[int, int]], number: int, attempt: int) -> bool:
-    return all(other <= attempt for mine, other in attempts if mine == number)
+def _last(attempts: Iterable[Attempt]) -> dict[int, int]:
+    """By subtask, the attempt that says how it ended: the one with the highest number, unless one beside which that ran
+    was finished first.  Of those that Flink starts beside a slow one (speculative execution), the others are canceled.
+    """
+    by_subtask: dict[int, list[Attempt]] = {}
+    for each in attempts:
+        by_subtask.setdefault(each.subtask, []).append(each)
+    found = {}
+    for number, mine in by_subtask.items():
+        last = max(mine, key=lambda each: each.attempt)
+        began = _known(last.start_ms) or 0.0
+        won = [each for each in mine if each.status == "FINISHED" and (_known(each.end_ms) or math.inf) > began]
+        found[number] = (won or [last])[0].attempt
+    return found
 
 
 def _starting(each: Attempt, states: Mapping[str, float], launch: float, finish: float) -> float:
@@ -367,7 +380,8 @@ def _edges(found: Archive, ids: Mapping[str, str]) -> list[Edge]:
 
 def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_Subtask], edges: list[Edge]) -> Group:
     facts, mine = found.vertices[vertex], [each for each in subtasks if each.vertex == vertex]
-    states = Counter(each.facts.status for each in mine if _is_last_of(mine, each))
+    last = _last(each.facts for each in mine)
+    states = Counter(each.facts.status for each in mine if last[each.facts.subtask] == each.facts.attempt)
     status = "unfinished"
     if mine and set(states) == {"FINISHED"}:
         status = "succeeded"
@@ -386,10 +400,6 @@ def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_
         submit_ms=None if flows else launch,
         status=status,  # type: ignore[arg-type]
     )
-
-
-def _is_last_of(mine: Iterable[_Subtask], one: _Subtask) -> bool:
-    return all(each.facts.attempt <= one.facts.attempt for each in mine if each.facts.subtask == one.facts.subtask)
 
 
 def _scope_id(found: Archive) -> str:
