@@ -427,6 +427,35 @@ def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
     assert len(flink_flow._subtasks(connection, 0.0, 1e9)["v"]) == 2
 
 
+def of_subtasks(count: int, **values: float) -> list[dict[str, float]]:
+    """Subtasks of a vertex, each with its share of these values per second."""
+    names = (*flink_flow._COUNTERS, *flink_flow._QUEUES)
+    return [{name: values.get(name, 0.0) / count for name in names} for _ in range(count)]
+
+
+def test_two_edges_between_the_same_vertices_are_one_hop() -> None:
+    """A self-join of 100 000 records of 20 bytes a second, over eight channels whose buffers are due after 100 ms."""
+    taken = {"records_in": 2e5, "bytes_in_remote": 4e6, "buffers_in_remote": 80 + 4e6 / 32768}
+    found = {"a": of_subtasks(2, records_out=2e5), "b": of_subtasks(2, **taken)}
+    (both,) = flink_flow._hops([("a", "b", "HASH"), ("a", "b", "HASH")], found)
+    assert (both.channels, both.records_per_s) == (8, pytest.approx(2e5))
+    assert both.due_ms == pytest.approx(100.0)
+
+
+def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
+    """Of b's 1 000 records in a second 900 go on to c, and 100 to d, which gets 500 from a."""
+    found = {
+        "a": of_subtasks(2, records_out=500),
+        "b": of_subtasks(2, records_out=1000, output_buffers=12),
+        "c": of_subtasks(2, records_in=900, bytes_in_local=9e4, buffers_in_local=40),
+        "d": of_subtasks(2, records_in=600, bytes_in_local=6e4, buffers_in_local=80),
+    }
+    hops = flink_flow._hops([("b", "c", "HASH"), ("b", "d", "HASH"), ("a", "d", "HASH")], found)
+    rates = {(each.source, each.target): each.records_per_s for each in hops}
+    assert rates == {("b", "c"): 900, ("b", "d"): pytest.approx(100), ("a", "d"): pytest.approx(500)}
+    assert [each.queued for each in hops] == [2, 2, 0]  # b's twelve buffers are those of both ways, and eight fill
+
+
 # What was collected -------------------------------------------------------------------------------------------------
 
 

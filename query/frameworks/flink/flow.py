@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
@@ -231,35 +232,75 @@ def _ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
 
 
 def _hops(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ...]:
-    """What goes between vertices; what a vertex takes in is shared among those that it reads by what these give."""
-    hops = []
+    """What goes between vertices; edges between the same two, as of a self-join, are one hop."""
+    whys: dict[tuple[str, str], list[str]] = {}
     for source, target, why in edges:
-        gives, takes = found[source], found[target]
-        into = [one for one, other, _ in edges if other == target]
-        given = {one: sum(each["records_out"] for each in found[one]) for one in into}
-        part = given[source] / sum(given.values()) if sum(given.values()) > 0 else 1 / len(into)
-        channels = len(takes) if why.upper() in ("FORWARD", "RESCALE") else len(gives) * len(takes)
-
-        def summed(*names: str, rows: list[dict[str, float]] = takes) -> float:
-            return float(np.nansum([each[name] for each in rows for name in names]))
-
-        bytes_per_s = summed("bytes_in_local", "bytes_in_remote")
-        remote = summed("bytes_in_remote") / bytes_per_s if bytes_per_s > 0 else 0.0
-        made = summed("output_buffers", rows=gives)  # those of channels on one machine are seen from both ends
-        queued = max(made - channels, 0.0) + max(part * summed("input_buffers") - (1 - remote) * made, 0.0)
+        whys.setdefault((source, target), []).append(why.upper())
+    lanes = {group: len(subtasks) for group, subtasks in found.items()}
+    channels = {
+        (source, target): sum(_channels(why, lanes[source], lanes[target]) for why in mine)
+        for (source, target), mine in whys.items()
+    }
+    parts = _parts(whys, found)
+    hops = []
+    for (source, target), mine in whys.items():
+        gives, takes, part = found[source], found[target], parts[source, target]
+        local, far = _summed(takes, "bytes_in_local"), _summed(takes, "bytes_in_remote")
+        remote = far / (local + far) if local + far > 0 else 0.0
+        # Those of channels on one machine are seen from both ends.
+        out = sum(count for (one, _), count in channels.items() if one == source)
+        made = _summed(gives, "output_buffers") * channels[source, target] / out
+        waiting = part * _summed(takes, "input_buffers")
         hops.append(
             Hop(
                 source=source,
                 target=target,
-                channels=max(channels, 1),
-                records_per_s=part * summed("records_in"),
-                bytes_per_s=part * bytes_per_s,
-                buffers_per_s=part * summed("buffers_in_local", "buffers_in_remote"),
+                channels=channels[source, target],
+                records_per_s=part * _summed(takes, "records_in"),
+                bytes_per_s=part * (local + far),
+                buffers_per_s=part * _summed(takes, "buffers_in_local", "buffers_in_remote"),
                 remote=remote,
-                queued=queued,
+                queued=max(made - channels[source, target], 0.0) + max(waiting - (1 - remote) * made, 0.0),
+                all_to_all=not all(why in _POINTWISE for why in mine),
             )
         )
     return tuple(hops)
+
+
+_POINTWISE = ("FORWARD", "RESCALE")
+"""Strategies by which a subtask gives to few of the next ones, and each subtask on the wider side has one channel."""
+
+
+def _channels(why: str, gives: int, takes: int) -> int:
+    return max(gives, takes) if why in _POINTWISE else gives * takes
+
+
+def _summed(subtasks: list[dict[str, float]], *names: str) -> float:
+    return float(np.nansum([each[name] for each in subtasks for name in names]))
+
+
+def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[tuple[str, str], float]:
+    """By source and target, the share of what the target takes in that comes from there.
+
+    It is by what the sources give.  One that gives to others too, as of side outputs, has what is left by those that
+    give to this target only.
+    """
+    readers = Counter(source for source, _ in whys)
+    parts: dict[tuple[str, str], float] = {}
+    for target in {target for _, target in whys}:
+        into = [source for source, other in whys if other == target]
+        given = {source: _summed(found[source], "records_out") for source in into}
+        for source in into:
+            if "BROADCAST" in whys[source, target]:
+                given[source] *= len(found[target])
+        several = [source for source in into if readers[source] > 1]
+        alone, shared = (sum(given[source] for source in some) for some in (set(into) - set(several), several))
+        if alone > 0 and shared > 0:
+            left = max(_summed(found[target], "records_in") - alone, 0.0)
+            given |= {source: left * given[source] / shared for source in several}
+        whole = sum(given.values())
+        parts |= {(source, target): given[source] / whole if whole > 0 else 1 / len(into) for source in into}
+    return parts
 
 
 def _places(
