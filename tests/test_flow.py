@@ -22,11 +22,12 @@ from cli.screen import verdict_text
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.frameworks.flink import flow as flink_flow
+from query.model.execution import Execution
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from query.model.load import load
 from query.model.world import World
 from query.run import Run
-from query.whatif.flow import _spread, highest, predict_flow
+from query.whatif.flow import _spread, changed, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
 FLINK_SCHEMA = Path(flink_flow.__file__).with_name("schema.sql")
@@ -65,6 +66,17 @@ def changed_run(folder: Path, change: Callable[[int, Look], None], settings: dic
     archive = folder / "changed.json"
     archive.write_text(json.dumps(document, separators=(",", ":")))
     return cp.profile([archive, series], output=folder / "run.duckdb")
+
+
+@pytest.fixture(scope="module")
+def ads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Execution, Flow]:
+    """ads-3000 as it is loaded, and its flow."""
+    with real("ads-3000", tmp_path_factory.mktemp("ads")).reading() as connection:
+        execution = load(connection)
+        assert execution.framework.flow is not None
+        flow = execution.framework.flow(connection, execution)
+    assert flow is not None
+    return execution, flow
 
 
 def flow_of(run: Run) -> Flow | None:
@@ -440,6 +452,26 @@ def test_two_edges_between_the_same_vertices_are_one_hop() -> None:
     (both,) = flink_flow._hops([("a", "b", "HASH"), ("a", "b", "HASH")], found)
     assert (both.channels, both.records_per_s) == (8, pytest.approx(2e5))
     assert both.due_ms == pytest.approx(100.0)
+
+
+def test_channels_are_those_of_the_ship_strategy() -> None:
+    found = {"a": of_subtasks(6, records_out=2000), "b": of_subtasks(2, records_in=2000, buffers_in_remote=60)}
+    for why, count in (("RESCALE", 6), ("HASH", 12), ("REBALANCE", 12)):
+        (one,) = flink_flow._hops([("a", "b", why)], found)
+        assert (one.channels, one.all_to_all) == (count, why != "RESCALE")
+
+
+@pytest.mark.parametrize(("all_to_all", "channels"), [(True, 16), (False, 4)])
+def test_other_subtasks_have_the_channels_of_their_strategy(
+    all_to_all: bool, channels: int, ads: tuple[Execution, Flow]
+) -> None:
+    """One subtask that sends to one is no pair of pairs by their number."""
+    execution, _ = ads
+    one = Hop("a", "b", 1, 1000.0, 1e5, 13.0, 0.0, 0.0, all_to_all=all_to_all)
+    run = line(station("a", 0.1, lanes=1), station("b", 0.1, lanes=1), hops=(one,))
+    wider, _ = changed(run, execution, World(ratios={"units": 4.0}))
+    assert wider.hops[0].channels == channels
+    assert wider.hops[0].due_ms == pytest.approx(one.due_ms)
 
 
 def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:

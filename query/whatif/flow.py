@@ -111,15 +111,17 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
     lanes = {each.id: units_of(world, each.id, each.name) for each in flow.stations}
     faster = {each.name: world.ratio(each.setting) for each in execution.resources}
     stations = [_changed(each, rate, lanes[each.id], faster, names) for each in flow.stations]
+    recorded = {each.id: each.lanes for each in flow.stations}
     if any(ratio != 1 for ratio in lanes.values()):
         said.append(f"records spread over the {words.units} of a {words.group} as they did, whatever their number")
         if any(each.keyed and each.busiest > SKEWED * each.busy for each in flow.stations if lanes[each.id] != 1):
             said.append(f"what one {words.unit} has more than the others is one key's, which no {words.units} divide")
+    count = {each.id: each.lanes for each in stations}
     hops = []
     for each in flow.hops:
-        all_to_all = each.channels > max(flow.station(end).lanes for end in (each.source, each.target))
-        channels = each.channels * lanes[each.target] * (lanes[each.source] if all_to_all else 1.0)
-        hops.append(_spread(each, rate, max(round(channels), 1)))
+        were, are = ((ends[each.source], ends[each.target]) for ends in (recorded, count))
+        pairs = [gives * takes if each.all_to_all else max(gives, takes) for gives, takes in (were, are)]
+        hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = world.ratio("workers"), faster[CPU]
     places = tuple(
         replace(
