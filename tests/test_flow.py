@@ -474,6 +474,30 @@ def test_other_subtasks_have_the_channels_of_their_strategy(
     assert wider.hops[0].due_ms == pytest.approx(one.due_ms)
 
 
+def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads: tuple[Execution, Flow]) -> None:
+    execution, _ = ads
+    run = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", rate=100_000.0),))
+    run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.5, 0.7, 0.1)))
+    four, _ = changed(run, execution, World(ratios={"workers": 2.0}))
+    assert [each.cpu_cores for each in four.places] == pytest.approx([0.25] * 4)
+    assert four.hops[0].remote == pytest.approx(0.75)
+    # Each carries (3 / 4) / 4 of the bytes and no longer (1 / 2) / 2.
+    limits = [highest(each, net_bytes_per_s=1e6).rate_per_s for each in (run, four)]
+    assert limits[1] == pytest.approx(limits[0] * 0.25 / (0.75 / 4))
+    # As many of the buffers are each one's, which takes as long over one as before.
+    before, after = (
+        cpu_wait_ms(each, each.hops[0]) for each in (replace(run, places=(Place("w", 0.25, 0.7, 0.1),) * 4), four)
+    )
+    assert after == pytest.approx(before)
+    alone, _ = changed(run, execution, World(ratios={"workers": 0.5}))
+    assert [each.cpu_cores for each in alone.places] == pytest.approx([0.7])
+    assert alone.hops[0].remote == 0.0
+    two, _ = changed(alone, execution, World(ratios={"workers": 2.0}))
+    assert two.hops[0].remote == pytest.approx(0.5)
+    none, _ = changed(replace(run, places=()), execution, World(ratios={"workers": 2.0}))
+    assert (none.places, none.hops[0].remote) == ((), 0.5)
+
+
 def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
     """Of b's 1 000 records in a second 900 go on to c, and 100 to d, which gets 500 from a."""
     found = {

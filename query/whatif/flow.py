@@ -25,7 +25,7 @@ from indexes.errors import NoAnswerError
 from indexes.resources import CPU, NET
 from query.answers.values import FlowChange, GroupPrediction, Prediction
 from query.model.execution import Execution
-from query.model.flow import BUFFER_BYTES, FULLEST, Flow, Hop, Leg, Station, legs
+from query.model.flow import BUFFER_BYTES, FULLEST, Flow, Hop, Leg, Place, Station, legs
 from query.model.world import World, units_of
 from query.whatif.interval import MOST_APART
 
@@ -123,13 +123,17 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         pairs = [gives * takes if each.all_to_all else max(gives, takes) for gives, takes in (were, are)]
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = world.ratio("workers"), faster[CPU]
+    places = flow.places
+    if workers != 1 and places:
+        places = _spread_out(places, max(round(len(places) * workers), 1))
+        hops = [replace(each, remote=_crossing(each, len(flow.places), len(places))) for each in hops]
     places = tuple(
         replace(
             each,
-            cpu_cores=(each.fixed_cores + (each.cpu_cores - each.fixed_cores) * rate / workers) / cpu,
+            cpu_cores=(each.fixed_cores + (each.cpu_cores - each.fixed_cores) * rate) / cpu,
             fixed_cores=each.fixed_cores / cpu,
         )
-        for each in flow.places
+        for each in places
     )
     if world.ratio("cores") != 1:
         said.append(f"{words.lanes} alone change nothing: a job keeps its {words.units} (ask for these)")
@@ -166,6 +170,21 @@ def _changed(
         busiest=busiest,
         shares=shares / shares.sum() if shares.sum() > 0 else station.shares,
     )
+
+
+def _spread_out(places: tuple[Place, ...], count: int) -> tuple[Place, ...]:
+    """So many workers like these, each with an equal part of what records take of all."""
+    each_cores = sum(each.cpu_cores - each.fixed_cores for each in places) / count
+    some = [places[number % len(places)] for number in range(count)]
+    return tuple(replace(each, cpu_cores=each.fixed_cores + each_cores) for each in some)
+
+
+def _crossing(hop: Hop, were: int, are: int) -> float:
+    """The share of a hop's bytes that crosses a network when its lanes lie on so many workers, and not on as many as
+    they did: where each sends to each, 1 - 1 / n of it on n workers."""
+    if min(were, are) <= 1:
+        return 1 - 1 / are if hop.all_to_all and are > 1 else 0.0
+    return min(hop.remote * (1 - 1 / are) / (1 - 1 / were), 1.0)
 
 
 def _spread(hop: Hop, rate: float, channels: int) -> Hop:
