@@ -412,6 +412,24 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path)
         run.predict(["rate=2x"])
 
 
+def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has(tmp_path: Path) -> None:
+    """From Kafka to Kafka without an exchange: Flink counts no record of it."""
+    alone = changed_run(tmp_path, lambda _, look: look.update(records_in=0, records_out=0))
+    (said,) = [each for each in alone.debug().told if "no latency" in each or "its latency" in each]
+    assert "it is one chain" in said
+    assert "disableChaining()" in said
+    assert "crystalperf collect" not in said
+
+
+def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None:
+    def begun(number: int, look: Look) -> None:
+        if number > 5:
+            look |= dict.fromkeys(look)
+
+    (said,) = [each for each in changed_run(tmp_path, begun).debug().told if "no latency" in each]
+    assert "collect them for longer" in said
+
+
 @pytest.mark.parametrize(("state", "asked"), [("RUNNING", True), ("CANCELED", True), ("FINISHED", False)])
 def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, state: str, asked: bool) -> None:
     archive = gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()).decode()

@@ -17,10 +17,7 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     found = _helpers(connection, execution)
     stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
     if stream is not None and stream[0] and execution.flow is None:
-        found.append(
-            "This job is a stream, but nothing tells its sources' rate over time, so no latency can be predicted:"
-            " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
-        )
+        found.append(_lacking(connection))
     assumed = () if execution.flow is None else [each for each in execution.flow.hops if each.is_due_assumed]
     if assumed:
         found.append(
@@ -28,6 +25,29 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
             " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
         )
     return found
+
+
+def _lacking(connection: duckdb.DuckDBPyConnection) -> str:
+    """What a stream lacks for an answer: metrics, an exchange at which records are counted, or some more time."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) FROM flink_series"
+    ).fetchone()
+    looks, records = row or (0, 0)
+    if looks and not records:
+        return (
+            "This stream's metrics were collected, but it is one chain: Flink counts records that vertices exchange, so"
+            " neither its rate nor its latency can be told; a chain that is cut once, by `disableChaining()` on the"
+            " operator behind the source, tells both"
+        )
+    if looks:
+        return (
+            "This stream's metrics were collected, but not for half a minute without a restart and with the same"
+            " subtasks, so no latency can be predicted: collect them for longer"
+        )
+    return (
+        "This job is a stream, but nothing tells its sources' rate over time, so no latency can be predicted:"
+        " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
+    )
 
 
 def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
