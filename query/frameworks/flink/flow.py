@@ -144,18 +144,18 @@ def _subtasks(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: fl
         f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
         [start_ms, end_ms],
     ).fetchnumpy()
-    found: Subtasks = {}
-    keys = list(zip(rows["group_id"].tolist(), rows["subtask"].tolist(), strict=True))
-    time = np.asarray(rows["time_ms"], dtype=np.float64)
+    groups, time = rows["group_id"], np.asarray(rows["time_ms"], dtype=np.float64)
     values = {
         name: np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), np.nan) for name in (*_COUNTERS, *_QUEUES)
     }
     moved = values["records_in"] + values["records_out"]
-    for key in dict.fromkeys(keys):
-        mine = np.array([each == key for each in keys])
+    begins = np.flatnonzero((groups[1:] != groups[:-1]) | (rows["subtask"][1:] != rows["subtask"][:-1])) + 1
+    found: Subtasks = {}
+    for mine in np.split(np.arange(len(time)), begins) if len(time) else ():
         if not np.isfinite(moved[mine]).any():
             continue  # it is listed and does not run, as behind a job that was scaled down
-        found.setdefault(key[0], []).append(_rates(time[mine], moved[mine], {n: v[mine] for n, v in values.items()}))
+        rates = _rates(time[mine], moved[mine], {name: each[mine] for name, each in values.items()})
+        found.setdefault(str(groups[mine[0]]), []).append(rates)
     return found
 
 
