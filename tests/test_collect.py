@@ -157,6 +157,15 @@ def test_a_job_that_is_scaled_is_looked_at_with_all_its_subtasks(
     assert found.samples[-1].vertices.popitem()[1]["records_in"] == [7, 7, 7, 7]
 
 
+def test_metrics_that_cannot_be_written_are_one_sentence(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+    """At once, and neither at the end nor as a cluster that is gone."""
+    (tmp_path / f"{JOB}.series.gz").mkdir()
+    cluster = Rescaled(rounds=60)
+    with pytest.raises(InputError, match="cannot be written"):
+        collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+    assert cluster.asked < 30
+
+
 def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
     def stop(_: str) -> None:
         raise KeyboardInterrupt

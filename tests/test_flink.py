@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import crystalperf as cp
@@ -241,6 +242,30 @@ def test_deploying_is_told_as_starting(tmp_path: Path) -> None:
     other_ms = cp.profile(path, output=tmp_path / "run.duckdb").debug().other_ms
     assert other_ms["starting"] == pytest.approx(20)
     assert other_ms["unknown"] == pytest.approx(30)
+
+
+@pytest.mark.parametrize(("properties", "starting_ms"), [({"stream": "true"}, 30.0), ({}, 12.0)])
+def test_starting_a_stream_is_on_no_resource_whether_it_has_exchanges_or_not(
+    properties: dict[str, str], starting_ms: float
+) -> None:
+    """A vertex alone, of whose 100 ms 60 are on the CPU; a batch job's starting is on it as the rest of it is."""
+    connection = duckdb.connect()
+    connection.execute(
+        """
+        CREATE TABLE runs (properties MAP(VARCHAR, VARCHAR));
+        CREATE TABLE groups AS SELECT 'vertex:0' AS group_id, 'A' AS name, 'job:1' AS scope_id, 0 AS rank;
+        CREATE TABLE units (unit_id BIGINT, group_id VARCHAR, launch_ms DOUBLE, finish_ms DOUBLE, overhead_ms DOUBLE,
+            upstream_ms DOUBLE, cpu_ms DOUBLE, other_ms DOUBLE);
+        INSERT INTO units VALUES (0, 'vertex:0', 0, 100, 30, 0, 60, 40);
+        CREATE TABLE dependencies (source VARCHAR, target VARCHAR, kind VARCHAR);
+        CREATE TABLE samples (unit_id BIGINT, stack_id BIGINT, weight_ms DOUBLE, kind VARCHAR);
+        CREATE TABLE stacks (stack_id BIGINT, frames VARCHAR[], cpu DOUBLE);
+        """
+    )
+    connection.execute("INSERT INTO runs VALUES (?)", [properties])
+    times = operators.times(connection, ("cpu",), True)
+    told = dict(zip(times["name"].tolist(), times["other_ms"].tolist(), strict=True))
+    assert told["starting"] == pytest.approx(starting_ms)
 
 
 def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) -> None:

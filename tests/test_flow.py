@@ -530,6 +530,21 @@ def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
     assert [each.queued for each in hops] == [2, 2, 0]  # b's twelve buffers are those of both ways, and eight fill
 
 
+@pytest.mark.parametrize("missing", [0, 59])
+def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
+    """Of the first or the last of sixty looks at one of two subtasks."""
+    rows = ran(range(60), 2)
+    rows[2 * missing] |= {"records_out": None}
+    found = flink_flow._subtasks(looked_at(rows), 0.0, 1e9)
+    assert [each["records_out"] for each in found["v"]] == pytest.approx([100.0, 100.0])
+
+
+def test_a_value_that_a_look_lacks_is_no_restart() -> None:
+    rows = ran(range(60), 2)
+    rows[60] |= {"records_out": None}
+    assert flink_flow._stretch(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
+
+
 # What was collected -------------------------------------------------------------------------------------------------
 
 

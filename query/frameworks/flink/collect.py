@@ -19,7 +19,7 @@ from typing import Any
 
 from indexes.errors import InputError, Remedy
 from indexes.temporary import building_folder
-from query.frameworks.flink.poll import Poll
+from query.frameworks.flink.poll import FLUSH_EVERY, Poll
 from query.frameworks.flink.series import SUFFIX
 from query.model.records import shortened
 
@@ -137,6 +137,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
         while (state := _state(pages)) not in _ENDED:
             progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
             time.sleep(POLL_S - time.time() % POLL_S)
+            poll.flush(FLUSH_EVERY)
             try:
                 page = rest.page(f"/jobs/{job}")
                 ended = page.get("state") in _ENDED

@@ -160,13 +160,25 @@ def _subtasks(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: fl
 
 
 def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict[str, float]:
-    """Counters per second, over looks at which they were new: Flink answers with the same ones for a while."""
-    new = np.concatenate([[True], np.diff(moved) != 0])
-    first, last = np.flatnonzero(new)[[0, -1]] if new.sum() > 1 else (0, len(time_ms) - 1)
-    seconds = max(float(time_ms[last] - time_ms[first]) / 1e3, 1e-9)
-    rates = {name: float(values[name][last] - values[name][first]) / seconds for name in _COUNTERS}
+    """Counters per second, over looks at which they were new: Flink answers with the same ones for a while.
+
+    Of `moved`, the records in and out, at least one is known.
+    """
+    known = np.flatnonzero(np.isfinite(moved))
+    new = known[np.concatenate([[True], np.diff(moved[known]) != 0])]
+    looks = new if len(new) > 1 else known
+    rates = {name: _per_s(time_ms[looks], values[name][looks]) for name in _COUNTERS}
     means = {name: float(np.nanmean(values[name])) if np.isfinite(values[name]).any() else np.nan for name in _QUEUES}
     return {**rates, **means}
+
+
+def _per_s(time_ms: Floats, sums: Floats) -> float:
+    """How fast a sum grew between its first and its last known value; NaN where none is known."""
+    known = np.flatnonzero(np.isfinite(sums))
+    if not len(known):
+        return math.nan
+    first, last = known[0], known[-1]
+    return float(sums[last] - sums[first]) / max(float(time_ms[last] - time_ms[first]) / 1e3, 1e-9)
 
 
 def _busy(each: Mapping[str, float], summed: str, mean: str) -> float:

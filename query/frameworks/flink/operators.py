@@ -32,7 +32,7 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled
     """
     columns = with_other(names)
     sums = ", ".join(f"sum(units.{name}_ms)" for name in columns)
-    streams = "(SELECT bool_and(kind = 'pipelined') FROM dependencies)"
+    streams = "(SELECT coalesce(properties['stream'], '') = 'true' FROM runs)"
     rows = connection.execute(
         f"""
         SELECT units.group_id, any_value(groups.name), any_value(groups.scope_id),

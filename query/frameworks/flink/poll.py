@@ -24,7 +24,7 @@ LATENCY_EVERY = 10
 """Looks between two at latencies: their histograms hold the last 128 markers, and their names are long."""
 
 FLUSH_EVERY = 10
-"""Looks that are written at a time."""
+"""Lines that are written at a time."""
 
 _LATENCY = re.compile(
     r"(?:\d+\.)?latency\.source_id\.(?P<source>[0-9a-f]+)(?:\.source_subtask_index\.\d+)?"
@@ -73,12 +73,10 @@ class Poll:
             self._lines += [self._begin] if self._begin else []
             self._begin = b""
             self._lines.append(series.sample_line(now_ms, vertices, workers, latencies))
-        if len(self._lines) >= FLUSH_EVERY:
-            self.flush()
 
-    def flush(self) -> None:
-        """Write what was seen.  Raises InputError where that is not possible."""
-        if not self._lines:
+    def flush(self, least: int = 1) -> None:
+        """Write what was seen, where it is as many lines.  Raises InputError where that is not possible."""
+        if len(self._lines) < least:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
