@@ -26,10 +26,11 @@ import crystalperf as cp
 from indexes.errors import InputError
 from indexes.resources import CPU, OTHER, resources
 from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
-from query.model.critical import Piece, critical_path
-from query.model.dag import Dag, Dependency, Group, Units, build
+from query.model.critical import Piece, WallClock, _within, critical_path
+from query.model.dag import Dag, Dependency, Group, Node, Units, build
 from query.model.execution import Slots
 from query.model.records import Floats
+from query.model.timeline import merged
 from query.run import Run
 from query.whatif.replay import replay
 from tests.conftest import ROOT
@@ -120,6 +121,23 @@ def unseen(start_ms: float, end_ms: float) -> Floats:
     return np.array([*[0.0] * len(NAMES), end_ms - start_ms])
 
 
+COORDINATOR = Node("driver:0", "driver", 0.0, 40.0)
+
+
+def clock_of(rows: list[tuple[int, float, float]], end_ms: float) -> WallClock:
+    """The clock of tasks (stage, launch, finish) between which nobody waits for another."""
+    rows = sorted(rows, key=lambda row: row[1])
+    zero, of_group = np.zeros(len(rows), dtype=np.int64), np.array([row[0] for row in rows], dtype=np.int64)
+    launch, finish = np.array([row[1:] for row in rows]).reshape(-1, 2).T
+    parts = np.zeros((len(rows), len(NAMES) + 1))
+    parts[:, NAMES.index(CPU)] = finish - launch
+    units = Units(zero, of_group, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+    count = int(of_group.max(initial=-1)) + 1
+    groups = tuple(Group(f"g{number}", f"g{number}", None, number, 0.0, 0.0, end_ms) for number in range(count))
+    nodes = {each.group_id: Node(each.group_id, each.name, 0.0, end_ms, each.rank) for each in groups}
+    return WallClock(Dag(0.0, end_ms, groups, nodes), units, unseen, NAMES)
+
+
 def path_of(run: Made) -> list[Piece]:
     return critical_path(run.dag, run.units, unseen, NAMES)
 
@@ -149,6 +167,51 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
             assert busy == 0, f"{piece.node.node_id} is on the path while units run"
         # All that units do is on the CPU, so the path is idle exactly while none of them runs.
         assert piece.parts_ms[NAMES.index(CPU)] == pytest.approx(busy)
+
+
+def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a traced step of training, in which thousands of short groups ran, of which the path waited for none."""
+    looks = 0
+
+    def within(*given: Any) -> Floats:
+        nonlocal looks
+        looks += 1
+        return _within(*given)
+
+    monkeypatch.setattr("query.model.critical._within", within)
+    count = 500
+    rows = [(number, float(number), number + 1.5) for number in range(count)]
+    path = list(clock_of(rows, count + 1.0).seen(COORDINATOR, 0.0, count + 1.0))
+    assert [(node.node_id, begin, end) for node, begin, end in path[:3]] == [
+        ("driver:0", count + 0.5, count + 1.0),
+        (f"g{count - 1}", count - 1.0, count + 0.5),
+        (f"g{count - 2}", count - 2.0, count - 1.0),
+    ]
+    assert len(path) == count + 1
+    assert looks <= 2 * count
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30), st.integers(0, 9)), max_size=25))
+def test_of_the_groups_that_ran_the_one_that_did_so_for_the_longest_is_told(given: list[tuple[int, int, int]]) -> None:
+    rows = sorted((group, float(launch), float(launch + length)) for group, launch, length in given)
+    clock = clock_of(rows, 40.0)
+    told = list(clock.seen(COORDINATOR, 5.0, 35.0))[::-1]
+    assert [begin for _, begin, _ in told] == [5.0, *(end for _, _, end in told[:-1])]
+    assert told[-1][2] == 35.0
+    since = {
+        (group, end): max(begin, 5.0)
+        for group in range(5)
+        for begin, last in merged(*np.array([row[1:] for row in rows if row[0] == group]).reshape(-1, 2).T).tolist()
+        for end in np.arange(begin + 0.5, last + 0.5, 0.5)
+    }
+    for node, begin, end in told:
+        mine = {group: since[group, end] for group in range(5) if (group, end) in since}
+        if node == COORDINATOR:
+            assert not mine
+        else:
+            assert node.group is not None
+            assert mine[node.group] == min(mine.values()) == begin
 
 
 @settings(max_examples=200)

@@ -22,7 +22,7 @@ import numpy as np
 
 from indexes.resources import OTHER
 from query.model.dag import Dag, Node, Units
-from query.model.records import Floats
+from query.model.records import Floats, Ints
 from query.model.timeline import Timeline, left_open, merged
 
 _KEPT = 4
@@ -88,22 +88,23 @@ class WallClock:
             if end_ms > start_ms:
                 yield node, start_ms, end_ms
             return
-        mine = np.flatnonzero((self.units.launch_ms < end_ms) & (self.units.finish_ms > start_ms))
-        ran = [(each, self._runs(each)) for each in np.unique(self.units.group[mine]).tolist()]
+        since_ms, until_ms, groups = self._latest_first
+        near = (since_ms < end_ms) & (until_ms > start_ms)
+        ran = zip(np.maximum(since_ms[near], start_ms).tolist(), groups[near].tolist(), strict=True)
+        ends = until_ms[near].tolist()
+        seen, first, group = 0, np.inf, -1
         for begin, end in runs[::-1].tolist():
             if end_ms > end:
                 yield node, end, end_ms
             end_ms = end
             while end_ms > begin:
-                # Of the groups that ran just before, the one that did so for the longest.
-                since, group = min(
-                    (float(first), group)
-                    for group, intervals in ran
-                    for first, last in _within(intervals, begin, end_ms)[-1:].tolist()
-                    if last >= end_ms
-                )
-                yield self.nodes[group], since, end_ms
-                end_ms = since
+                # Of the groups that ran just before, the one that did so for the longest: all that ended since began
+                # no earlier than the stretches already told, or would have been told for them.
+                while seen < len(ends) and ends[seen] >= end_ms:
+                    first, group = min((first, group), next(ran))
+                    seen += 1
+                yield self.nodes[group], max(first, begin), end_ms
+                end_ms = max(first, begin)
         if end_ms > start_ms:
             yield node, start_ms, end_ms
 
@@ -117,7 +118,7 @@ class WallClock:
         else:
             # While none of its own runs a group waits for slots: then the units in the slots say what the time went to.
             own = self._timeline(node.group).between(start_ms, end_ms)
-            gaps = left_open(_within(self._runs(node.group), start_ms, end_ms), start_ms, end_ms)
+            gaps = left_open(_within(self._runs[node.group], start_ms, end_ms), start_ms, end_ms)
             parts = own + self._everything.over(gaps) if len(gaps) else own
         return fill(parts, end_ms - start_ms)
 
@@ -125,10 +126,18 @@ class WallClock:
     def _everything(self) -> Timeline:
         return Timeline(self.units)
 
-    def _runs(self, group: int) -> Floats:
-        """When units of a group ran, disjoint."""
-        mine = self.of_group[group]
-        return merged(self.units.launch_ms[mine], self.units.finish_ms[mine])
+    @cached_property
+    def _runs(self) -> list[Floats]:
+        """When units of each group ran, disjoint."""
+        return [merged(self.units.launch_ms[mine], self.units.finish_ms[mine]) for mine in self.of_group]
+
+    @cached_property
+    def _latest_first(self) -> tuple[Floats, Floats, Ints]:
+        """When units of each group ran: from, until, and the group, each (stretches,), in the order of their ends."""
+        since_ms, until_ms = np.concatenate([np.empty((0, 2)), *self._runs]).T
+        groups = np.repeat(np.arange(len(self._runs)), [len(each) for each in self._runs])
+        order = np.argsort(-until_ms, kind="stable")
+        return since_ms[order], until_ms[order], groups[order]
 
     def busy(self, node: Node) -> float:
         """The share of a group's time in which its units did not wait for those that they share a pipeline with."""
