@@ -386,6 +386,21 @@ def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> Non
     assert workers_words(header) == "at most 2 executors at a time (3 in all)"
 
 
+def test_a_stage_that_no_executor_ever_came_for_waited_for_one(make: Make) -> None:
+    """The cluster had no room for one: the driver waited, and fewer queries would not have helped."""
+    asks = listener("EnvironmentUpdate", **{"Spark Properties": {"spark.executor.memory": "500m"}})
+    shut = "Job 0 cancelled because SparkContext was shut down"
+    run = make(asks, job(0, 2500, 0), *stage(0, 2600, 18_000, 4, failure=shut), job_end(0, 18_000, shut))
+    debug = run.debug()
+    assert (bottleneck_of(debug).name, debug.other_ms["no worker"]) == ("no worker", 15_400)
+    found = {each.rule: each for each in debug.findings}
+    assert found["no worker"].cost_ms == 15_400
+    assert found["no worker"].what == "no executor ever came: stages waited and no task ran"
+    assert "coordinator" not in found
+    (action,) = [each for each in run.verdict().actions if each.why == "no worker"]
+    assert "`spark.executor.cores` not set, `spark.executor.memory` 500m" in action.what
+
+
 def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
     why = "Executor Process Lost"
     tasks = [task(0, 1000, 3000, 0, "1", lost_with("1", why)), task(1, 5000, 9000, 0, "2")]

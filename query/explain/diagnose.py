@@ -262,12 +262,15 @@ def _lost(
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
     terms, slots = terms_of(execution), execution.slots
-    first = connection.execute("SELECT min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0").fetchone()
+    came, first_ms = connection.execute(
+        "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
+    ).fetchall()[0]
     most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
-    waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost)
+    waited_ms, lost_wait_ms = without_workers(connection, execution, pieces, ended.lost)
     short_ms = short_of_workers(execution, pieces, ended.lost)
+    waited = losses.no_worker(terms, waited_ms, first_ms, ended.lost, lost_wait_ms)
     return [
-        *losses.no_worker(terms, waited_ms, first[0] if first else None, ended.lost, lost_wait_ms),
+        *(waited if came else losses.never_a_worker(terms, waited_ms)),
         *losses.lost_workers(terms, ended.lost, ended.workers, short_ms, most),
         *losses.wasted(terms, ended_units(connection, execution), most),
     ]

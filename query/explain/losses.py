@@ -12,10 +12,13 @@ import numpy as np
 from query.answers.values import Finding, LostWorker
 from query.explain.outcome import Ended, merged_reasons
 from query.explain.wording import Terms, counted
-from query.frameworks import Exhausted
+from query.frameworks import Exhausted, plural
 
 SOONER = "let the cluster manager start them sooner, or keep an application for several runs"
 """What to do about workers that came late."""
+
+NEVER = "no worker ever"
+"""The rule of advice where none came; the finding's own is that of any time without a worker."""
 
 _REASONS_SHOWN = 3
 _LOST_SHOWN = 5
@@ -33,6 +36,14 @@ def no_worker(
         return [Finding("no worker", waited_ms, what, "measured", terms.advice("no worker", SOONER))]
     what += f"; for {lost_wait_ms / 1000:.1f} s since {words_for_lost(terms, lost)}"
     return [Finding("no worker", waited_ms, what, "measured", _advice_on_loss(terms, lost))]
+
+
+def never_a_worker(terms: Terms, waited_ms: float) -> list[Finding]:
+    """What held the run up where no worker ever came, though groups waited for one."""
+    words = terms.words
+    what = f"no {words.worker} ever came: {plural(words.group)} waited and no {words.unit} ran"
+    neutral = f"check that the cluster has free cores and memory for what one {words.worker} asks for"
+    return [Finding("no worker", waited_ms, what, "measured", terms.advice(NEVER, neutral))]
 
 
 def lost_workers(terms: Terms, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int) -> list[Finding]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from query import sql
 from query.answers.values import Failed, LostWorker, Outcome, Tally
+from query.explain.waiting import with_workers
 from query.frameworks import Exhausted, Rules, Vocabulary
 from query.model.critical import Piece
 from query.model.execution import Execution
 from query.model.load import ALL, WHOLE
-from query.model.timeline import left_open, merged
+from query.model.timeline import left_open
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -310,16 +311,13 @@ def _lost(
     return tuple(found), len(rows)
 
 
-def without_workers(execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker]) -> tuple[float, float]:
+def without_workers(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker]
+) -> tuple[float, float]:
     """ms of the critical path in which no worker was there, and of these ms since the last of them was lost."""
-    slots, units = execution.slots, execution.units
-    if not len(slots):
+    if not len(execution.slots) and len(execution.units):
         return 0.0, 0.0
-    # Where units ran there was a worker, whatever the log says of it.
-    alive = merged(
-        np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
-    )
-    clock = execution.clock
+    alive, clock = with_workers(connection, execution), execution.clock
     ends = np.array([clock.when(each.lost_ms) for each in lost])
     whole = since_lost = 0.0
     for begin, end in left_open(alive, 0.0, clock.when(execution.scope.end_ms)):

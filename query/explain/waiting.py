@@ -28,19 +28,16 @@ def waiting(
     """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's time in
     which the coordinator alone moved it on, by what was missing: a worker, a scope under way, or its own answer.
     """
-    units, slots = execution.units, execution.slots
+    units = execution.units
     running = merged(units.launch_ms, units.finish_ms)
-    # Where a unit runs there is a worker, whatever the log says of when that came and went.
-    alive = merged(
-        np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
-    )
+    alive = with_workers(connection, execution)
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
     other_ms: dict[Cause, float] = dict.fromkeys(get_args(Cause), 0.0)
     alone_ms: dict[Cause, float] = dict.fromkeys(_ALONE, 0.0)
     for piece in pieces:
         start, end = piece.start_ms, piece.end_ms
-        without = left_open(alive, start, end) if len(alive) else []
+        without = left_open(alive, start, end)
         lacking = sum(stop - begin for begin, stop in without)
         other = float(piece.parts_ms[-1])
         waited = min(other, lacking)
@@ -71,6 +68,31 @@ def waiting(
         else:
             other_ms["unknown"] += rest
     return {cause: ms for cause, ms in sorted(other_ms.items(), key=lambda each: -each[1]) if ms > 0}, alone_ms
+
+
+def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:
+    """When a worker was there, (stretches, 2).
+
+    Where none ever came, and no unit ran, all times count in which no group waited for one: nothing lacked a worker
+    then.
+    """
+    units, slots = execution.units, execution.slots
+    # Where a unit runs there is a worker, whatever the log says of when that came and went.
+    alive = merged(
+        np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
+    )
+    if len(alive):
+        return alive
+    first, last = connection.execute(
+        """
+        SELECT min(submit_ms), max(coalesce(end_ms, ?))
+        FROM groups WHERE submit_ms IS NOT NULL AND unit_count > 0 AND NOT EXISTS (FROM units)
+        """,
+        [execution.scope.end_ms],
+    ).fetchall()[0]
+    if first is None:
+        return np.array([[-np.inf, np.inf]])
+    return np.array([[-np.inf, execution.clock.when(first)], [execution.clock.when(last), np.inf]])
 
 
 def without_unit(execution: Execution) -> float:

@@ -26,6 +26,7 @@ from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
+CORES = "spark.executor.cores"
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 OVERHEAD = "spark.executor.memoryOverhead"
 DEFAULT_MEMORY = "1g"
@@ -73,6 +74,7 @@ def chances(
         *_skew(execution, on_path),
         *_memory(execution, on_path, debug),
         *_late_executors(execution, debug),
+        *_no_executors(execution, debug),
     ]
 
 
@@ -355,6 +357,21 @@ def _late_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
         after = f"{executors:.0f}"
         what = f"{shown(key, before, after)}, so that executors are there from the start"
         yield Chance("setting", what, "no worker", "measured", None, cost, conf(key, after))
+
+
+def _no_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
+    """That no executor ever came, with what one asks for."""
+    cost = next((each.cost_ms for each in debug.findings if each.rule == "no worker"), None)
+    if cost is None or execution.recorded.get("workers") or len(execution.units):
+        return
+    properties = execution.properties
+    memory = properties.get(MEMORY) or f"{DEFAULT_MEMORY} (the default)"
+    cores = properties.get(CORES) or "not set"
+    what = (
+        "Check that the cluster has free cores and memory for one executor, for none ever came:"
+        f" `{CORES}` {cores}, `{MEMORY}` {memory}"
+    )
+    yield Chance("setting", what, "no worker", "measured", at_most_ms=cost)
 
 
 def resized(execution: Execution, key: str, ratio: float) -> Chance | None:

@@ -30,6 +30,10 @@ _SPLITS_SKEW = "let adaptive execution split skewed joins"
 
 ADVICE = {
     "coordinator": "Run fewer and larger queries over fewer files: the driver works alone",
+    "no worker ever": (
+        "check that the cluster has free cores and memory for what one executor asks for (spark.executor.cores,"
+        " spark.executor.memory)"
+    ),
     "starting units": "fewer, larger partitions",
     "spilling": "more memory per executor, fewer slots, or more partitions",
     "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
