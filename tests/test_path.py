@@ -142,9 +142,10 @@ def path_of(run: Made) -> list[Piece]:
     return critical_path(run.dag, run.units, unseen, NAMES)
 
 
-def ran(run: Made, start_ms: float, end_ms: float) -> int:
-    """Milliseconds of a stretch in which a task ran, counted one by one."""
-    tasks = list(zip(run.units.launch_ms.tolist(), run.units.finish_ms.tolist(), strict=True))
+def ran(run: Made, start_ms: float, end_ms: float, group: int | None = None) -> int:
+    """Milliseconds of a stretch in which a task ran, of a stage where one is given, counted one by one."""
+    units = run.units if group is None else run.units.select(run.units.group == group)
+    tasks = list(zip(units.launch_ms.tolist(), units.finish_ms.tolist(), strict=True))
     return sum(any(launch <= ms < finish for launch, finish in tasks) for ms in range(int(start_ms), int(end_ms)))
 
 
@@ -165,6 +166,9 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
         busy = ran(run, piece.start_ms, piece.end_ms)
         if piece.node.kind == "coordinator":
             assert busy == 0, f"{piece.node.node_id} is on the path while units run"
+        else:
+            mine = ran(run, piece.start_ms, piece.end_ms, piece.node.group)
+            assert mine == busy, f"{piece.node.node_id} is on the path while only others run"
         # All that units do is on the CPU, so the path is idle exactly while none of them runs.
         assert piece.parts_ms[NAMES.index(CPU)] == pytest.approx(busy)
 
@@ -189,6 +193,16 @@ def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch
     ]
     assert len(path) == count + 1
     assert looks <= 2 * count
+
+
+def test_while_a_group_waits_for_slots_the_path_is_of_those_that_have_them() -> None:
+    """A task of half a second that waited six minutes for a slot took none of them in starting and ending."""
+    before = [(0, float(launch), launch + 25.0) for launch in range(0, 100, 25)]
+    late = [(1, 110.0, 111.0), (1, 114.0, 115.0)]
+    clock = clock_of([*before, *late], 120.0)
+    path = [(node.node_id, begin, end) for node, begin, end in clock.seen(clock.nodes[1], 10.0, 115.0)]
+    # What nothing ran in is its own.
+    assert path == [("g1", 100.0, 115.0), ("g0", 10.0, 100.0)]
 
 
 @settings(max_examples=300)

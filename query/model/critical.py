@@ -6,7 +6,8 @@ only; what ran beside it cost nothing.
 
 The coordinator is on the path only while no unit runs.  Where some do that the path does not wait for, as another
 thread of the program started them, the stretch is that of their group: what the coordinator did then was not seen to
-hold anything up.
+hold anything up.  Likewise a group is on the path while units of its own run, or none: while it waits for slots, the
+stretch is that of the groups that have them.
 
 Where groups run in a pipeline, the busier of two holds up the other: the path leaves a group for the one it reads when
 that one ended, if it was the busier, and else where the group itself began.
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +84,8 @@ class WallClock:
         self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units, self.of_group[group]))
 
     def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
-        """A stretch of a node, its end first; of the coordinator's, what groups' units ran in is theirs."""
-        runs = _within(self.running, start_ms, end_ms) if node.kind == "coordinator" else np.empty((0, 2))
+        """A stretch of a node, its end first; what other groups' units ran in while it stood still is theirs."""
+        runs = self._taken(node, start_ms, end_ms)
         if not len(runs):
             if end_ms > start_ms:
                 yield node, start_ms, end_ms
@@ -107,6 +109,17 @@ class WallClock:
                 end_ms = max(first, begin)
         if end_ms > start_ms:
             yield node, start_ms, end_ms
+
+    def _taken(self, node: Node, start_ms: float, end_ms: float) -> Floats:
+        """When units ran while a node moved nothing forward itself: a coordinator, or a group of which none did."""
+        if node.kind == "transfer":
+            return np.empty((0, 2))
+        if node.group is None:
+            return _within(self.running, start_ms, end_ms)
+        own = _within(self._runs[node.group], start_ms, end_ms)
+        gaps = np.array(left_open(own, start_ms, end_ms)).reshape(-1, 2)
+        first, last = _overlapping(self.running, gaps[:, 0], gaps[:, 1])
+        return np.concatenate([np.empty((0, 2)), *(_within(self.running, *gap) for gap in gaps[last > first].tolist())])
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
         """(resources + 1,) that sum to end − start; what nothing accounts for is `other`."""
@@ -150,9 +163,14 @@ class WallClock:
 
 def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:
     """What of sorted disjoint intervals lies in a stretch."""
-    first = int(np.searchsorted(intervals[:, 1], start_ms, side="right"))
-    last = int(np.searchsorted(intervals[:, 0], end_ms, side="left"))
+    first, last = _overlapping(intervals, start_ms, end_ms)
     return np.minimum(np.maximum(intervals[first:last], start_ms), end_ms)
+
+
+def _overlapping(intervals: Floats, start_ms: Any, end_ms: Any) -> tuple[Any, Any]:
+    """Of sorted disjoint intervals, the first and the last and one more that a stretch overlaps, or each of several."""
+    first = np.searchsorted(intervals[:, 1], start_ms, side="right")
+    return first, np.searchsorted(intervals[:, 0], end_ms, side="left")
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:
