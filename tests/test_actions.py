@@ -125,6 +125,17 @@ def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or
     assert not any("executor.instances" in each for each in lines(told(tmp_path / "one", [one], query=SCAN)))
 
 
+def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "2"}
+    found = lines(told(tmp_path, [busy], dynamic, query=SCAN))
+    assert "--conf spark.dynamicAllocation.maxExecutors=4" in found
+    assert not any("minExecutors" in each for each in found)
+    (tmp_path / "more").mkdir()
+    found = lines(told(tmp_path / "more", [busy], {**dynamic, "spark.dynamicAllocation.maxExecutors": "4"}, query=SCAN))
+    assert "--conf spark.dynamicAllocation.minExecutors=4" in found
+
+
 def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))

@@ -27,6 +27,7 @@ from query.model.execution import Execution
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
 CORES = "spark.executor.cores"
+MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 OVERHEAD = "spark.executor.memoryOverhead"
 DEFAULT_MEMORY = "1g"
@@ -400,6 +401,9 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     twice, name, value = f"Twice the executors, {now} → {then}", "spark.executor.instances", then
     if flag(properties.get("spark.dynamicAllocation.enabled")):
         name = "spark.dynamicAllocation.minExecutors"
+        largest = whole(properties.get(MOST_EXECUTORS))
+        if largest is not None and largest < ratio * executors:
+            name = MOST_EXECUTORS  # Spark does not start where the fewest are more than the most
         twice += f": {shown(name, properties.get(name) or '0', then)}"
     elif most := whole(properties.get("spark.cores.max")):
         name, value = "spark.cores.max", f"{ratio * most:.0f}"
