@@ -106,6 +106,19 @@ def test_units_that_another_process_computes_for_tell_nothing(shuffling: Executi
     assert borrowed(replace(shuffling, delegating=every))[1] == ()
 
 
+def test_collections_of_garbage_are_no_cpu_time_to_wait_beside(shuffling: Execution) -> None:
+    """Spark before 2.1 has no CPU time: what its tasks took beyond their collections was no waiting for a CPU."""
+    gc_ms = np.full(len(shuffling.units), 50.0)
+    old = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=gc_ms, on_cpu_ms=gc_ms))
+    assert borrowed(old) == (old, ())
+
+
+def test_nobody_waits_for_a_cpu_hours_for_a_second_of_it(shuffling: Execution) -> None:
+    nothing = np.zeros(len(shuffling.units))
+    no_work = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=nothing, on_cpu_ms=nothing + 1e-6))
+    assert starving(no_work, open_ms(no_work)) is None
+
+
 @pytest.mark.later
 def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
     told = [learning.told(each, tmp_path) for each in learning.kept()]

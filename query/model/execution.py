@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexes.resources import NET, Resource
 from query.model.clock import Clock
@@ -104,6 +105,12 @@ class Volumes:
     def tell_bytes(self) -> bool:
         """Whether the log has bytes of anything that moved."""
         return any(each.any() for each in (self.input, self.remote, self.local, self.handed, self.output))
+
+    @property
+    def timed(self) -> NDArray[np.bool_]:
+        """Whether the CPU time of each unit was measured; of a log without CPU times, `on_cpu_ms` is collections of
+        garbage alone."""
+        return self.on_cpu_ms > self.gc_ms
 
     def moved(self, resource: Resource) -> Ints:
         """Bytes that each unit logged of a resource's device; what the page cache took or gave is among a disk's."""

@@ -29,6 +29,9 @@ from query.model.records import Floats
 PLAIN_SHARE = 0.1
 """Share of the run's CPU time in units without a device from which they tell how long units wait for a CPU."""
 
+MOST_WAITS = 100.0
+"""Seconds for each of CPU time beyond which nobody waits for a CPU: a hundredth of a core for each unit."""
+
 ANY = "*"
 """The operator of the row that holds for readers without one of their own."""
 
@@ -68,7 +71,7 @@ def open_ms(execution: Execution) -> Floats:
     """The time of each unit that its log leaves open, (units,); starting and reporting a unit is not among it."""
     unknown = execution.units.parts_ms[:, -1] - execution.units.upstream_ms
     left = np.maximum(unknown - execution.volumes.overhead_ms, 0.0)
-    measured = (execution.volumes.on_cpu_ms > 0) & ~np.isin(execution.units.group, list(execution.delegating))
+    measured = execution.volumes.timed & ~np.isin(execution.units.group, list(execution.delegating))
     found: Floats = np.where(measured, left, 0.0)
     return found
 
@@ -76,18 +79,20 @@ def open_ms(execution: Execution) -> Floats:
 def starving(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
     """How long units wait for a CPU for each second of CPU time, and how far groups deviate from that, relative.
 
-    None where too few of the units had no device to wait for.
+    None where too few of the units had no device to wait for, or where they waited longer than for a CPU.
     """
     volumes, group = execution.volumes, execution.units.group
     plain = (volumes.input == 0) & (volumes.output == 0) & (volumes.spill_disk == 0)
-    plain &= ~np.isin(group, list(execution.delegating))
+    plain &= volumes.timed & ~np.isin(group, list(execution.delegating))
     on_cpu = volumes.on_cpu_ms[plain]
-    if on_cpu.sum() < PLAIN_SHARE * volumes.on_cpu_ms.sum():
+    if on_cpu.sum() < PLAIN_SHARE * volumes.on_cpu_ms[volumes.timed].sum():
         return None
     count = len(execution.dag.groups)
     work = np.bincount(group[plain], on_cpu, count)
     waits = np.bincount(group[plain], left_ms[plain], count)
     per_second = float(waits.sum() / work.sum())
+    if per_second > MOST_WAITS:
+        return None
     apart = np.divide(waits, work, out=np.zeros(count), where=work > 0) - per_second
     deviation = float(np.sqrt((work * apart**2).sum() / work.sum()))
     return per_second, deviation / per_second if per_second > 0 else 0.0
@@ -99,7 +104,7 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
     One with samples, or of a framework without recorded runs, stays as it is.
     """
     known = priors(execution.framework.name, execution.names)
-    if execution.has_samples or not known or not execution.volumes.on_cpu_ms.any():
+    if execution.has_samples or not known or not execution.volumes.timed.any():
         return execution, ()
     left, far = open_ms(execution), execution.volumes.far > 0
     tells = starving(execution, left)
