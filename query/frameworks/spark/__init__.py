@@ -92,7 +92,7 @@ SPARK = Framework(
     served=_served,
     attended=attended.attended,
     unread_work={
-        "missing_part": "{count} parts of the log are missing",
+        "missing_part": "the log lacks {count} of its parts",
         "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
     },
     unread_start=frozenset({"application_start"}),
