@@ -301,6 +301,7 @@ def reading(run: Execution, *, files: int = 0, shuffled: tuple[int, ...] = ()) -
         run.volumes,
         input=np.full(count, files),
         local=np.array(shuffled or (0,) * count),
+        on_cpu_ms=np.full(count, 50.0),
         overhead_ms=np.full(count, 10.0),
     )
     groups = tuple(replace(each, scope_id="sql:1") for each in run.dag.groups)
@@ -327,6 +328,27 @@ def test_files_cut_by_their_size_stay() -> None:
     assert len(tasks_for(run, "cores=2x").units) == 12
     assert len(tasks_for(run, "cores=4x").units) == 16
     assert len(tasks_for(run, "cores=0.5x").units) == 12
+
+
+def test_files_of_a_spark_that_cuts_them_by_blocks_stay() -> None:
+    """Before Spark 2.0, whose logs have no CPU times, another number of slots changes nothing about blocks."""
+    run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
+    old = replace(run, volumes=replace(run.volumes, on_cpu_ms=np.zeros(12)))
+    assert len(tasks_for(old, "cores=4x").units) == 12
+    four = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
+    assert len(tasks_for(replace(four, volumes=replace(four.volumes, on_cpu_ms=np.zeros(4))), "cores=2x").units) == 4
+
+
+def test_more_partitions_do_not_divide_one_key() -> None:
+    run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0)), shuffled=(90 * MIB, MIB, MIB, MIB))
+    fixed = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+    run = replace(run, properties=fixed, recorded={**run.recorded, "units": 4.0})
+    planned = replan(run, world(run, "partitions=16"), True)
+    assert len(planned.execution.units) == 4
+    assert "stage:0.0 keeps its recorded tasks, of which one read far more than most" in planned.assumptions[-1]
+    assert len(tasks_for(run, "partitions=2").units) == 2
+    even = replace(run, volumes=replace(run.volumes, local=np.full(4, 20 * MIB)))
+    assert len(tasks_for(even, "partitions=16").units) == 16
 
 
 def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:

@@ -1,6 +1,7 @@
 """How Spark would cut its stages into tasks with another number of slots.
 
-Input files   FilePartition.maxSplitBytes: min(maxPartitionBytes, max(openCostInBytes, bytes / parallelism))
+Input files   FilePartition.maxSplitBytes: min(maxPartitionBytes, max(openCostInBytes, bytes / parallelism)); of RDDs,
+              and before Spark 2.0 of queries too, by their blocks
 Shuffles      adaptive execution merges partitions up to max(minPartitionSize, min(advisorySize, bytes / parallelism))
               (CoalesceShufflePartitions, with parallelismFirst as it is by default); others have a fixed number
 Collections   parallelize() and the like take the default parallelism, which is the number of slots
@@ -13,7 +14,7 @@ A stage whose recorded number of tasks these rules do not explain stays as it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,7 @@ class Parallelism:
     """Slots that Spark plans for, before and after, and the settings it plans by.
 
     `partitions` and `partitions_after` are those of a query's shuffles, `input` is how much more is read.
+    `packs_files` is whether this Spark cuts a query's files by FilePartition, and not by their blocks.
     """
 
     before: int
@@ -60,6 +62,7 @@ class Parallelism:
     partitions: int = DEFAULT_PARTITIONS
     partitions_after: int = DEFAULT_PARTITIONS
     input: float = 1.0
+    packs_files: bool = True
 
     def size(self, key: str) -> float:
         return size_set(self.properties, key)
@@ -82,21 +85,33 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
     what = "these slots" if set(changed_by) <= {"cores", "workers"} else "this"
     if not wanted:
         return Planned(execution, (f"stages keep their recorded tasks, though Spark might cut others for {what}",))
-    planned, changed = recut(execution, world)
+    planned, changed, kept = recut(execution, world)
+    skewed = (_kept(kept),) if kept else ()
     if not changed:
-        return Planned(execution, (f"Spark would cut the same tasks for {what}",))
+        return Planned(execution, (f"Spark would cut the same tasks for {what}", *skewed))
     return Planned(
         planned,
         (
             f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for {what}"
             f" ({len(execution.units)} tasks become {len(planned.units)}), which share its work in the recorded order"
             " (--no-replan keeps the tasks)",
+            *skewed,
         ),
     )
 
 
-def recut(execution: Execution, world: World) -> tuple[Execution, int]:
-    """The execution with the tasks that other slots would give it, and how many stages changed."""
+def _kept(stages: Sequence[str]) -> str:
+    """That stages keep their tasks for a large key, in a sentence."""
+    which = f"{stages[0]} keeps its" if len(stages) == 1 else f"{stages[0]} and {len(stages) - 1} more keep their"
+    return (
+        f"{which} recorded tasks, of which one read far more than most: if that is one key, no number of partitions"
+        " divides it"
+    )
+
+
+def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]]:
+    """The execution with the tasks that other slots would give it, how many stages changed, and those that a large key
+    kept from that."""
     executors, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
     before = round((executors or 0) * (cores or 0))
     after = max(round(before * world.ratio("cores") * world.ratio("workers")), 1)
@@ -110,25 +125,30 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int]:
         round(partitions),
         max(round(partitions * world.ratio("units")), 1),
         world.ratio("input"),
+        bool(execution.volumes.timed.any()),  # CPU times of tasks came with Spark 2.1, FilePartition with 2.0
     )
     if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:
-        return execution, 0
+        return execution, 0, []
     tasks, volumes = execution.units, execution.volumes
     counts: dict[int, int] = {}
+    kept: list[str] = []
     by_stage = np.argsort(tasks.group, kind="stable")
     bounds = np.searchsorted(tasks.group[by_stage], np.arange(len(execution.dag.groups) + 1))
     for number, stage in enumerate(execution.dag.groups):
         mine = by_stage[bounds[number] : bounds[number + 1]]
+        shuffled = volumes.remote[mine] + volumes.local[mine]
         wanted = _tasks_wanted(
             plan,
             len(mine),
             has_sql=stage.scope_id is not None,
             input_bytes=volumes.input[mine],
-            shuffle_bytes=volumes.remote[mine] + volumes.local[mine],
+            shuffle_bytes=shuffled,
         )
         if wanted != len(mine):
             counts[number] = wanted
-    return (with_units(execution, counts), len(counts)) if counts else (execution, 0)
+        elif stage.scope_id is not None and _has_one_key(plan, wanted, shuffled):
+            kept.append(stage.group_id)
+    return (with_units(execution, counts), len(counts), kept) if counts else (execution, 0, kept)
 
 
 def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: Ints, shuffle_bytes: Ints) -> int:
@@ -136,11 +156,12 @@ def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: 
     read, shuffled = float(input_bytes.sum()), float(shuffle_bytes.sum())
     ratio = plan.after / plan.before
     if read > 0 and shuffled == 0:
-        if has_sql and plan.before <= count <= FEW_MORE * plan.before:
+        packed = has_sql and plan.packs_files
+        if packed and plan.before <= count <= FEW_MORE * plan.before:
             count = round(count * ratio)
             return max(count, round(read * plan.input / plan.size("spark.sql.files.maxPartitionBytes")), 1)
         count = max(round(count * plan.input), 1)  # files and their blocks keep their size
-        return max(count, plan.after) if has_sql and count > plan.before and ratio != 1 else count
+        return max(count, plan.after) if packed and count > plan.before and ratio != 1 else count
     if shuffled > 0 and read == 0:
         return _partitions_wanted(plan, count, shuffle_bytes) if has_sql else count
     # Neither files nor shuffles: what parallelize() made, where its number of tasks says so.
@@ -153,8 +174,12 @@ def _partitions_wanted(plan: Parallelism, count: int, shuffle_bytes: Ints) -> in
         plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
     )
     if not adaptive or count >= plan.partitions:
-        return plan.partitions_after if count == plan.partitions else count
-    if _is_skewed(shuffle_bytes, plan.after / plan.before):
+        return (
+            plan.partitions_after
+            if count == plan.partitions and not _has_one_key(plan, count, shuffle_bytes)
+            else count
+        )
+    if plan.after > plan.before and _is_skewed(shuffle_bytes):
         return min(count, plan.partitions_after)
     shuffled = float(shuffle_bytes.sum())
     now, then = _merged(plan, shuffled, plan.before), _merged(plan, shuffled * plan.input, plan.after)
@@ -170,5 +195,10 @@ def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:
     return float(max(np.ceil(shuffle_bytes / size), 1.0))
 
 
-def _is_skewed(shuffle_bytes: Ints, ratio: float) -> bool:
-    return ratio > 1 and float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
+def _has_one_key(plan: Parallelism, count: int, shuffle_bytes: Ints) -> bool:
+    """Whether more partitions were asked for and a task reads so much more than most that it may have one large key."""
+    return plan.partitions_after > plan.partitions == count and shuffle_bytes.max() > MIB and _is_skewed(shuffle_bytes)
+
+
+def _is_skewed(shuffle_bytes: Ints) -> bool:
+    return float(shuffle_bytes.max()) > SKEWED * max(float(np.median(shuffle_bytes)), 1.0)
