@@ -136,6 +136,13 @@ def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_p
     assert "--conf spark.dynamicAllocation.minExecutors=4" in found
 
 
+def test_what_tasks_read_says_what_a_stage_reads_where_its_spark_names_no_metrics(tmp_path: Path) -> None:
+    """As Spark 1 has it: an RDD that is sorted reads a shuffle, and no rows that the program hands over."""
+    sorted_rows = Stage(list(waves(2, 16, 2, ms=20_000, cpu_ms=19_000, shuffled_bytes=900 * MIB)), reads="map")
+    (advice,) = [each for each in lines(told(tmp_path, [sorted_rows])) if each.startswith("rdd")]
+    assert "reduceByKey" in advice
+
+
 def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))

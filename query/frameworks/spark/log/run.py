@@ -61,6 +61,9 @@ _USER_IN_URL = re.compile(r"//[^/@\s]*@")
 _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
 _NUMBER = re.compile(rb'"?(\d{1,18})"?')
 
+KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
+"""What tasks of a stage may read and write, in the order in which it is told."""
+
 _SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
 _PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
 _SHUFFLED = re.compile(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
@@ -494,7 +497,7 @@ def _kind(info: spark.StageInfo, metrics: set[str]) -> str:
         "python": any(_PYTHON.search(name) for name in names | metrics),
         "output": "internal.metrics.output.bytesWritten" in metrics,
     }
-    return ", ".join(name for name, present in found.items() if present)
+    return ", ".join(name for name in KINDS if found[name])
 
 
 def _scope(text: str | None) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from query.frameworks.spark.log.run import (
+    KINDS,
     MOST_ATTEMPTS,
     RESUBMITTED,
     STATUS,
@@ -52,6 +53,7 @@ def tables(run: Run) -> RunTables:
     tasks.repair_times(clock)
     _adopt_stages(run)
     stages = _all_stages(run, tasks)
+    _tell_kinds(stages, tasks)
     found: RunTables = {
         "runs": _runs(run, clock),
         "executors": _executors(run, tasks, clock),
@@ -452,6 +454,35 @@ def _all_stages(run: Run, tasks: _Tasks) -> list[Stage]:
             if stage_id not in ran:
                 found[stage_id, 0] = run.planned.get(stage_id) or Stage(stage_id, 0, None, None, [], None)
     return [found[key] for key in sorted(found)]
+
+
+def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
+    """Adds to the kinds of stages what their tasks read and wrote, for Spark before 2.0 names no metrics of a stage.
+
+    What the tasks of a cached stage read may all be of the cache.
+    """
+    amounts = {
+        kind: np.bincount(tasks.stage_of, sum(np.nan_to_num(tasks[each]).clip(min=0) for each in columns))
+        for kind, columns in _OF_TASKS.items()
+    }
+    places = {key: place for place, key in enumerate(tasks.stage_keys)}
+    for stage in stages:
+        place = places.get((stage.stage_id, stage.attempt))
+        if stage.kind is None or place is None:
+            continue
+        known = stage.kind.split(", ")
+        told = {
+            kind for kind, amount in amounts.items() if amount[place] > 0 and (kind != "scan" or "cached" not in known)
+        }
+        stage.kind = ", ".join(kind for kind in KINDS if kind in told or kind in known)
+
+
+_OF_TASKS = {
+    "scan": ("input_bytes",),
+    "shuffle read": ("remote_bytes", "local_bytes", "fetch_wait"),
+    "shuffle write": ("write_bytes",),
+    "output": ("output_bytes",),
+}
 
 
 def _stages(run: Run, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Columns:
