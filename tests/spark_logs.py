@@ -57,9 +57,13 @@ def write(
     properties: Mapping[str, str] | None = None,
     query: Query | None = None,
     begin_ms: int = 1000,
+    removed: Mapping[str, int] | None = None,
 ) -> Path:
-    """A log of these stages, one after the other, from `begin_ms` on; `executors` are their cores by id."""
-    return _Writer(path, stages, executors, properties or {}, query, begin_ms).write()
+    """A log of these stages, one after the other, from `begin_ms` on; `executors` are their cores by id.
+
+    Those of `removed` idled and went after the stage of that number.
+    """
+    return _Writer(path, stages, executors, properties or {}, query, begin_ms, removed or {}).write()
 
 
 @dataclass
@@ -70,6 +74,7 @@ class _Writer:
     properties: Mapping[str, str]
     query: Query | None
     begin_ms: int
+    removed: Mapping[str, int]
     task_id: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -96,6 +101,9 @@ class _Writer:
             self.add("ExecutionStart", **about, sparkPlanInfo=plan, time=START + now)
         for number, stage in enumerate(self.stages):
             now = self._stage(number, stage, now)
+            for executor in (each for each, after in self.removed.items() if after == number):
+                why = "Executor killed by driver."
+                self.add("ExecutorRemoved", Timestamp=START + now, Executor_ID=executor, Removed_Reason=why)
         if self.query is not None:
             now += self.query.after_ms
             self.add("ExecutionEnd", executionId=0, time=START + now)

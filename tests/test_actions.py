@@ -143,6 +143,22 @@ def test_what_tasks_read_says_what_a_stage_reads_where_its_spark_names_no_metric
     assert "reduceByKey" in advice
 
 
+def test_slots_that_dynamic_allocation_did_not_ask_for_are_told(tmp_path: Path) -> None:
+    """Forty tasks had forty slots, for Spark asks for no more, where the stage before had two hundred."""
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "4"}
+    wide = Stage(list(waves(64, 32, 4, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    narrow = Stage(list(waves(8, 8, 1, ms=100_000, cpu_ms=95_000, shuffled_bytes=900 * MIB)), reads="ShuffledRowRDD")
+    log = write(
+        tmp_path / "log", [wide, narrow], executors={str(each): 8 for each in range(1, 5)}, query=SHUFFLED,
+        properties={**CLUSTER, **dynamic, "spark.sql.adaptive.enabled": "false"}, removed={"2": 0, "3": 0, "4": 0},
+    )  # fmt: skip
+    run = cp.profile([log], output=tmp_path / "run.duckdb")
+    (idle,) = [each for each in run.debug().findings if each.rule == "idle slots"]
+    assert "dynamic allocation had 8 slots for its 8 tasks, and 32 at another time of the run" in idle.what
+    assert idle.cost_ms == pytest.approx(75_000)
+    assert "df = df.repartition(32)" in lines(run.verdict())
+
+
 def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
@@ -275,5 +291,5 @@ def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tas
         execution = load(connection)
         details = group_details(connection, execution, run.debug().critical_path)
         none = [replace(each, facts=replace(each.facts, slots=0)) for each in details]
-        assert list(chances._cuts(execution, details))
-        assert not list(chances._cuts(execution, none))
+        assert list(chances._cuts(execution, details, 0))
+        assert not list(chances._cuts(execution, none, 0))

@@ -20,14 +20,13 @@ from query.explain.findings import Part, idle_slots, starting_units, straggler
 from query.explain.wording import counted, terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
-from query.frameworks.spark.rules import reads_files, reads_schema
+from query.frameworks.spark.rules import MOST_EXECUTORS, most_slots, reads_files, reads_schema, unasked_slots
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
 CORES = "spark.executor.cores"
-MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 OVERHEAD = "spark.executor.memoryOverhead"
 DEFAULT_MEMORY = "1g"
@@ -61,11 +60,11 @@ class Cut:
 
 
 def chances(
-    _connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail], debug: Debug
+    connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail], debug: Debug
 ) -> list[Chance]:
     """What could be changed, in no order."""
     on_path = [each for each in details if each.facts.path_ms > 0]
-    cuts = list(_cuts(execution, on_path))
+    cuts = list(_cuts(execution, on_path, most_slots(connection, execution.properties)))
     return [
         *_out_of_memory(execution, debug),
         *_schemas(execution, on_path),
@@ -100,8 +99,11 @@ def size(amount: float) -> str:
 # Numbers of tasks -----------------------------------------------------------------------------------------------------
 
 
-def _cuts(execution: Execution, details: Sequence[Detail]) -> Iterator[Cut]:
-    """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones."""
+def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterator[Cut]:
+    """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones.
+
+    Too few are also those for which dynamic allocation asked for fewer than the `most` slots of the run.
+    """
     terms = terms_of(execution)
     for detail in details:
         facts = detail.facts
@@ -112,6 +114,8 @@ def _cuts(execution: Execution, details: Sequence[Detail]) -> Iterator[Cut]:
                 yield Cut(detail, facts.slots, part)
             elif facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
                 yield Cut(detail, math.ceil(facts.waves) * facts.slots, part)
+        for part in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, part)
         for part in starting_units(terms, detail):
             work_ms = facts.unit_ms - facts.starting_ms
             least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.explain.findings import COMMITTING, LITTLE_BYTES, is_uneven
+from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven
+from query.explain.wording import counted
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
-from query.frameworks.spark.settings import number
+from query.frameworks.spark.settings import flag, number, whole
 from query.model.execution import Execution
+from query.model.load import most_at_a_time
 from query.model.timeline import covered, merged
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
@@ -25,6 +27,9 @@ _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^
 _COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
 _CLEARLY = 1.2
 MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
+MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
+UNASKED_MS = 60_000.0
+"""A stage that lasts so long would have had the executors that Spark asks for as it needs them."""
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 _SPLITS_SKEW = "let adaptive execution split skewed joins"
 
@@ -81,7 +86,7 @@ def few_tasks_advice(detail: Detail) -> str | None:
             "adaptive execution joined small partitions: a lower"
             " spark.sql.adaptive.coalescePartitions.minPartitionSize or advisoryPartitionSizeInBytes keeps more"
         )
-    if reads_files(detail):
+    if reads_files(detail) and facts.scope is not None:
         return "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
     if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
         return "more slices where the data is handed to Spark would use the idle slots"
@@ -142,7 +147,51 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail
         f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
         [TITLES["code generation"]],
     ).fetchall()
-    return [*compiling(details, dict(rows)), *committing(connection, details)]
+    return [*compiling(details, dict(rows)), *committing(connection, details), *_unasked(connection, details)]
+
+
+def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """One finding for all of unasked_slots, which names the largest."""
+    most = most_slots(connection, details[0].settings) if details else 0
+    parts = sorted(unasked_slots(details, most), key=lambda each: -each.cost_ms)
+    if not parts:
+        return []
+    others = f"; and {len(parts) - 1} more in the same way" if len(parts) > 1 else ""
+    what = f"{parts[0].group}: {parts[0].what}{others}"
+    return [Finding("idle slots", sum(each.cost_ms for each in parts), what, "modelled", parts[0].advice)]
+
+
+def unasked_slots(details: Sequence[Detail], most: int) -> list[Part]:
+    """Stages that had fewer slots than the `most` of the run, for dynamic allocation asks for what tasks there are.
+
+    Evidence: they had as many slots as tasks, or fewer, and lasted long enough to get more.
+    """
+    found = []
+    for detail in details:
+        facts = detail.facts
+        if facts.path_ms <= 0 or facts.length_ms < UNASKED_MS or not facts.slots <= detail.with_data < most:
+            continue
+        advice = few_tasks_advice(detail)
+        if advice is None:
+            continue
+        idle = 1 - min(facts.unit_ms / (most * facts.length_ms), 1.0)
+        cost_ms = facts.path_ms * min(1 - detail.with_data / most, idle)
+        what = (
+            f"dynamic allocation had {facts.slots} slots for its {counted(facts.units, 'task')}, and {most} at another"
+            " time of the run"
+        )
+        found.append(Part("idle slots", "few", cost_ms, f"{facts.id} {facts.name}", what, "modelled", advice, ""))
+    return found
+
+
+def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> int:
+    """The most slots that dynamic allocation had at a time of the run, or may have; 0 where it is off."""
+    if not flag(properties.get("spark.dynamicAllocation.enabled")):
+        return 0
+    rows = connection.execute("SELECT added_ms, removed_ms, lanes FROM workers WHERE lanes > 0").fetchall()
+    executors = most_at_a_time((added, removed) for added, removed, _ in rows)
+    allowed = whole(properties.get(MOST_EXECUTORS)) or executors
+    return int(min(executors, allowed) * max((lanes for _, _, lanes in rows), default=0))
 
 
 def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
