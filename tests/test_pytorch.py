@@ -501,6 +501,40 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     assert kineto.collective_key("gloo:all_reduce") is not None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        "ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC(ncclSymkDevWorkArgs)",
+        "void deep_ep::internode::notify_dispatch<false, 2>(int const*, int*)",
+        "void dpsk::ep::internode::combine<false, 8>(int4*, float*)",
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)",
+        "void two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 8>(c10::BFloat16**)",
+        "void c10d::symmetric_memory::multimem_all_reduce_kernel<c10::BFloat16>(c10::BFloat16*)",
+        "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<8>(int)",
+    ],
+)
+def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
+    found = trace._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
+    assert (found.kind, found.resource) == ("collective", "net")
+
+
+def test_a_layout_of_tokens_is_no_communication() -> None:
+    assert not kineto.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
+
+
+def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(tmp_path: Path) -> None:
+    """As PyTorch 1.8 and 1.9 do."""
+    events = [
+        event("ProfilerStep#1", 0, 10_000, "Operator"),
+        event("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 8_000, "Operator"),
+        event("aten::mm", 8_000, 2_000, "Operator"),
+    ]
+    run = cp.profile(written(tmp_path / "old.json", events))
+    assert run.header().steps == 1
+    assert run.debug().other_ms["upstream"] == pytest.approx(8, abs=0.01)
+
+
 # Files ------------------------------------------------------------------------------------------------------------
 
 

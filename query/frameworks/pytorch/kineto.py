@@ -102,10 +102,10 @@ class Process:
             kind = each.cat if isinstance(each.cat, str) else ""
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
-            if kind in HOST:
-                self._thread(each).operators.append(Ran(start, start + length, name))
-            elif kind in MARKS:
+            if kind in MARKS or (kind in HOST and is_mark(raw)):
                 self._mark(each, Ran(start, start + length, name))
+            elif kind in HOST:
+                self._thread(each).operators.append(Ran(start, start + length, name))
             elif kind in CALLS:
                 correlation = each.facts.correlation
                 ran = Ran(start, start + length, name, correlation if isinstance(correlation, int) else None)
@@ -266,6 +266,11 @@ def phase(operator: str, marks: Sequence[Ran]) -> str:
     return "communication" if operator.startswith(("c10d::", "nccl:")) else "forward"
 
 
+def is_mark(operator: str) -> bool:
+    """Whether what is told as an operator marks a step or a part of one: PyTorch 1.8 and 1.9 tell no other marks."""
+    return _STEP.fullmatch(operator) is not None or mark_phase(operator) is not None
+
+
 def mark_phase(mark: str) -> str | None:
     """The part of a step that a mark stands for."""
     if "DataLoader" in mark or mark.startswith(("enumerate(", "dataloader")):
@@ -305,7 +310,13 @@ def kernel_name(text: str) -> str:
 
 
 SYNCHRONIZES = re.compile(r"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize")
-COLLECTIVE = re.compile(r"nccl(?:Dev)?Kernel|ncclKernel|rccl|nccl:|mscclKernel", re.IGNORECASE)
+COLLECTIVE = re.compile(
+    r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
+    r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP
+    r"|cross_device_reduce_|allreduce_fusion_kernel"  # vLLM, SGLang, FlashInfer
+    r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
+    re.IGNORECASE,
+)
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 
