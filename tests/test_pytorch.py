@@ -535,6 +535,40 @@ def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(tmp_
     assert run.debug().other_ms["upstream"] == pytest.approx(8, abs=0.01)
 
 
+def ahead(steps: int, launch_us: int, kernel_us: int, backlog_us: int = 0) -> list[dict[str, Any]]:
+    """Steps in which a thread launches a kernel, which takes longer than the step, behind what was there before."""
+    found = [kernel("earlier", 0, backlog_us, 99)] if backlog_us else []
+    for step in range(steps):
+        begin = step * launch_us
+        found += [
+            event(f"ProfilerStep#{step}", begin, launch_us, "user_annotation"),
+            event("aten::mm", begin, launch_us),
+            event("cudaLaunchKernel", begin + 10, 10, "cuda_runtime", correlation=step + 1),
+            kernel("sgemm_128", max(backlog_us, 20) + step * kernel_us, kernel_us, step + 1),
+        ]
+    return found
+
+
+def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "t.json", ahead(3, 10_000, 20_000)))
+    header, debug = run.header(), run.debug()
+    assert header.step_ms == pytest.approx(20, abs=0.1)
+    assert debug.runtime_ms == pytest.approx(60, abs=0.1)
+    assert bottleneck_of(debug).name == "gpu"
+    assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(30, abs=1)
+    assert any("30.0 ms of their work were left" in each for each in debug.assumptions)
+    assert run.debug("step:2").runtime_ms == pytest.approx(40, abs=0.1)
+
+
+def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "t.json", ahead(3, 10_000, 15_000, 12_000)))
+    assert run.header().step_ms == pytest.approx(15, abs=0.1)
+    steady = cp.profile(written(tmp_path / "s.json", ahead(3, 10_000, 10_000, 12_000)))
+    assert steady.header().step_ms == pytest.approx(10, abs=0.1)
+    assert steady.header().duration_ms == pytest.approx(32, abs=0.1), "no farther behind at the end than at the begin"
+    assert not steady.debug().assumptions
+
+
 # Files ------------------------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,13 @@ SYNCHRONOUS_LAG_MS = 0.1
 _GAP_MS = 0.008
 """Between two kernels that were both launched early enough: what the device needs to go from one to the next."""
 
+_APART_SHARE = 0.005
+"""Of what is traced of accelerators, how much later than the first of a stretch of kernels the last may have been
+launched, for a faster one would wait for that."""
+
+_BEHIND_SHARE = 0.03
+"""Of its steps' time, how much longer an accelerator took for their work, so that marks do not tell their length."""
+
 _QUEUED_MS = (0.0, 0.01, 0.05, 0.2, 1.0, 5.0, 25.0, 100.0, 1000.0)
 """How much later than a stretch of kernels begins the last of them may have been launched, in the order of trying."""
 
@@ -136,7 +143,10 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
     queued = _queued(built)
     of_ranks = [_moved(each, shift.get(label, 0.0)) for label, mine in zip(labels, steps, strict=True) for each in mine]
     common = _common_steps(of_ranks, len(processes))
-    _keep_within(built, of_ranks, labels)
+    behind = {label: found for label in labels if (found := _behind(built, of_ranks, label)) is not None}
+    _keep_within(built, of_ranks, labels, behind)
+    if behind:
+        common[-1:] = [replace(each, end_ms=max(one.end_ms for one in behind.values())) for each in common[-1:]]
     cut = stretches(
         built.lanes,
         [*built.signals, *more, *events, *queued],
@@ -168,8 +178,11 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
         start_ms=start,
         end_ms=end,
         started_at_ms=start,
-        step_ms=program.mean_step_ms(of_ranks),
-        properties=_properties(processes),
+        step_ms=program.mean_step_ms(_told_by(of_ranks, behind.values())),
+        properties={
+            **_properties(processes),
+            "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
+        },
         collectives=[
             {**each, "step": next((s.number for s in common if s.start_ms <= each["began_ms"] < s.end_ms), None)}
             for each in told
@@ -260,16 +273,67 @@ def _clock_shifts(
     return found
 
 
-def _keep_within(built: _Built, steps: Sequence[Step], labels: Sequence[str]) -> None:
-    """Leave out what ran before a rank's first step, and what began after its last."""
+@dataclass(frozen=True)
+class _Behind:
+    """An accelerator that got behind the thread that marks a rank's steps, ms.
+
+    It worked for these `steps` from `begin_ms`, as what it had before them had ended, to `end_ms`; as the last was
+    marked, `queued_ms` of that were left.
+    """
+
+    process: str
+    steps: int
+    begin_ms: float
+    end_ms: float
+    queued_ms: float
+
+
+def _behind(built: _Built, steps: Sequence[Step], label: str) -> _Behind | None:
+    """How far an accelerator got behind over a rank's steps; None where it is no farther behind than at their begin."""
+    mine = [each for each in steps if each.process in ("", label)]
+    if not mine:
+        return None
+    begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
+    of_rank = [each for number, kernels in built.launches if built.lanes[number].process == label for each in kernels]
+    within = [each for each, launch in of_rank if launch is not None and begin <= launch[1] < end]
+    if not within:
+        return None
+    first, last = min(each.start_ms for each in within), max(each.end_ms for each in within)
+    earlier = (
+        each.end_ms for each, launch in of_rank if each.start_ms < first and (launch is None or launch[1] < begin)
+    )
+    since = max(begin, min(max(earlier, default=begin), first))
+    if last - since <= (1 + _BEHIND_SHARE) * (end - begin):
+        return None
+    return _Behind(mine[0].process, len(mine), since, last, last - end)
+
+
+def _told_by(steps: Sequence[Step], behind: Iterable[_Behind]) -> list[Step]:
+    """Steps by their marks, but one as long as their mean for each rank whose accelerator got behind."""
+    found = {each.process: each for each in behind}
+    return [each for each in steps if each.process not in found] + [
+        Step("", each.process, each.begin_ms, each.begin_ms + (each.end_ms - each.begin_ms) / each.steps)
+        for each in found.values()
+    ]
+
+
+def _keep_within(built: _Built, steps: Sequence[Step], labels: Sequence[str], behind: Mapping[str, _Behind]) -> None:
+    """Leave out what ran before a rank's first step, and what began after its last, or was launched after that."""
+    launches = dict(built.launches)
     for label in labels:
         mine = [each for each in steps if each.process in ("", label)]
         if not mine:
             continue
         begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
-        for lane in built.lanes:
+        for number, lane in enumerate(built.lanes):
             if lane.process == label:
-                kept = [each for each in lane.operations if each.start_ms >= begin - CLOSE_MS and each.start_ms < end]
+                until = end
+                if label in behind:
+                    ends = (
+                        e.end_ms for e, launch in launches.get(number, ()) if launch is not None and launch[1] < end
+                    )
+                    until = max(end, max(ends, default=end))
+                kept = [each for each in lane.operations if begin - CLOSE_MS <= each.start_ms < until]
                 lane.operations = kept
 
 
@@ -462,8 +526,11 @@ def _queued(built: _Built) -> list[Signal]:
 
     Where that leaves more stretches than can be told apart, those of kernels that were launched soon after count too.
     """
+    times = [each for _, kernels in built.launches for each, _ in kernels]
+    traced_ms = max((each.end_ms for each in times), default=0.0) - min((each.start_ms for each in times), default=0.0)
     for slack in _QUEUED_MS:
-        found = [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack)]
+        apart = max(slack, _APART_SHARE * traced_ms)
+        found = [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack, apart)]
         if 2 * len(found) <= MOST_STRETCHES:
             break
     for number, kernels in built.launches:
@@ -491,16 +558,18 @@ def _launch_gap(
 
 
 def _launch_signals(
-    number: int, kernels: Sequence[tuple[Operation, tuple[int, float] | None]], slack: float
+    number: int, kernels: Sequence[tuple[Operation, tuple[int, float] | None]], slack: float, apart: float
 ) -> Iterator[Signal]:
     begin, last = float("-inf"), None
-    until = float("-inf")
+    until, first = float("-inf"), float("inf")
     for each, launch in kernels:
-        late = launch is not None and launch[1] > begin + slack
+        late = launch is not None and (launch[1] > begin + slack or launch[1] > first + apart)
         if late or each.start_ms > until + max(slack, _GAP_MS) or each.kind == "collective":
             if last is not None:
                 yield last
-            begin, last = each.start_ms, None
+            begin, last, first = each.start_ms, None, float("inf")
+        if launch is not None:
+            first = min(first, launch[1])
         if launch is not None and (last is None or launch[1] > last.source_ms):
             last = Signal(launch[0], min(launch[1], begin), number, begin, "launch")
         until = each.end_ms

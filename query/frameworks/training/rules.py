@@ -42,6 +42,17 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     return said
 
 
+def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+    """What was taken for granted in counting its time."""
+    queued = execution.properties.get("queued_ms")
+    if not queued:
+        return []
+    return [
+        f"steps are told by their accelerator: {float(queued):.1f} ms of their work were left to it when the last of"
+        " them was marked"
+    ]
+
+
 def _input(input_ms: float, whole_ms: float) -> list[str]:
     if input_ms < _WORTH * whole_ms:
         return []
@@ -98,4 +109,4 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     return said
 
 
-RULES = Rules(told=told, more=input_waits)
+RULES = Rules(told=told, more=input_waits, assumptions=taken)
