@@ -569,6 +569,26 @@ def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(tmp_p
     assert not steady.debug().assumptions
 
 
+def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp_path: Path) -> None:
+    """It has launched nothing behind the kernel, and goes on a bit before the profiler says that it ended."""
+    events = [
+        event("aten::mm", 0, 100),
+        event("cudaLaunchKernel", 50, 10, "cuda_runtime", correlation=1),
+        kernel("void deep_ep::internode::notify_dispatch<false, 2>(int)", 70, 9_950, 1),
+        event("aten::add", 10_000, 1_000),
+    ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    assert run.debug().resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
+    assert run.debug().resource_ms["net"] == pytest.approx(9.9, abs=0.1)
+    behind = [
+        event("aten::mul", 100, 20),
+        event("cudaLaunchKernel", 105, 5, "cuda_runtime", correlation=2),
+        kernel("next", 10_020, 100, 2),
+    ]
+    busy = cp.profile(written(tmp_path / "b.json", [*events, *behind]))
+    assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
+
+
 # Files ------------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 from indexes.errors import InputError
 from indexes.resources import CPU
@@ -64,6 +65,9 @@ SYNCHRONOUS_MS = 0.005
 
 SYNCHRONOUS_LAG_MS = 0.1
 """A call that waits for its copy returns as that ends: no farther apart than this, also a bit before."""
+
+POLLED_MS = 0.2
+"""A gap of the main thread that is longer may be a loop that asks until a kernel has told something to it."""
 
 _GAP_MS = 0.008
 """Between two kernels that were both launched early enough: what the device needs to go from one to the next."""
@@ -367,7 +371,8 @@ def _add_process(built: _Built, process: Process, label: str, shift: float) -> N
     if main is not None:
         others = [built.lanes[number] for key, number in numbers.items() if key != main]
         threads = [each for each in others if each.lets_go == "any"]
-        _fill_main(built, process, process.threads[main], numbers[main], threads, shift)
+        polled = _polled(built, numbers[main])
+        _fill_main(built, process, process.threads[main], numbers[main], threads, polled, shift)
     for key, number in numbers.items():
         if key != main:
             built.lanes[number].operations = filled(built.lanes[number].operations, _engine)
@@ -638,7 +643,13 @@ def _without(operations: Sequence[Operation], holes: Sequence[tuple[float, float
 
 
 def _fill_main(
-    built: _Built, process: Process, thread: Thread, number: int, threads: Sequence[Lane], shift: float
+    built: _Built,
+    process: Process,
+    thread: Thread,
+    number: int,
+    threads: Sequence[Lane],
+    polled: Mapping[float, Signal],
+    shift: float,
 ) -> None:
     """Say what the main thread did between its operators: waited for another thread, for its data, or ran Python."""
     lane = built.lanes[number]
@@ -658,6 +669,10 @@ def _fill_main(
     for _, end, which in waited:
         built.signals.append(Signal(lanes[id(others[which])], end, number, end, "waited for it"))
     holes = {begin: end for begin, end, _ in waited}
+    for begin, signal in polled.items():
+        if begin not in holes:
+            holes[begin] = signal.target_ms
+            built.signals.append(signal)
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
     asked = sorted(
         (_ms(process, each.start, shift), _ms(process, each.end, shift), each.name) for each in inputs(thread)
@@ -679,6 +694,32 @@ def _fill_main(
 
     lane.operations = filled(lane.operations, between)
     lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
+
+
+def _polled(built: _Built, number: int) -> dict[float, Signal]:
+    """The gaps of a thread in which it asked again and again until a kernel had told something, by their begin.
+
+    It calls nothing meanwhile, goes on as that kernel ends, and had launched nothing behind it on its stream: DeepEP
+    waits so for the numbers of tokens that are on their way.
+    """
+    of_lanes = []
+    for stream, kernels in built.launches:
+        if built.lanes[stream].process == built.lanes[number].process:
+            known = [(launch[1], each.end_ms) for each, launch in kernels if launch is not None]
+            of_lanes.append((stream, known, [launched for launched, _ in known]))
+    found = {}
+    operations = sorted(built.lanes[number].operations, key=lambda each: each.start_ms)
+    for last, following in pairwise(operations):
+        begin, end = last.end_ms, following.start_ms
+        if end - begin <= POLLED_MS:
+            continue
+        for stream, known, launched in of_lanes:
+            place = bisect_right(launched, begin) - 1
+            done = known[place][1] if place >= 0 else begin
+            if done > begin and abs(done - end) <= SYNCHRONOUS_LAG_MS:
+                told = min(done, end)
+                found[begin] = Signal(stream, told, number, told, "polled")
+    return found
 
 
 def _python(device: str, start: float, end: float) -> Iterator[Operation]:
