@@ -44,8 +44,8 @@ def written(path: Path, events: list[dict[str, Any]], **header: Any) -> Path:
     return path
 
 
-def kernel(name: str, start: float, length: float, correlation: int, **args: Any) -> dict[str, Any]:
-    made = event(name, start, length, "kernel", 7, correlation=correlation, stream=7, **args)
+def kernel(name: str, start: float, length: float, correlation: int, stream: int = 7, **args: Any) -> dict[str, Any]:
+    made = event(name, start, length, "kernel", stream, correlation=correlation, stream=stream, **args)
     return {**made, "pid": 0}
 
 
@@ -563,7 +563,8 @@ def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(tmp_path:
 def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(tmp_path: Path) -> None:
     run = cp.profile(written(tmp_path / "t.json", ahead(3, 10_000, 15_000, 12_000)))
     assert run.header().step_ms == pytest.approx(15, abs=0.1)
-    steady = cp.profile(written(tmp_path / "s.json", ahead(3, 10_000, 10_000, 12_000)))
+    first = kernel("of the first step beside them", 20, 100, 1, stream=8)
+    steady = cp.profile(written(tmp_path / "s.json", [*ahead(3, 10_000, 10_000, 12_000), first]))
     assert steady.header().step_ms == pytest.approx(10, abs=0.1)
     assert steady.header().duration_ms == pytest.approx(32, abs=0.1), "no farther behind at the end than at the begin"
     assert not steady.debug().assumptions

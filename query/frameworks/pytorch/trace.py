@@ -302,11 +302,9 @@ def _behind(built: _Built, steps: Sequence[Step], label: str) -> _Behind | None:
     within = [each for each, launch in of_rank if launch is not None and begin <= launch[1] < end]
     if not within:
         return None
-    first, last = min(each.start_ms for each in within), max(each.end_ms for each in within)
-    earlier = (
-        each.end_ms for each, launch in of_rank if each.start_ms < first and (launch is None or launch[1] < begin)
-    )
-    since = max(begin, min(max(earlier, default=begin), first))
+    last = max(each.end_ms for each in within)
+    earlier = (each.end_ms for each, launch in of_rank if launch is None or launch[1] < begin)
+    since = max(begin, max(earlier, default=begin))
     if last - since <= (1 + _BEHIND_SHARE) * (end - begin):
         return None
     return _Behind(mine[0].process, len(mine), since, last, last - end)
