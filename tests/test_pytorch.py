@@ -590,6 +590,87 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp
     assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
 
 
+def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path: Path) -> None:
+    """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
+    events = [
+        event("aten::mm", 0, 1_000),
+        event("cudaLaunchKernel", 100, 10, "cuda_runtime", correlation=1),
+        kernel("sgemm_128", 110, 3_000, 1),
+        event("hipDeviceSynchronize", 1_000, 10_000, "cuda_runtime", correlation=2),
+        event("aten::add", 11_000, 1_000),
+        event("hipDeviceSynchronize", 12_000, 5_000, "cuda_runtime", correlation=3),
+    ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    debug = run.debug()
+    assert debug.resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
+    assert debug.other_ms["unknown"] == pytest.approx(7.89 + 5, abs=0.1)
+    assert bottleneck_of(debug).kind == "unknown"
+    (told,) = [each for each in debug.findings if each.rule == "untold wait"]
+    assert (round(told.cost_ms), "hipDeviceSynchronize" in told.what) == (13, True)
+
+
+def test_an_idle_accelerator_that_a_thread_waits_for_is_not_the_runtime_alone(tmp_path: Path) -> None:
+    copy = {**kernel("Memcpy DtoH (Device -> Pageable)", 9_000, 50, 2), "cat": "gpu_memcpy"}
+    events = [
+        event("ProfilerStep#1", 0, 10_000, "user_annotation"),
+        event("aten::mm", 0, 100),
+        event("cudaLaunchKernel", 50, 10, "cuda_runtime", correlation=1),
+        kernel("sgemm_128", 70, 930, 1),
+        event("cudaLaunchKernel", 65, 10, "cuda_runtime", correlation=3),
+        kernel("of what nothing traced let go on", 8_900, 100, 3, stream=8),
+        event("aten::to", 100, 8_960),
+        event("cudaMemcpyAsync", 110, 8_945, "cuda_runtime", correlation=2),
+        copy,
+        event("aten::add", 9_060, 940),
+    ]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    assert debug.coordinator_ms < 0.2
+    assert debug.other_ms["unknown"] == pytest.approx(7.9, abs=0.1)
+    (told,) = [each for each in debug.findings if each.rule == "untold wait"]
+    assert "aten::to: cudaMemcpyAsync" in told.what
+
+
+def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(tmp_path: Path) -> None:
+    events = [
+        event("cudaLaunchKernel", 0, 100, "cuda_runtime", correlation=1),
+        kernel("sgemm_128", 50, 100, 1),
+        event("cudaLaunchKernel", 10_000, 100, "cuda_runtime", correlation=2),
+    ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    debug = run.debug()
+    assert debug.other_ms["unknown"] == pytest.approx(9.9, abs=0.1)
+    assert any("ProfilerActivity.CPU" in each.meaning for each in run.header().problems)
+
+
+def test_a_loader_without_workers_is_this_threads_own_time(tmp_path: Path) -> None:
+    mark = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    events = [
+        event("ProfilerStep#1", 0, 10_000, "user_annotation"),
+        event(mark, 0, 8_000, "user_annotation"),
+        event("aten::mm", 8_000, 2_000),
+    ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    debug = run.debug()
+    assert debug.resource_ms["cpu"] == pytest.approx(10, abs=0.01)
+    assert any(each.rule == "own batches" and "num_workers=0" in each.what for each in debug.findings)
+    assert run.predict(["cpu_speed=2x"]).predicted_ms == pytest.approx(5, abs=1)
+
+
+def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(tmp_path: Path) -> None:
+    events = []
+    for number, (begin, took) in enumerate([(0, 6_000), (6_100, 10), (6_200, 3_000)]):
+        events += [
+            event("aten::mm", begin, took + 50),
+            event("cudaLaunchKernel", begin + 10, took, "cuda_runtime", correlation=number),
+            kernel("sgemm_128", begin + took + 20, 20, number),
+        ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    (told,) = [each for each in run.debug().findings if each.rule == "first use"]
+    assert told.cost_ms == pytest.approx(6, abs=0.01), "the third launch is of a kernel that was there"
+    assert "warm up" in told.advice
+    assert run.debug().resource_ms["cpu"] == pytest.approx(3.2, abs=0.1)
+
+
 # Files ------------------------------------------------------------------------------------------------------------
 
 

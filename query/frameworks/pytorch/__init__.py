@@ -3,12 +3,13 @@
 files.py   which files are traces, and which of them make one run
 kineto.py  a trace to threads and streams
 trace.py   those of all ranks to the trace that every framework hands over
+rules.py   findings that only it has
 setup.py   what a program needs so that it leaves traces
 """
 
 from __future__ import annotations
 
-from query.frameworks.pytorch import files, setup, trace
+from query.frameworks.pytorch import files, rules, setup, trace
 from query.frameworks.training.framework import of_training
 
 PYTORCH = of_training(
@@ -19,4 +20,5 @@ PYTORCH = of_training(
     gather=files.gather,
     read=trace.read,
     setup=setup.SETUP,
+    rules=rules.PYTORCH_RULES,
 )

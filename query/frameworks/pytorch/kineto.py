@@ -78,6 +78,8 @@ class Process:
     until_us: float = math.inf
     """What began later was left out, since there was too much of it; by the trace's clock."""
     most: int = MOST_EVENTS
+    tells_host: bool = False
+    """Whether it has operators or functions of threads, so that what lies between these is Python."""
 
     @property
     def base_us(self) -> float:
@@ -102,6 +104,7 @@ class Process:
             kind = each.cat if isinstance(each.cat, str) else ""
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
+            self.tells_host = self.tells_host or kind in HOST or kind in PYTHON
             if kind in MARKS or (kind in HOST and is_mark(raw)):
                 self._mark(each, Ran(start, start + length, name))
             elif kind in HOST:

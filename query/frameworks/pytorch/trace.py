@@ -57,8 +57,23 @@ PYTHON = "Python"
 WAIT_FOR_INPUT = "DataLoader"
 """What it does while it asks for its next batch, beside operators."""
 
+OWN_BATCHES = "making batches (num_workers=0)"
+"""What it does while its loader has no workers, beside operators."""
+
+WAITING = "waiting for the accelerator"
+"""What a thread does, or a stream that it waits for, while nothing that the trace has runs on an accelerator."""
+
 RUNTIME_GAP_MS = 0.2
 """A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
+
+FIRST_USE = "first use of kernels"
+"""What a thread does in a launch that loads the kernel, or makes room for it."""
+
+FIRST_USE_MS = 1.0
+"""A first launch of a kernel that took longer is its first use …"""
+
+FIRST_USE_SHARE = 0.2
+"""… where all of these took more than this share of what is traced of the thread."""
 
 SYNCHRONOUS_MS = 0.005
 """A call of the runtime that took less did not wait."""
@@ -120,6 +135,18 @@ _Done = tuple[float, float, int]
 """What ran on a stream: its end and its begin, ms, and the number of the stream's lane."""
 
 
+@dataclass(frozen=True)
+class _Wait:
+    """A call in which a thread waited for its accelerator, ms: until `done_ms` for what the trace has, and then until
+    `untold_ms` for what it has not."""
+
+    start_ms: float
+    done_ms: float
+    untold_ms: float
+    call: str
+    operator: str
+
+
 @dataclass
 class _Built:
     """Lanes and signals being put together."""
@@ -162,6 +189,9 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
         raise InputError(f"{origin}: holds no operator within its steps; profile whole steps")
     start = min([each.start_ms for each in common] or [min(each.start_ms for each in cut)])
     end = max([*(each.end_ms for each in common), *(each.end_ms for each in cut)])
+    if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
+        meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
+        problems.add("no operators", "data loss", origin, None, meaning)
     if not common:
         problems.add(
             "no steps",
@@ -364,8 +394,11 @@ def _add_process(built: _Built, process: Process, label: str, shift: float) -> N
                 launched[call.correlation] = (numbers[key], call)
     streams, of_call = _add_streams(built, process, label, shift, launched, by_thread, numbers)
     _add_collectives(built, process, label, numbers, by_thread, shift)
+    waited: list[_Wait] = []
     for key in order:
-        _cut_synchronous(built, process, process.threads[key], numbers[key], streams, of_call, shift)
+        waited += _cut_synchronous(built, process, process.threads[key], numbers[key], streams, of_call, shift)
+        _cut_first_uses(built, process, process.threads[key], numbers[key], shift)
+    _fill_idle(built, label, waited)
     if main is not None:
         others = [built.lanes[number] for key, number in numbers.items() if key != main]
         threads = [each for each in others if each.lets_go == "any"]
@@ -591,32 +624,107 @@ def _cut_synchronous(
     streams: Sequence[_Done],
     of_call: Mapping[int, _Done],
     shift: float,
-) -> None:
-    """Cut out of a thread the calls in which it waited for its accelerator."""
+) -> list[_Wait]:
+    """Cut out of a thread the calls in which it waited for its accelerator; returns these, with what made them.
+
+    What a call waited for longer than for anything that the trace has is of no known resource.
+    """
     lane = built.lanes[number]
-    holes: list[tuple[float, float]] = []
+    found: list[_Wait] = []
+    until = float("-inf")
     for call in sorted(thread.calls, key=lambda each: each.start):
         start, end = _ms(process, call.start, shift), _ms(process, call.end, shift)
-        if end - start < SYNCHRONOUS_MS or (holes and start < holes[-1][1]):
+        if end - start < SYNCHRONOUS_MS or start < until:
             continue
         copy = None if call.correlation is None else of_call.get(call.correlation)
+        synchronises = SYNCHRONIZES.search(call.name) is not None
         if "Memcpy" in call.name and copy is not None:
             done, began, stream = copy
             if began >= end or abs(end - done) > SYNCHRONOUS_LAG_MS:
                 continue  # an asynchronous copy
             if not start < _last(streams, began)[0] >= began - WAIT_MS:
                 start = began  # the copy waited for nothing: what passed before it was the call's own time
-        elif SYNCHRONIZES.search(call.name):
+        elif synchronises:
             done, _, stream = _last(streams, end)
         else:
             continue
         done = min(done, end)
-        if done <= start + CLOSE_MS:
+        if done > start + CLOSE_MS:
+            built.signals.append(Signal(stream, done, number, done, "synchronize"))
+        else:
+            done = start
+        untold = end if synchronises and end - done > SYNCHRONOUS_LAG_MS else done
+        if untold > start:
+            found.append(_Wait(start, done, untold, call.name, _around(lane.operations, start)))
+            until = untold
+    if found:
+        lane.operations = list(_without(lane.operations, [(each.start_ms, each.untold_ms) for each in found]))
+        lane.operations += [
+            _waiting(lane.device, each.done_ms, each.untold_ms, each) for each in found if each.untold_ms > each.done_ms
+        ]
+        lane.operations.sort(key=lambda each: each.start_ms)
+    return found
+
+
+def _cut_first_uses(built: _Built, process: Process, thread: Thread, number: int, shift: float) -> None:
+    """Cut out of a thread the launches in which a kernel was loaded, where they take much of its time."""
+    lane = built.lanes[number]
+    names = {
+        each.correlation: each.name
+        for stream in process.streams.values()
+        for each in stream
+        if each.correlation is not None
+    }
+    seen: set[str] = set()
+    found: list[Operation] = []
+    for call in sorted(thread.calls, key=lambda each: each.start):
+        kernel = names.get(call.correlation) if call.correlation is not None else None
+        if kernel is None or "Launch" not in call.name or kernel in seen:
             continue
-        holes.append((start, done))
-        built.signals.append(Signal(stream, done, number, done, "synchronize"))
-    if holes:
-        lane.operations = list(_without(lane.operations, holes))
+        seen.add(kernel)
+        start, end = _ms(process, call.start, shift), _ms(process, call.end, shift)
+        if end - start > FIRST_USE_MS and (not found or start >= found[-1].end_ms):
+            found.append(Operation(lane.device, start, end, FIRST_USE, kernel_name(kernel), kind="runtime"))
+    if not found:
+        return
+    traced_ms = max(each.end_ms for each in lane.operations) - min(each.start_ms for each in lane.operations)
+    if sum(each.end_ms - each.start_ms for each in found) > FIRST_USE_SHARE * traced_ms:
+        kept = _without(lane.operations, [(each.start_ms, each.end_ms) for each in found])
+        lane.operations = sorted([*kept, *found], key=lambda each: each.start_ms)
+
+
+def _around(operations: Sequence[Operation], moment: float) -> str:
+    """The operator that a thread was in."""
+    return next((each.operator for each in operations if each.start_ms <= moment < each.end_ms), "")
+
+
+def _waiting(device: str, start: float, end: float, wait: _Wait) -> Operation:
+    name = wait.call if wait.operator in ("", wait.call) else f"{wait.operator}: {wait.call}"
+    return Operation(device, start, end, WAITING, name, kind="runtime")
+
+
+def _fill_idle(built: _Built, label: str, waits_of: Sequence[_Wait]) -> None:
+    """Say where accelerators had nothing to do, though a thread waited for what it had launched on them.
+
+    Something that the trace does not have let the next kernel go on, such as another process.
+    """
+    mine = [(number, kernels) for number, kernels in built.launches if built.lanes[number].process == label]
+    every = sorted(
+        (each.start_ms, each.end_ms, number, each.start_ms if launch is None else launch[1])
+        for number, kernels in mine
+        for each, launch in kernels
+    )
+    ordered = sorted(waits_of, key=lambda each: each.start_ms)
+    starts = [each.start_ms for each in ordered]
+    until = float("inf")
+    for start, end, number, launched in every:
+        place = bisect_right(starts, start) - 1
+        if start - until > RUNTIME_GAP_MS and place >= 0 and ordered[place].done_ms > start:
+            begin = max(until, ordered[place].start_ms, launched if launched < start else until)
+            if start - begin > RUNTIME_GAP_MS:
+                lane = built.lanes[number]
+                lane.operations.append(_waiting(lane.device, begin, start, ordered[place]))
+        until = end if math.isinf(until) else max(until, end)
 
 
 def _last(streams: Sequence[_Done], moment: float) -> _Done:
@@ -676,6 +784,8 @@ def _fill_main(
         (_ms(process, each.start, shift), _ms(process, each.end, shift), each.name) for each in inputs(thread)
     )
 
+    python = _python if process.tells_host else _untold
+
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
         if following.start_ms in synchronised:
@@ -684,11 +794,10 @@ def _fill_main(
         for start, end, name in asked[max(place - 1, 0) : place + 2]:
             start, end = max(start, begin), min(end, following.start_ms)
             if end > start:
-                yield from _python(lane.device, begin, start)
-                kind = "input"
-                yield Operation(lane.device, start, end, WAIT_FOR_INPUT, name.partition("#")[2] or name, kind=kind)
+                yield from python(lane.device, begin, start)
+                yield _asking(lane.device, start, end, name)
                 begin = end
-        yield from _python(lane.device, begin, following.start_ms)
+        yield from python(lane.device, begin, following.start_ms)
 
     lane.operations = filled(lane.operations, between)
     lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
@@ -723,6 +832,20 @@ def _polled(built: _Built, number: int) -> dict[float, Signal]:
 def _python(device: str, start: float, end: float) -> Iterator[Operation]:
     if end > start:
         yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
+
+
+def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two calls of the runtime, of a thread whose operators were not traced."""
+    if end > start:
+        yield Operation(device, start, end, "between calls", kind="runtime")
+
+
+def _asking(device: str, start: float, end: float, mark: str) -> Operation:
+    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself."""
+    name = mark.partition("#")[2] or mark
+    if "_SingleProcess" in mark:
+        return Operation(device, start, end, OWN_BATCHES, name, likely="cpu", kind="python")
+    return Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
 
 
 def _engine(last: Operation, following: Operation) -> Iterator[Operation]:

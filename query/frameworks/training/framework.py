@@ -9,7 +9,8 @@ from query.frameworks.training import devices, operators, rules, servers, worlds
 
 
 def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framework:
-    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup."""
+    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup, perhaps rules."""
+    own.setdefault("rules", rules.RULES)
     return Framework(
         name=name,
         title=title,
@@ -33,7 +34,6 @@ def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framewor
         replan=worlds.replan,
         steady=servers.steady,
         expand=devices.expanded,
-        rules=rules.RULES,
         attended=lambda _name, _properties: False,
         in_order=True,
         resolution_ms=0.002,

@@ -1,0 +1,57 @@
+"""What a step of PyTorch lost to things that its program can change, beside what any training loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import duckdb
+
+from query.answers.values import Finding
+from query.explain.facts import Detail
+from query.frameworks.pytorch.trace import FIRST_USE, OWN_BATCHES, WAITING
+from query.frameworks.training.rules import RULES, input_waits
+
+_TOLD = {
+    WAITING: (
+        "untold wait",
+        "threads waited {ms:.0f} ms in {names} while nothing that was traced ran on an accelerator",
+        "synchronise less within a step (`.item()`, `.cpu()`), and trace all that runs on the accelerator",
+    ),
+    OWN_BATCHES: (
+        "own batches",
+        "a thread made its batches itself for {ms:.0f} ms (num_workers=0)",
+        "have loader processes make batches ahead (`num_workers`, `prefetch_factor`)",
+    ),
+    FIRST_USE: (
+        "first use",
+        "launches took {ms:.0f} ms for the first use of a kernel",
+        "warm up before tracing: a few steps first, or `schedule(wait=…, warmup=…)`",
+    ),
+}
+
+
+def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """What the path lost to each; `cost_ms` is no more than the path's own time there."""
+    told = []
+    on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
+    for operator, (rule, what, advice) in _TOLD.items():
+        took = connection.execute(
+            """
+            SELECT group_id, sum(finish_ms - launch_ms), any_value(name)
+            FROM units JOIN training_operations USING (unit_id)
+            WHERE operator = ?
+            GROUP BY group_id
+            ORDER BY 2 DESC, group_id
+            """,
+            [operator],
+        ).fetchall()
+        mine = [(min(ms, on_path[group]), name) for group, ms, name in took if group in on_path]
+        cost_ms = sum(ms for ms, _ in mine)
+        if cost_ms > 0:
+            names = " and ".join(list(dict.fromkeys(name for _, name in mine if name))[:2])
+            told.append(Finding(rule, cost_ms, what.format(ms=cost_ms, names=names), "measured", advice))
+    return [*input_waits(connection, details), *told]
+
+
+PYTORCH_RULES = replace(RULES, more=findings)
