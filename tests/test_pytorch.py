@@ -20,6 +20,7 @@ import crystalperf as cp
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.answers.bottleneck import bottleneck_of
+from query.answers.whatifs import happens_once
 from query.answers.words import header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
@@ -669,6 +670,11 @@ def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(tmp_pat
     assert told.cost_ms == pytest.approx(6, abs=0.01), "the third launch is of a kernel that was there"
     assert "warm up" in told.advice
     assert run.debug().resource_ms["cpu"] == pytest.approx(3.2, abs=0.1)
+
+
+def test_a_trace_without_steps_is_a_moment_of_a_training(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000)]))
+    assert not happens_once(run.debug(), run.header())
 
 
 # Files ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from query.answers.values import Debug, Header, WhatIf
+from query.frameworks.known import get
 
 NOTICEABLE = 0.03
 """What changes a runtime by less is no effect: reruns of the same job differ by more."""
@@ -50,8 +51,8 @@ def alike(one_ms: float, runtime_ms: float) -> bool:
 
 
 def happens_once(debug: Debug, header: Header) -> bool:
-    """Whether the run is all there is, rather than a moment of what goes on for hours: a flow, steps of a training."""
-    return debug.flow is None and header.measure != "step time"
+    """Whether the run is all there is, rather than a moment of what goes on for hours: a flow, some of a training."""
+    return debug.flow is None and not get(header.framework).excerpt
 
 
 def telling(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:

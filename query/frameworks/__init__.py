@@ -319,6 +319,7 @@ class Framework:
     private     where names and plans have what a page for strangers must not have: patterns with a group `table`, the
                 name of a table, or `literal`, a value of a statement
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
+    excerpt     whether its logs hold a moment of what goes on for hours, as a trace of some steps does
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
     checked     settings of the work, such as units, whose effect reruns have checked, so that answers have a range
@@ -358,6 +359,7 @@ class Framework:
     private: tuple[re.Pattern[str], ...] = ()
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     in_order: bool = False
+    excerpt: bool = False
     lanes_bring_cpu: bool = True
     checked: frozenset[str] = frozenset()
     resolution_ms: float = 1.0

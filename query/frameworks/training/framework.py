@@ -36,6 +36,7 @@ def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framewor
         expand=devices.expanded,
         attended=lambda _name, _properties: False,
         in_order=True,
+        excerpt=True,
         resolution_ms=0.002,
         **own,
     )
