@@ -776,6 +776,15 @@ def test_a_trace_without_operators_is_refused_in_a_sentence(tmp_path: Path) -> N
         cp.profile(path)
 
 
+def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_name(tmp_path: Path) -> None:
+    lines = [{"name": "Line 21", "cat": "Line 21", "ph": "X", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]
+    with pytest.raises(InputError, match="is a trace in Chrome's format"):
+        cp.profile(written(tmp_path / "lines.json", lines))
+    (tmp_path / "trace_view.json").write_text(json.dumps([event("aten::empty", 0, 10)]))
+    with pytest.raises(InputError, match=r"is a trace of Ascend's profiler \(torch_npu\);"):
+        cp.profile(tmp_path / "trace_view.json")
+
+
 def test_what_setup_prints_leaves_files_that_are_read() -> None:
     setup = get("pytorch").setup
     assert setup is not None

@@ -276,11 +276,14 @@ KINDS = (
     ),
     Foreign("a timeline of Ray", "", _json(rb'"cat"\s*:\s*"ray[.:]|"(ray::|worker:[0-9a-f]{20})')),
     Foreign(
+        "a trace of Ascend's profiler (torch_npu)",
+        "it names what ran on the device in its own way; what PyTorch's own export_chrome_trace writes is read",
+        _json(rb"^\s{0,99}\[", rb'"cat"\s*:\s*"cpu_op"|"Ascend Hardware"|"async_npu"'),
+    ),
+    Foreign(
         "a trace of PyTorch's profiler",
         "",
-        _json(
-            rb'"(schemaVersion|deviceProperties|distributedInfo)"\s*:|"aten::', rb'"(traceEvents|deviceProperties)"\s*:'
-        ),
+        _json(rb'"(deviceProperties|distributedInfo)"\s*:|"aten::', rb'"(traceEvents|deviceProperties)"\s*:'),
     ),
     Foreign(
         "a memory profile of TensorFlow's profiler",

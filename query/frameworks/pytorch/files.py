@@ -16,8 +16,8 @@ from query.model.records import Problems
 
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _OURS = re.compile(
-    rb'"(?:schemaVersion|distributedInfo|deviceProperties|record_shapes)"\s*:|"aten::|"PyTorch Profiler|"ProfilerStep#'
-    rb'|"cat"\s*:\s*"(?:cpu_op|cuda_runtime|python_function|Operator)"|"computeProperties"\s*:'
+    rb'"(?:distributedInfo|deviceProperties|record_shapes)"\s*:|"aten::|"PyTorch Profiler|"ProfilerStep#'
+    rb'|"cat"\s*:\s*"(?:cpu_op|user_annotation|cuda_runtime|kernel|python_function|Operator)"|"computeProperties"\s*:'
 )
 _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
 _WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
