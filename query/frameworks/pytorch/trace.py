@@ -406,7 +406,8 @@ def _add_process(built: _Built, process: Process, label: str, shift: float) -> N
         _fill_main(built, process, process.threads[main], numbers[main], threads, polled, shift)
     for key, number in numbers.items():
         if key != main:
-            built.lanes[number].operations = filled(built.lanes[number].operations, _engine)
+            lane = built.lanes[number]
+            lane.operations = filled(lane.operations, _engine) if process.tells_host else filled(lane.operations)
 
 
 def _thread_operations(
@@ -562,13 +563,19 @@ def _queued(built: _Built) -> list[Signal]:
 
     Where that leaves more stretches than can be told apart, those of kernels that were launched soon after count too.
     """
-    times = [each for _, kernels in built.launches for each, _ in kernels]
-    traced_ms = max((each.end_ms for each in times), default=0.0) - min((each.start_ms for each in times), default=0.0)
+
+    def signals(slack: float, apart: float) -> list[Signal]:
+        return [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack, apart)]
+
     for slack in _QUEUED_MS:
-        apart = max(slack, _APART_SHARE * traced_ms)
-        found = [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack, apart)]
+        found = signals(slack, math.inf)
         if 2 * len(found) <= MOST_STRETCHES:
             break
+    times = [each for _, kernels in built.launches for each, _ in kernels]
+    traced_ms = max((each.end_ms for each in times), default=0.0) - min((each.start_ms for each in times), default=0.0)
+    finer = signals(slack, max(slack, _APART_SHARE * traced_ms))
+    if 2 * len(finer) <= MOST_STRETCHES:
+        found = finer
     for number, kernels in built.launches:
         lane = built.lanes[number]
         launched_ms = {each.start_ms: launch[1] for each, launch in kernels if launch is not None}
