@@ -176,8 +176,8 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
     common = _common_steps(of_ranks, len(processes))
     behind = {label: found for label in labels if (found := _behind(built, of_ranks, label)) is not None}
     _keep_within(built, of_ranks, labels, behind)
-    if behind:
-        common[-1:] = [replace(each, end_ms=max(one.end_ms for one in behind.values())) for each in common[-1:]]
+    ends = [each.end_ms for each in behind.values()]
+    common[-1:] = [replace(each, end_ms=max(each.end_ms, *ends)) if ends else each for each in common[-1:]]
     cut = stretches(
         built.lanes,
         [*built.signals, *more, *events, *queued],
