@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from indexes.resources import OTHER
+from query.model.arrays import members
 from query.model.dag import Dag, Node, Units
 from query.model.records import Floats, Ints
 from query.model.timeline import Timeline, left_open, merged
@@ -76,9 +77,7 @@ class WallClock:
 
     def __init__(self, dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> None:
         self.dag, self.units, self.coordinator_parts, self.names = dag, units, coordinator_parts, names
-        order = np.argsort(units.group, kind="stable")
-        bounds = np.searchsorted(units.group[order], np.arange(len(dag.groups) + 1))
-        self.of_group = [order[bounds[i] : bounds[i + 1]] for i in range(len(dag.groups))]
+        self.of_group = members(units.group, len(dag.groups))
         self.running = merged(units.launch_ms, units.finish_ms)
         self.nodes = {node.group: node for node in dag.nodes.values() if node.group is not None}
         self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units, self.of_group[group]))

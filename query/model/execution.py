@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexes.resources import NET, Resource
+from query.model.arrays import over
 from query.model.clock import Clock
 from query.model.critical import fill
 from query.model.dag import Dag, Units
@@ -230,9 +231,7 @@ class Execution:
     @property
     def starved(self) -> Floats:
         """Of each unit's life, the share in which its container had used up its CPU quota, (units,)."""
-        length = self.units.duration_ms
-        share = np.divide(self.volumes.starved_ms, length, out=np.zeros(len(length)), where=length > 0)
-        return np.minimum(share, 1.0)
+        return np.minimum(over(self.volumes.starved_ms, self.units.duration_ms), 1.0)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from query.model.arrays import members, over
 from query.model.dag import AT_HOME, Units
 from query.model.execution import Execution, Volumes
 from query.model.records import Floats, Ints
@@ -26,10 +26,7 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    by_group = np.argsort(units.group, kind="stable")
-    bounds = np.searchsorted(units.group[by_group], np.arange(len(execution.dag.groups) + 1))
-    for number, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
-        mine = by_group[begin:end]
+    for number, mine in enumerate(members(units.group, len(execution.dag.groups))):
         if number not in counts:
             pieces.append(units.select(mine))
             for name, values in columns.items():
@@ -37,7 +34,7 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
         overhead = np.minimum(volumes.overhead_ms[mine], duration[mine])
-        around = _over(np.minimum(overhead, np.median(overhead)), duration[mine])[:, None]
+        around = over(np.minimum(overhead, np.median(overhead)), duration[mine])[:, None]
         own = units.parts_ms[mine] * (1 - around)
         fixed = (units.parts_ms[mine] * around).mean(axis=0)
         parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
@@ -63,12 +60,6 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         units=joined.select(order),
         volumes=Volumes(**whole),
     )
-
-
-def _over(part: Floats, whole: Floats) -> Floats:
-    """Quotients, 0 where there is nothing to divide by."""
-    quotient: Floats = np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-    return quotient
 
 
 def _between(edges: Floats, values: Floats | Ints) -> Floats:

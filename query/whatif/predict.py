@@ -118,7 +118,9 @@ def predict(
             ends = _ends(execution, world, base, replans, link_bps)
         between = None
         if ends is not None and any(each.name != NET or link_bps is None for each in unstated):
-            between = ends if link_bps is None else _between_at(link_bps, execution, world, base, replans)
+            between = ends
+            if link_bps is not None and any(each.name == NET for each in unstated):
+                between = sorted(_both(execution, world, base, replans, link_bps), key=_runtime)
         if between is not None:
             predicted, outcome = between[0]  # the answer is between the two, whatever the model says
         else:
@@ -216,7 +218,7 @@ def _path_parts(execution: Execution, world: World, outcomes: Sequence[_Outcome]
 
 def _ends(
     execution: Execution, world: World, base: Unchanged, replans: bool, link_bps: float | None = None
-) -> tuple[tuple[float, _Outcome], tuple[float, _Outcome]] | None:
+) -> list[tuple[float, _Outcome]] | None:
     """The least and the most that changed bandwidths may come to, ms, with the replays; None where none changes.
 
     A network that nobody stated takes the longest for its bytes if `link_bps`, what it carries at least, is all.
@@ -224,24 +226,27 @@ def _ends(
     changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
     if not changed or not execution.volumes.tell_bytes:
         return None
-    best, worst = (_predicted(execution, world, base, replans, replace(MODEL, end=end)) for end in ENDS)
+    best, worst = _both(execution, world, base, replans)
     for each in execution.resources if link_bps else ():
         if each.name == NET and world.ratio(each.setting) < 1:
             recorded = {**execution.recorded, each.setting: link_bps}
             slow, slowed = replace(execution, recorded=recorded), replace(world, recorded=recorded)
             full = _predicted(slow, slowed, base, replans, replace(MODEL, end="worst"))
-            worst = max(worst, full, key=lambda found: found[0])
-    return (best, worst) if best[0] <= worst[0] else (worst, best)
+            worst = max(worst, full, key=_runtime)
+    return sorted((best, worst), key=_runtime)
 
 
-def _between_at(
-    link_bps: float, execution: Execution, world: World, base: Unchanged, replans: bool
-) -> tuple[tuple[float, _Outcome], tuple[float, _Outcome]]:
-    """The ends of the devices of which nothing is known, a network taken to carry what it did at least."""
-    best, worst = (
-        _predicted(execution, world, base, replans, replace(MODEL, end=end, link_bps=link_bps)) for end in ENDS
-    )
-    return (best, worst) if best[0] <= worst[0] else (worst, best)
+def _both(
+    execution: Execution, world: World, base: Unchanged, replans: bool, link_bps: float | None = None
+) -> list[tuple[float, _Outcome]]:
+    """What changed bandwidths may come to by the two ends of physics; where it is told what a network carries at
+    least, that one is no end."""
+    physics = replace(MODEL, link_bps=link_bps)
+    return [_predicted(execution, world, base, replans, replace(physics, end=end)) for end in ENDS]
+
+
+def _runtime(found: tuple[float, _Outcome]) -> float:
+    return found[0]
 
 
 def _is_told(execution: Execution, world: World) -> bool:
@@ -330,8 +335,8 @@ def _predicted(
     except NoWorkerLeftError:
         outcome = _staying(execution, world, base, replans, physics)
     else:
-        if not better and np.isfinite(execution.slots.until_ms).any():
-            # They were given back when nothing was left for them, which would have been later.
+        if not better and (outcome.state.slots.until_ms < outcome.replayed.end_ms).any():
+            # Workers were given back when nothing was left for them, which would have been later.
             kept = _staying(execution, world, base, replans, physics)
             outcome = min(outcome, kept, key=lambda each: each.replayed.makespan_ms)
     base_ms = base.replayed.makespan_ms

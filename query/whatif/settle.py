@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexes.resources import CPU
+from query.model.arrays import over
 from query.model.dag import ANYWHERE
 from query.model.execution import Execution, Slots
 from query.model.policy import Policy
@@ -144,14 +145,14 @@ def settled(
         stretch = np.maximum(stretch * np.sqrt(excess), 1.0)
         if has_more_cpu or shares_anew:
             now_crowd = _crowd(beside, current, cpu)
-            crowd = _over(now_crowd, crowd_before)
+            crowd = over(now_crowd, crowd_before, 1.0)
             # Cut anew, units wait for more or for less, but as they did where no limit is known.
             crowd = np.where(now_crowd > 0, crowd, 1.0) if shares_anew else np.minimum(crowd, 1.0)
             eased = np.maximum(parts[:, cpu] * crowd, on_cpu) - on_cpu
-            left = (left + _over(eased, waits)) / 2
+            left = (left + over(eased, waits, 1.0)) / 2
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
-    return Settled(now, _lasting(current * _over(takes, length)[:, None], now.finish_ms - now.launch_ms))
+    return Settled(now, _lasting(current * over(takes, length, 1.0)[:, None], now.finish_ms - now.launch_ms))
 
 
 def _warms_ms(
@@ -178,7 +179,7 @@ def _warms_ms(
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:
     """Parts that sum to the lengths: units of a pipeline also wait for each other, or no longer do."""
     whole_ms = parts_ms.sum(axis=1)
-    found = parts_ms * np.minimum(_over(length_ms, whole_ms), 1.0)[:, None]
+    found = parts_ms * np.minimum(over(length_ms, whole_ms, 1.0), 1.0)[:, None]
     found[:, -1] += np.maximum(length_ms - whole_ms, 0.0)
     return found
 
@@ -236,7 +237,7 @@ def _pressure(execution: Execution, beside: Beside, world: World) -> Floats:
     replayed, cores = beside.replayed, _cores(beside.slots) * world.ratio("cpu_speed")
     if not np.isfinite(cores).any():
         return np.zeros(len(replayed.slot))
-    wants = _over(execution.volumes.on_cpu_ms, replayed.finish_ms - replayed.launch_ms, 0.0)
+    wants = over(execution.volumes.on_cpu_ms, replayed.finish_ms - replayed.launch_ms)
     pressure: Floats = beside.level("worker", wants) / cores[beside.slots.worker[replayed.slot]]
     return pressure
 
@@ -267,7 +268,7 @@ def in_turns(group: Ints, on_cpu_ms: Floats, cpu_ms: Floats) -> Floats:
     has_work = on_cpu_ms > 0
     work: Floats = np.bincount(group, on_cpu_ms, count).astype(np.float64)
     whole: Floats = np.bincount(group, np.where(has_work, cpu_ms, 0.0), count).astype(np.float64)
-    shared: Floats = np.where(has_work, on_cpu_ms * _over(whole, work)[group], cpu_ms)
+    shared: Floats = np.where(has_work, on_cpu_ms * over(whole, work, 1.0)[group], cpu_ms)
     return shared
 
 
@@ -276,15 +277,9 @@ def _cores(slots: Slots) -> Floats:
     return np.asarray(np.bincount(slots.worker, weights=slots.cpu_cores), np.float64)
 
 
-def _over(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
-    """Quotients, `otherwise` where there is nothing to divide by."""
-    quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
-    return quotient
-
-
 def _company(beside: Beside, whose: str, parts: Floats, column: int) -> Floats:
     """How many units share a resource with each unit on average."""
-    return beside.company(whose, _over(parts[:, column], parts.sum(axis=1), 0.0))
+    return beside.company(whose, over(parts[:, column], parts.sum(axis=1)))
 
 
 def _company_before(recorded: Execution, base: Beside, execution: Execution, column: int, whose: str) -> Floats:

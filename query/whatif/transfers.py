@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexes.resources import DISK, NET, Resource
+from query.model.arrays import over
 from query.model.execution import Execution
 from query.model.records import Floats
 from query.model.wire import FRAME_DATA, MOST_READ
@@ -175,10 +176,8 @@ def _spread(execution: Execution, world: World) -> Floats:
         return np.ones(len(execution.units))
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
     crossed = (volumes.remote + volumes.far).astype(np.float64)
-    found: Floats = np.divide(
-        volumes.remote * more + volumes.far, crossed, out=np.ones(len(crossed)), where=crossed > 0
-    )
-    return found
+    now_crosses = volumes.far + more * volumes.remote.astype(np.float64)
+    return over(now_crosses, crossed, 1.0)
 
 
 def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np.bool_]:
@@ -193,7 +192,7 @@ def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np
     begun, ended = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(begun, which, units.launch_ms)
     np.maximum.at(ended, which, units.finish_ms)
-    carried = _over(np.bincount(which, bytes_ * 1e3, count).astype(np.float64), (ended - begun) * rate_bps)
+    carried = over(np.bincount(which, bytes_ * 1e3, count).astype(np.float64), (ended - begun) * rate_bps)
     is_full: NDArray[np.bool_] = ((carried >= AT_RATE[0]) & (carried <= AT_RATE[1]))[which]
     return is_full
 
@@ -270,8 +269,8 @@ def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats
 
     Where bytes explain little of the time on a device, it says nothing of how much of them was hidden.
     """
-    told = np.minimum(_over(took_ms, seen_ms), 1.0) * np.minimum(_over(measured_ms, seen_ms), 1.0)
-    hid = np.clip(_over(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
+    told = np.minimum(over(took_ms, seen_ms), 1.0) * np.minimum(over(measured_ms, seen_ms), 1.0)
+    hid = np.clip(over(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
     share: Floats = told * hid + (1 - told) * overlap
     return share
 
@@ -279,17 +278,11 @@ def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats
 def within(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
     """X of a transfer in a unit that has `has_ms` for it and for what goes on meanwhile."""
     short = (1 - overlap) * took_ms
-    long = _over(took_ms - overlap * has_ms, 1 - overlap)
+    long = over(took_ms - overlap * has_ms, 1 - overlap)
     seen: Floats = np.where(took_ms + short <= has_ms, short, long)
     return seen
 
 
-def _over(part: Floats, whole: Floats) -> Floats:
-    """Quotients, 0 where there is nothing to divide by."""
-    quotient: Floats = np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-    return quotient
-
-
 def share_of(took_ms: Floats, duration_ms: Floats) -> Floats:
     """The share of each unit's time in which its bytes are on their way."""
-    return np.minimum(_over(took_ms, duration_ms), 1.0)
+    return np.minimum(over(took_ms, duration_ms), 1.0)

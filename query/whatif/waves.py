@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
+from query.model.arrays import members
 from query.model.dag import AT_HOME
 from query.model.execution import Execution
 from query.model.policy import Policy
@@ -33,12 +32,9 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
     if execution.framework.in_order:
         return [1] * len(execution.dag.groups)
     limits: list[int | None] = []
-    order = np.argsort(units.group, kind="stable")
-    bounds = np.searchsorted(units.group[order], np.arange(len(execution.dag.groups) + 1))
     all_launch, all_finish = np.sort(units.launch_ms), np.sort(units.finish_ms)
     arrivals, departures = np.sort(slots.available_ms), np.sort(slots.until_ms)
-    for number in range(len(execution.dag.groups)):
-        mine = order[bounds[number] : bounds[number + 1]]
+    for mine in members(units.group, len(execution.dag.groups)):
         launch, finish = np.sort(units.launch_ms[mine]), np.sort(units.finish_ms[mine])
         own = np.arange(1, len(mine) + 1) - np.searchsorted(finish, launch, side="right")
         at_once = int(own.max(initial=0))
@@ -79,12 +75,9 @@ def warm_up_factors(execution: Execution, base: Replayed, lasting_ms: Floats | N
     factors = np.ones(len(execution.dag.groups))
     if execution.framework.in_order:  # one operator after another, each of another kind
         return factors
-    order = np.argsort(units.group, kind="stable")
-    bounds = np.searchsorted(units.group[order], np.arange(len(factors) + 1))
-    duration, first = (units.duration_ms if lasting_ms is None else lasting_ms)[order], first[order]
-    for number, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
-        mine, is_first = duration[begin:end], first[begin:end]
-        early, late = mine[is_first], mine[~is_first]
+    duration = units.duration_ms if lasting_ms is None else lasting_ms
+    for number, mine in enumerate(members(units.group, len(factors))):
+        early, late = duration[mine[first[mine]]], duration[mine[~first[mine]]]
         if len(early) >= WARM_UP_UNITS and len(late) >= WARM_UP_UNITS and np.median(late) > 0:
             factors[number] = min(max(float(np.median(early) / np.median(late)), 1.0), WARM_UP_MOST)
     return factors
@@ -99,10 +92,9 @@ def later_ms(
     warming = np.flatnonzero(warm_up != 1)
     if not len(warming):
         return found
-    order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(len(warm_up) + 1))
+    of_group = members(group, len(warm_up))
     for number in warming.tolist():
-        mine = order[bounds[number] : bounds[number + 1]]
+        mine = of_group[number]
         later = mine[~first[mine]]
         if len(mine):
             found[number] = float(np.median(length_ms[later if len(later) else mine]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from indexes.resources import CPU
+from query.model.arrays import over
 from query.model.dag import Dag
 from query.model.execution import Execution, Slots
 from query.model.records import Floats
@@ -48,8 +49,7 @@ def around(state: State) -> Floats:
     """Of each unit's time, the share that starting, unpacking and reporting it take, (units,)."""
     whole = state.parts_ms.sum(axis=1)
     overhead = np.minimum(state.execution.volumes.overhead_ms, whole)
-    share: Floats = np.divide(overhead, whole, out=np.zeros(len(whole)), where=whole > 0)
-    return share
+    return over(overhead, whole)
 
 
 def computing(state: State, parts_ms: Floats) -> Execution:
@@ -57,7 +57,7 @@ def computing(state: State, parts_ms: Floats) -> Execution:
     execution = state.execution
     cpu = execution.names.index(CPU)
     before = state.parts_ms[:, cpu]
-    left = np.divide(parts_ms[:, cpu], before, out=np.ones(len(before)), where=before > 0)
+    left = over(parts_ms[:, cpu], before, 1.0)
     return replace(execution, volumes=replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * left))
 
 
