@@ -154,6 +154,38 @@ def test_two_cuts_at_random_leave_a_third() -> None:
     assert filling_ms(100.0, 100.0) == pytest.approx(100 / 3)
 
 
+def test_records_that_come_in_bursts_wait_less_where_full_buffers_are_sent() -> None:
+    assert filling_ms(np.inf, 100.0, 2) == 50.0
+    assert filling_ms(1e9, 100.0, 2) == pytest.approx(50.0)  # no burst fills a buffer
+    # One burst a timeout, half a buffer each: it is cut with 1/2, and half of it goes at once then.
+    assert filling_ms(200.0, 100.0, 1) == pytest.approx(50 * (1 - 0.5 * 0.5))
+    times = [filling_ms(80.0, 100.0, bursts) for bursts in (1, 2, 2.5, 3, 10, 60)]
+    assert times == sorted(times)
+    assert times[-1] == pytest.approx(filling_ms(80.0, 100.0), rel=0.02)
+
+
+@pytest.mark.parametrize(("full_ms", "bursts"), [(30.0, 2), (84.0, 3), (170.0, 2), (250.0, 1)])
+def test_bursts_wait_as_long_as_bursts_at_random_do(full_ms: float, bursts: int) -> None:
+    """Played through: a thousand timers and bursts, a buffer cut wherever its bytes are full."""
+    chance, pieces, due_ms = np.random.default_rng(5), 50, 100.0
+    waits = []
+    for _ in range(1000):
+        came = np.sort(chance.uniform(0, due_ms, bursts)) + due_ms * np.arange(6)[:, None]
+        at = np.repeat(came.ravel(), pieces)
+        filled = np.arange(1, len(at) + 1) * due_ms / full_ms / bursts / pieces + chance.uniform()
+        full = np.append(at, np.inf)[np.searchsorted(filled, np.floor(filled) + 1)]
+        first = slice(0, 3 * bursts * pieces)
+        waits.append((np.minimum(full, due_ms * np.ceil(at / due_ms)) - at)[first].mean())
+    assert filling_ms(full_ms, due_ms, bursts) == pytest.approx(np.mean(waits), rel=0.04)
+
+
+def test_a_timeout_is_as_stated_where_buffers_are_about_as_many() -> None:
+    counted = hop("a", "b", due_ms=96.0)
+    assert counted.due_ms == pytest.approx(96.0)
+    assert replace(counted, most_due_ms=100.0).due_ms == 100.0
+    assert replace(counted, most_due_ms=200.0).due_ms == pytest.approx(96.0)
+
+
 def test_how_long_buffers_fill_is_found_from_their_number() -> None:
     assert hop("a", "b", due_ms=100.0, size=500.0).due_ms == pytest.approx(100.0)
     assert hop("a", "b", due_ms=25.0, size=10.0).due_ms == pytest.approx(25.0)
@@ -219,7 +251,7 @@ def test_a_buffer_without_a_record_is_not_sent() -> None:
     slower = _spread(flow.hops[0], 0.01, 4)
     assert slower.due_ms == pytest.approx(100.0)
     assert slower.buffers_per_s == pytest.approx(10.0, rel=0.01)
-    at_once = _spread(replace(flow.hops[0], most_due_ms=0.0), 2.0, 4)
+    at_once = _spread(replace(flow.hops[0], most_due_ms=0.0, buffers_per_s=1000.0), 2.0, 4)
     assert at_once.due_ms == 0.0
     assert at_once.buffers_per_s == pytest.approx(2000.0, rel=0.01)
 

@@ -192,16 +192,22 @@ def _spread(hop: Hop, rate: float, channels: int) -> Hop:
 
     A buffer without a record is not sent.
     """
-    bytes_per_s, most = hop.bytes_per_s * rate, hop.records_per_s * rate if hop.buffers_per_s > 0 else 0.0
-    due = min(channels * 1e3 / hop.due_ms, most) if hop.due_ms > 0 else most
+    were, are = _buffers_per_s(hop, 1.0, hop.channels), _buffers_per_s(hop, rate, channels)
     return replace(
         hop,
         channels=channels,
         records_per_s=hop.records_per_s * rate,
-        bytes_per_s=bytes_per_s,
-        buffers_per_s=due + bytes_per_s / BUFFER_BYTES,
+        bytes_per_s=hop.bytes_per_s * rate,
+        buffers_per_s=hop.buffers_per_s * are / were if were > 0 else 0.0,
         most_due_ms=hop.due_ms,
     )
+
+
+def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
+    """Those that are due and those that are full."""
+    most = hop.records_per_s * rate if hop.buffers_per_s > 0 else 0.0
+    due = min(channels * 1e3 / hop.due_ms, most) if hop.due_ms > 0 else most
+    return due + hop.bytes_per_s * rate / BUFFER_BYTES
 
 
 def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:

@@ -18,7 +18,7 @@ import numpy as np
 
 from query.frameworks.flink.frames import COMPILING, FIXED, helper
 from query.model.execution import Execution
-from query.model.flow import Flow, Hop, Place, Station
+from query.model.flow import COUNTED_OFF, Flow, Hop, Place, Station
 from query.model.records import Floats
 
 WARM_UP_MS = 15_000.0
@@ -109,12 +109,13 @@ def _timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
 
 
 def _due(hop: Hop, stated_ms: float | None, *, at_limit: bool) -> Hop:
-    """A hop whose buffers are due as the settings say; where these say nothing and their number does not tell, as Flink
-    has it by itself."""
+    """A hop whose buffers are due as the settings say; where these say nothing, and their number does not tell or agrees,
+    as Flink has it by itself."""
     if stated_ms is not None:
         return replace(hop, most_due_ms=stated_ms)
     few = hop.records_per_buffer < FEW_RECORDS
-    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=few) if few or at_limit else hop
+    usual = few or at_limit or abs(hop.counted_due_ms / TIMEOUT_MS - 1) < COUNTED_OFF
+    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=few) if usual else hop
 
 
 def _stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
