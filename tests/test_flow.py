@@ -121,6 +121,9 @@ def ran(seconds: range, subtasks: int, per_s: float = 100.0) -> list[Look]:
     ]
 
 
+BOTH = "011-ads-0", "071-full-0"
+
+
 def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
     shares = np.array([1.0, 0.0, 0.0, 0.0])
     facts = {"busiest": busy, "blocked": 0.0, "shares": shares, **more}
@@ -245,6 +248,28 @@ def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
     assert highest(replace(flow, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
 
 
+def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None:
+    stations = station("a", 0.1), station("b", 0.2, waking=0.1)
+    flow = line(*stations, hops=(hop("a", "b"),), cores=0.7)
+    assert highest(flow).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
+    half = replace(flow, places=(Place("w", 0.2, 0.7, due_cores=0.1),))
+    assert highest(half).rate_per_s == pytest.approx(6000)
+    assert highest(replace(half, places=())).rate_per_s == pytest.approx(9000)  # of b, which has 0.1 of growing work
+
+
+def test_network_threads_tell_what_buffers_take_of_subtasks(tmp_path: Path) -> None:
+    """Of a stream at a low rate, and of the same job as fast as it goes, where nearly no buffer is due."""
+    slow, fast = (flow_of(cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb")) for name in BOTH)
+    assert slow is not None
+    assert fast is not None
+    for flow, least, most in ((slow, 0.15, 0.6), (fast, 0.0, 0.02)):
+        reading = [each for each in flow.stations if not each.is_source]
+        waking = sum(each.waking for each in reading) / sum(each.busy for each in reading)
+        assert least < waking < most
+        assert all(each.waking == 0 for each in flow.stations if each.is_source)
+        assert all(0 < each.due_cores <= each.cpu_cores - each.fixed_cores for each in flow.places)
+
+
 def test_a_buffer_without_a_record_is_not_sent() -> None:
     """Of a rate at which a channel has 0.25 records within the timeout; beyond it buffers would outnumber records."""
     flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", due_ms=100.0, size=100.0),))
@@ -337,7 +362,7 @@ def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_to
     (row,) = [each for each in lines if each.startswith("cpu_speed=2x") and "%" in each]
     assert "+103 %" in row, "what works by the clock takes no more of the second half"
     usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
-    assert "cpu_speed=2x at least 471 000 +103 %" in usual
+    assert "cpu_speed=2x at least 472 000 +103 %" in usual
 
 
 def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> None:

@@ -54,6 +54,7 @@ class Station:
         blocked: share of the lanes' time in which nobody took their records.
         shares: of busy time by resource, (resources + 1,), the last what is not known; it sums to 1.
         keyed: whether records go to the lane that their key says, so that one lane may have more of them.
+        waking: the part of `busy` that buffers take that are due, whatever is in them; likewise of `busiest`.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Station:
     shares: Floats
     is_source: bool = False
     keyed: bool = False
+    waking: float = 0.0
 
     @property
     def record_ms(self) -> float:
@@ -118,6 +120,11 @@ class Hop:
         return counted if counted < (1 - COUNTED_OFF) * self.most_due_ms else self.most_due_ms
 
     @property
+    def due_per_s(self) -> float:
+        """Buffers that are sent because they are due."""
+        return max(self.buffers_per_s - self.bytes_per_s / BUFFER_BYTES, 0.0)
+
+    @property
     def counted_due_ms(self) -> float:
         """The same by the number of buffers alone."""
         per_channel = self.buffers_per_s / self.channels
@@ -129,13 +136,20 @@ class Hop:
 class Place:
     """A worker of a flow, in cores: CPU that its process used, and what it has at most; infinite where nothing says.
 
-    Of `cpu_cores`, `fixed_cores` do not grow with the records: compilers, metrics, timers.
+    Of `cpu_cores`, `fixed_cores` do not grow with the records: compilers, metrics, timers.  Nor do `due_cores`, which
+    buffers take that are due, whatever is in them.
     """
 
     id: str
     cpu_cores: float
     most_cores: float
     fixed_cores: float = 0.0
+    due_cores: float = 0.0
+
+    @property
+    def growing_cores(self) -> float:
+        """What grows with the records."""
+        return max(self.cpu_cores - self.fixed_cores - self.due_cores, 0.0)
 
 
 @dataclass(frozen=True)
@@ -234,8 +248,8 @@ def _filling_in_bursts_ms(full_ms: float, due_ms: float, bursts: int) -> float:
 
     It is not due by then with 1 − t/T, and k of the other bursts came meanwhile with the binomial chance of t/T.  What
     is left of its own burst is anything up to σ buffers, and so is the room in its buffer up to one: the room is not
-    used up with the mean of max(0, 1 − x) over k σ ≤ x ≤ (k + 1) σ.  Of (1 − t/T) times the chance of k, the integral is
-    T (n − k) / n / (n + 1).
+    used up with the mean of max(0, 1 − x) over k σ ≤ x ≤ (k + 1) σ.  Of (1 − t/T) times the chance of k, the integral
+    is T (n − k) / n / (n + 1).
     """
     come = np.arange(bursts + 1)
     share = due_ms / full_ms / bursts

@@ -31,9 +31,12 @@ from query.whatif.interval import MOST_APART
 
 Z90 = 1.6449
 
-RHO_SD = 0.03
-"""Relative deviation of a measured utilisation from that of another run at the same rate: what repeated runs of one job
-differ by (the lab's bases)."""
+RHO_SD = 0.15
+"""Relative deviation of a measured utilisation from that of another run at the same rate, far from the limit: five
+bases of one job within hours, on one machine, used 0.165 to 0.245 cores by the kernel (the lab's `ads`)."""
+
+REPETITION_SD = 0.03
+"""Of what a run at its limit takes, and of a latency without its queues."""
 
 DISTANCE_SD = 0.2
 """Of a highest rate for each doubling that lies between it and the recorded one: records come in larger buffers then,
@@ -73,16 +76,20 @@ class Limit:
 def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
     """The highest rate that is sustained, and by what that is limited."""
     rate = flow.rate_per_s
-    found = [Limit(rate / each.busiest, each.id, "station", "") for each in flow.stations if each.busiest > 0]
+    found = [
+        Limit(rate * max(1 - each.waking, 0.0) / (each.busiest - each.waking), each.id, "station", "")
+        for each in flow.stations
+        if each.busiest > each.waking
+    ]
     found += [
         Limit(
-            rate * max(each.most_cores - each.fixed_cores, 0.0) / (each.cpu_cores - each.fixed_cores),
+            rate * max(each.most_cores - each.fixed_cores - each.due_cores, 0.0) / each.growing_cores,
             each.id,
             "worker",
             CPU,
         )
         for each in flow.places
-        if each.cpu_cores > each.fixed_cores and math.isfinite(each.most_cores)
+        if each.growing_cores > 0 and math.isfinite(each.most_cores)
     ]
     if net_bytes_per_s is not None and flow.places:
         crossing = sum(each.bytes_per_s * each.remote for each in flow.hops) / len(flow.places)
@@ -130,8 +137,9 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
     places = tuple(
         replace(
             each,
-            cpu_cores=(each.fixed_cores + (each.cpu_cores - each.fixed_cores) * rate) / cpu,
+            cpu_cores=(each.fixed_cores + each.due_cores + each.growing_cores * rate) / cpu,
             fixed_cores=each.fixed_cores / cpu,
+            due_cores=each.due_cores / cpu,
         )
         for each in places
     )
@@ -155,11 +163,12 @@ def _changed(
 ) -> Station:
     speed = np.array([*(faster.get(name, 1.0) for name in names), 1.0])
     shares = station.shares / speed
-    work = rate * float(shares.sum())
     count = max(round(station.lanes * lanes), 1)
-    mean = station.busy * work * station.lanes / count
+    slower = float(shares.sum())
+    waking = station.waking * slower * station.lanes / count
+    mean = waking + (station.busy - station.waking) * rate * slower * station.lanes / count
     if station.keyed and station.busiest > SKEWED * station.busy:
-        busiest = max(mean, mean + (station.busiest - station.busy) * work)
+        busiest = max(mean, mean + (station.busiest - station.busy) * rate * slower)
     else:
         busiest = mean * (station.busiest / station.busy if station.busy > 0 else 1.0)
     return replace(
@@ -168,15 +177,17 @@ def _changed(
         records_per_s=station.records_per_s * rate,
         busy=mean,
         busiest=busiest,
+        waking=waking,
         shares=shares / shares.sum() if shares.sum() > 0 else station.shares,
     )
 
 
 def _spread_out(places: tuple[Place, ...], count: int) -> tuple[Place, ...]:
     """So many workers like these, each with an equal part of what records take of all."""
-    each_cores = sum(each.cpu_cores - each.fixed_cores for each in places) / count
+    growing = sum(each.growing_cores for each in places) / count
+    due = sum(each.due_cores for each in places) / count
     some = [places[number % len(places)] for number in range(count)]
-    return tuple(replace(each, cpu_cores=each.fixed_cores + each_cores) for each in some)
+    return tuple(replace(each, cpu_cores=each.fixed_cores + due + growing, due_cores=due) for each in some)
 
 
 def _crossing(hop: Hop, were: int, are: int) -> float:
@@ -246,7 +257,9 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
         rate_per_s=rate,
         most_per_s=most if math.isfinite(most) else None,
         recorded_most_per_s=before.rate_per_s if math.isfinite(before.rate_per_s) else None,
-        most_per_s_interval=_around(most, RHO_SD, MODEL_SD, _far(most, flow.rate_per_s))
+        most_per_s_interval=_around(
+            most, REPETITION_SD if flow.at_limit else RHO_SD, MODEL_SD, _far(most, flow.rate_per_s)
+        )
         if math.isfinite(most)
         else None,
         limit=after.id,
@@ -286,8 +299,8 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     around = _around(predicted, *sd.values())
     if not changes_nothing and around[1] > MOST_APART * around[0]:
         why = (
-            f"at {_grouped(rate)} records/s it is so near to what it sustains ({_grouped(most)}) that an error of some"
-            " percent in that changes several times how long records wait"
+            f"at {_grouped(rate)} records/s it is so near to what it sustains ({'at least ' if far else ''}"
+            f"{_grouped(most)}) that an error of some percent in that changes several times how long records wait"
         )
         if sd["buffers"] > sd["queues"]:
             why = "how long buffers fill is most of it, which nothing states, and too few records came to tell"
@@ -348,7 +361,7 @@ def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -
             queue += each.queue_ms * min(RHO_SD * rho / (1 - rho), 1.0)
     return {
         "replay": abs(math.log(base_ms / runtime_ms)) / 2 if base_ms > 0 and runtime_ms > 0 else 0.0,
-        "repetition": RHO_SD,
+        "repetition": REPETITION_SD,
         "queues": queue / whole,
         "buffers": DUE_SD * sum(each.filling_ms for each in path if each.id in assumed) / whole,
         "model": MODEL_SD,

@@ -24,12 +24,12 @@ _READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<
 """Threads whose work a subtask waits for.  Those that flush its buffers (OutputFlusher for …), and its timers, work
 beside it and sleep most of the time: theirs is no time of the subtask's."""
 
-COMPILING = "compiling"
+COMPILING, NETWORK = "compiling", "network"
 
 HELPERS: dict[str, str] = {
     "buffers' flushers": r"OutputFlusher for .*",
     "timers": r"(System )?Time Trigger for .*",
-    "network": r"Flink Netty .*|nioEventLoopGroup.*",
+    NETWORK: r"Flink Netty .*|nioEventLoopGroup.*",
     "sorting and spilling": r"SortMerger .*|IOManager .*",
     "RocksDB": r"rocksdb.*",
     "checkpoints": r"AsyncOperations.*|.*[Cc]heckpoint.*|jobmanager-io.*|cluster-io.*",
