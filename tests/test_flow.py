@@ -344,6 +344,15 @@ def test_a_stated_timeout_is_the_longest_that_buffers_fill(
     assert all(each.due_ms <= due_ms for each in flow.hops)
 
 
+def test_requests_that_a_record_waits_for_are_told_as_unknown(tmp_path: Path) -> None:
+    """Half a hundredth of a second each in this job, of which no metric of Flink knows."""
+    waits, plain = (
+        cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb") for name in ("064-async-0", BOTH[0])
+    )
+    assert any("requests are made in Parse -> Lookup" in each for each in waits.debug().told)
+    assert not any("requests" in each for each in plain.debug().told)
+
+
 def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_path: Path) -> None:
     run = real("ads-3000", tmp_path)
     told = run.predict(["rate=100x"])

@@ -8,6 +8,8 @@ from query.frameworks.flink.frames import helper
 from query.model.execution import Execution
 from query.model.kinds import RUNNING
 
+ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
+
 LEAST_MS = 100.0
 """Helpers that were seen running for less are not worth a word."""
 
@@ -24,7 +26,25 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
             f"Buffers are taken to be due after {max(each.due_ms for each in assumed):.0f} ms, as Flink has it by"
             " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
         )
+    if execution.flow is not None and (asking := _asking(connection)):
+        found.append(
+            f"Asynchronous requests are made in {', '.join(asking)}: nothing that is collected tells how long their"
+            " answers take, and each record's time is longer by that"
+        )
     return found
+
+
+def _asking(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Vertices on whose stacks an operator of Flink's asynchronous I/O was seen."""
+    rows = connection.execute(
+        """
+        SELECT DISTINCT name FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)
+            JOIN groups USING (group_id)
+        WHERE contains(array_to_string(frames, ' '), ?) ORDER BY name
+        """,
+        [ASYNCHRONOUS],
+    ).fetchall()
+    return [name for (name,) in rows]
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str:
