@@ -24,7 +24,7 @@ from query.answers.whatifs import happens_once
 from query.answers.words import header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
-from query.frameworks.pytorch import kineto, trace
+from query.frameworks.pytorch import kineto, launches, steps, streams, trace
 from query.frameworks.training import chrome, collectives, devices
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.lanes import Lane
@@ -273,13 +273,13 @@ def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_p
 
 def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_next() -> None:
     first, following = (Operation("GPU 0", start, start + 1.0, "k", kind="kernel") for start in (0.0, 5.0))
-    found = list(trace._launch_gap({5.0: 4.0}, 10.0, first, following))
+    found = list(launches._launch_gap({5.0: 4.0}, 10.0, first, following))
     assert [(each.operator, each.resource, each.start_ms, each.end_ms) for each in found] == [
         ("waiting for launches", "cpu", 1.0, 4.0),
         ("between kernels", "", 4.0, 5.0),
     ]
-    assert [each.operator for each in trace._launch_gap({5.0: 0.5}, 10.0, first, following)] == ["between kernels"]
-    assert not list(trace._launch_gap({5.0: 4.0}, 1.0, first, following)), "not within one stretch"
+    assert [each.operator for each in launches._launch_gap({5.0: 0.5}, 10.0, first, following)] == ["between kernels"]
+    assert not list(launches._launch_gap({5.0: 4.0}, 1.0, first, following)), "not within one stretch"
 
 
 def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:
@@ -516,7 +516,7 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     ],
 )
 def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
-    found = trace._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
+    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
     assert (found.kind, found.resource) == ("collective", "net")
 
 
@@ -831,8 +831,8 @@ def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left
 
 def test_a_step_of_all_ranks_is_one_that_each_of_them_has() -> None:
     twice = [Step("1", "rank 0", 0, 10), Step("1", "rank 0", 20, 30)]
-    assert trace._common_steps(twice, 2) == []
-    assert [each.number for each in trace._common_steps([*twice, Step("1", "rank 1", 0, 10)], 2)] == ["1"]
+    assert steps.common(twice, 2) == []
+    assert [each.number for each in steps.common([*twice, Step("1", "rank 1", 0, 10)], 2)] == ["1"]
 
 
 def test_a_trace_that_is_not_long_is_kept_whole(tmp_path: Path) -> None:
@@ -855,8 +855,8 @@ def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
 def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 400)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
-    for rank, steps in ((0, 60), (1, 10)):
-        written(tmp_path / f"{rank}.json", many_steps(steps), distributedInfo={"rank": rank, "world_size": 2})
+    for rank, count in ((0, 60), (1, 10)):
+        written(tmp_path / f"{rank}.json", many_steps(count), distributedInfo={"rank": rank, "world_size": 2})
     run = cp.profile(tmp_path)
     ends = rows(run, "SELECT worker_id, round(max(finish_ms)) FROM units GROUP BY worker_id ORDER BY worker_id")
     assert len(ends) == 2

@@ -1,10 +1,14 @@
 """Everything CrystalPerf knows of PyTorch.
 
-files.py   which files are traces, and which of them make one run
-kineto.py  a trace to threads and streams
-trace.py   those of all ranks to the trace that every framework hands over
-rules.py   findings that only it has
-setup.py   what a program needs so that it leaves traces
+files.py        which files are traces, and which of them make one run
+kineto.py       a trace to threads and streams
+trace.py        those of all ranks to the trace that every framework hands over, put together in lanes.py
+threads.py      what threads did between their operators; waits.py: when they waited for accelerators
+first_uses.py   launches that load a kernel
+streams.py      what accelerators ran; launches.py: what it waited for
+collectives.py  collectives, and clocks by them; steps.py: steps, and accelerators that get behind
+rules.py        findings that only it has
+setup.py        what a program needs so that it leaves traces
 """
 
 from __future__ import annotations

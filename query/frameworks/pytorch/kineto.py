@@ -87,6 +87,10 @@ class Process:
         base = self.header.get("baseTimeNanoseconds")
         return base / 1e3 if isinstance(base, int | float) and not isinstance(base, bool) else 0.0
 
+    def ms(self, us: float, shift: float) -> float:
+        """A time of the trace as Unix time, ms, once `shift` ms put its clock right."""
+        return (us + self.base_us) / 1e3 + shift
+
     @property
     def rank(self) -> int | None:
         info = self.header.get("distributedInfo")

@@ -9,7 +9,9 @@ import duckdb
 
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.frameworks.pytorch.trace import FIRST_USE, OWN_BATCHES, WAITING
+from query.frameworks.pytorch.first_uses import FIRST_USE
+from query.frameworks.pytorch.threads import OWN_BATCHES
+from query.frameworks.pytorch.waits import WAITING
 from query.frameworks.training.rules import RULES, input_waits
 
 _TOLD = {

@@ -10,7 +10,7 @@ Where nothing says what a lane waited for, it is taken to be what ended last bef
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -73,6 +73,21 @@ def filled(
                 found += between(last, each)
         found.append(each)
     return found
+
+
+def without(operations: Sequence[Operation], holes: Sequence[tuple[float, float]]) -> Iterator[Operation]:
+    """Operations less some stretches, which are sorted and disjoint."""
+    ends = [end for _, end in holes]
+    for each in operations:
+        begin = each.start_ms
+        for start, end in holes[bisect_right(ends, begin) :]:
+            if start >= each.end_ms:
+                break
+            if start > begin:
+                yield replace(each, start_ms=begin, end_ms=start)
+            begin = max(begin, end)
+        if begin < each.end_ms or each.start_ms == each.end_ms:
+            yield replace(each, start_ms=begin)
 
 
 def stretches(

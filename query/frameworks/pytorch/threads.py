@@ -1,0 +1,143 @@
+"""Threads: their operators and calls, and what passes between these.
+
+The thread that trains is never idle: what lies between its operators is Python, or waiting for its data.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from query.frameworks.pytorch.kineto import Outermost, Process, Thread, inputs, mark_phase
+from query.frameworks.pytorch.lanes import Built
+from query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
+from query.frameworks.training.program import Operation
+
+PYTHON = "Python"
+"""What a thread does between two operators."""
+
+WAIT_FOR_INPUT = "DataLoader"
+"""What it does while it asks for its next batch, beside operators."""
+
+OWN_BATCHES = "making batches (num_workers=0)"
+"""What it does while its loader has no workers, beside operators."""
+
+RUNTIME_GAP_MS = 0.2
+"""A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
+
+
+def as_operations(
+    process: Process, label: str, thread: Thread, operators: Iterable[Outermost], shift: float
+) -> Iterator[Operation]:
+    """What ran on a thread: its operators, and calls of the runtime outside these."""
+    for each in operators:
+        yield Operation(
+            label, process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), each.operator, each.phase,
+            likely="cpu", kind="op", module=each.module, place=each.place,
+        )  # fmt: skip
+    inside = [(each.ran.start, each.ran.end) for each in operators]
+    starts = [start for start, _ in inside]
+    for call in thread.calls:  # those within an operator are its own time
+        place = bisect_right(starts, call.start) - 1
+        if place < 0 or inside[place][1] < call.end:
+            yield Operation(
+                label, process.ms(call.start, shift), process.ms(call.end, shift), call.name, "", likely="cpu",
+                kind="runtime",
+            )  # fmt: skip
+
+
+def fill_main(
+    built: Built,
+    process: Process,
+    thread: Thread,
+    number: int,
+    others: Sequence[Lane],
+    polled: Mapping[float, Signal],
+    shift: float,
+) -> None:
+    """Say what the main thread did between its operators: waited for another thread, for its data, or ran Python."""
+    lane = built.lanes[number]
+    sentinels = [
+        Operation(
+            lane.device, process.ms(moment, shift), process.ms(moment, shift), PYTHON, kind="python", likely="cpu"
+        )
+        for _, start, end in process.steps
+        for moment in (start, end)
+    ]
+    lane.operations = sorted([*lane.operations, *sentinels], key=lambda each: (each.start_ms, each.end_ms))
+    others = [each for each in others if each.lets_go == "any" and each.operations]
+    lanes = {id(each): position for position, each in enumerate(built.lanes)}
+    end_in_time(lane, others)
+    waited = waits(lane, others)
+    for _, end, which in waited:
+        built.signals.append(Signal(lanes[id(others[which])], end, number, end, "waited for it"))
+    holes = {begin: end for begin, end, _ in waited}
+    for begin, signal in polled.items():
+        if begin not in holes:
+            holes[begin] = signal.target_ms
+            built.signals.append(signal)
+    synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
+    asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
+
+    python = _python if process.tells_host else _untold
+
+    def between(last: Operation, following: Operation) -> Iterator[Operation]:
+        begin = holes.get(last.end_ms, last.end_ms)
+        if following.start_ms in synchronised:
+            return
+        place = bisect_right(asked, (begin, float("inf"), ""))
+        for start, end, name in asked[max(place - 1, 0) : place + 2]:
+            start, end = max(start, begin), min(end, following.start_ms)
+            if end > start:
+                yield from python(lane.device, begin, start)
+                yield _asking(lane.device, start, end, name)
+                begin = end
+        yield from python(lane.device, begin, following.start_ms)
+
+    lane.operations = filled(lane.operations, between)
+    lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
+
+
+def _python(device: str, start: float, end: float) -> Iterator[Operation]:
+    if end > start:
+        yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
+
+
+def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two calls of the runtime, of a thread whose operators were not traced."""
+    if end > start:
+        yield Operation(device, start, end, "between calls", kind="runtime")
+
+
+def _asking(device: str, start: float, end: float, mark: str) -> Operation:
+    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself."""
+    name = mark.partition("#")[2] or mark
+    if "_SingleProcess" in mark:
+        return Operation(device, start, end, OWN_BATCHES, name, likely="cpu", kind="python")
+    return Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
+
+
+def engine(last: Operation, following: Operation) -> Iterator[Operation]:
+    """Short gaps of threads that autograd's engine has: its own time."""
+    if following.start_ms - last.end_ms <= RUNTIME_GAP_MS and "collective" not in (last.kind, following.kind):
+        yield Operation(last.device, last.end_ms, following.start_ms, "autograd engine", likely="cpu", kind="runtime")
+
+
+def _phase_cuts(operations: Sequence[Operation], process: Process, thread: Thread, shift: float) -> Iterator[float]:
+    """Where one part of a step ends and the next begins."""
+    marks = sorted(
+        (process.ms(each.start, shift), process.ms(each.end, shift), found)
+        for each in thread.marks
+        if (found := mark_phase(each.name)) is not None
+    )
+    last = ""
+    for each in operations:
+        place = bisect_right(marks, (each.start_ms, float("inf"), "")) - 1
+        inside = place >= 0 and marks[place][1] > each.start_ms
+        now = (
+            marks[place][2] if inside else "input" if each.kind == "input" else each.name if each.kind == "op" else last
+        )
+        if now not in (last, "communication"):
+            if last:
+                yield each.start_ms
+            last = now
