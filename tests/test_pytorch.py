@@ -82,6 +82,24 @@ def test_the_critical_path_by_operator_is_the_path_of_its_stretches(tmp_path: Pa
     assert {each.name: round(each.time_ms, 3) for each in alone.path_operators} == {"aten::a": 5.0, "aten::b": 1.0}
 
 
+def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(tmp_path: Path) -> None:
+    events = []
+    for number in range(3):
+        begin = number * 4_000
+        events += [
+            event("aten::conv2d", begin, 4_000),
+            event("hipExtModuleLaunchKernel", begin + 10, 5, "cuda_runtime", correlation=number),
+            kernel("naive_conv", begin + 20, 1_000, number),
+            event("hipFree", begin + 100, 3_800, "cuda_runtime"),
+        ]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    (told,) = [each for each in debug.findings if each.rule == "freeing memory"]
+    assert told.cost_ms == pytest.approx(3 * 2.88, abs=0.01), "less what it waited for the kernel"
+    assert "aten::conv2d: hipFree" in told.what
+    assert debug.resource_ms["cpu"] == pytest.approx(3 * 0.12, abs=0.1)
+    assert debug.resource_ms["gpu"] == pytest.approx(3 * 1, abs=0.1)
+
+
 def test_a_trace_without_steps_does_not_say_that_none_was_under_way(tmp_path: Path) -> None:
     """Two kernels, and 9 of 10 ms between of which the trace has nothing."""
     events = [kernel("first", 0, 100, 1), kernel("second", 9500, 500, 2)]

@@ -316,7 +316,10 @@ def kernel_name(text: str) -> str:
     return name
 
 
-SYNCHRONIZES = re.compile(r"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize")
+FREES = re.compile(r"(?:cuda|hip)Free$")
+SYNCHRONIZES = re.compile(
+    rf"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize|{FREES.pattern}"
+)
 COLLECTIVE = re.compile(
     r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
     r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP

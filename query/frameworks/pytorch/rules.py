@@ -11,7 +11,7 @@ from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
 from query.frameworks.pytorch.threads import OWN_BATCHES
-from query.frameworks.pytorch.waits import WAITING
+from query.frameworks.pytorch.waits import FREEING, WAITING
 from query.frameworks.training.rules import RULES, input_waits
 
 _TOLD = {
@@ -19,6 +19,12 @@ _TOLD = {
         "untold wait",
         "threads waited {ms:.0f} ms in {names} while nothing that was traced ran on an accelerator",
         "synchronise less within a step (`.item()`, `.cpu()`), and trace all that runs on the accelerator",
+    ),
+    FREEING: (
+        "freeing memory",
+        "threads took {ms:.0f} ms to free memory of the accelerator, most in {names}",
+        "let PyTorch keep memory for reuse: neither `PYTORCH_NO_CUDA_MEMORY_CACHING` nor `empty_cache()` within a step,"
+        " and memory to spare; the first call of a process starts the accelerator: warm up before tracing",
     ),
     OWN_BATCHES: (
         "own batches",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from query.frameworks.pytorch.kineto import SYNCHRONIZES, Process, Thread
+from query.frameworks.pytorch.kineto import FREES, SYNCHRONIZES, Process, Thread
 from query.frameworks.pytorch.lanes import Built
 from query.frameworks.pytorch.streams import Done
 from query.frameworks.pytorch.threads import RUNTIME_GAP_MS
@@ -17,6 +17,9 @@ from query.frameworks.training.program import Operation
 
 WAITING = "waiting for the accelerator"
 """What a thread does, or a stream that it waits for, while nothing that the trace has runs on an accelerator."""
+
+FREEING = "freeing memory of the accelerator"
+"""What a thread does in a call that gives memory back, beyond waiting until all has ended that runs there."""
 
 SYNCHRONOUS_MS = 0.005
 """A call of the runtime that took less did not wait."""
@@ -94,7 +97,7 @@ def cut_synchronous(
 
 def _waiting(device: str, start: float, end: float, wait: Wait) -> Operation:
     name = wait.call if wait.operator in ("", wait.call) else f"{wait.operator}: {wait.call}"
-    return Operation(device, start, end, WAITING, name, kind="runtime")
+    return Operation(device, start, end, FREEING if FREES.search(wait.call) else WAITING, name, kind="runtime")
 
 
 def fill_idle(built: Built, label: str, waits_of: Sequence[Wait]) -> None:
