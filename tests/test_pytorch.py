@@ -661,6 +661,17 @@ def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(
     assert any("ProfilerActivity.CPU" in each.meaning for each in run.header().problems)
 
 
+def test_launches_of_kernels_that_the_trace_does_not_have_are_told(tmp_path: Path) -> None:
+    launch = event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1)
+    without = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000), launch]))
+    assert any("ProfilerActivity.CUDA" in each.meaning for each in without.header().problems)
+    with_all = [event("aten::mm", 0, 1_000), launch, kernel("sgemm_128", 20, 100, 1)]
+    assert not any(
+        "ProfilerActivity" in each.meaning
+        for each in cp.profile(written(tmp_path / "a.json", with_all)).header().problems
+    )
+
+
 def test_a_loader_without_workers_is_this_threads_own_time(tmp_path: Path) -> None:
     mark = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
     events = [

@@ -93,6 +93,11 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
     if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
         meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
         problems.add("no operators", "data loss", origin, None, meaning)
+    if any(_launches_untraced(each) for each in processes):
+        meaning = (
+            "kernels (profile with ProfilerActivity.CUDA too): of what was launched on accelerators nothing is known"
+        )
+        problems.add("no kernels", "data loss", origin, None, meaning)
     if not common:
         problems.add(
             "no steps",
@@ -123,6 +128,11 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
             for each in told
         ],
     )
+
+
+def _launches_untraced(process: Process) -> bool:
+    calls = (call for thread in process.threads.values() for call in thread.calls)
+    return not process.streams and any("LaunchKernel" in call.name for call in calls)
 
 
 def _labels(processes: Sequence[Process]) -> list[str]:
