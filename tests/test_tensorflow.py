@@ -309,6 +309,36 @@ def test_steps_that_each_epoch_counts_anew_are_told_apart_and_those_told_twice_a
     assert [each.step for each in found.stretches] == ["step:0", "step:1", "step:0.2", "step:1.2"]
 
 
+def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_path: Path) -> None:
+    """The first product of a session sets up its library for long, launches, and returns a moment later."""
+    host, stream = "/job:localhost/replica:0/task:0/device:GPU:0 Compute", "/device:GPU:0/stream:all Compute"
+
+    def ran(pid: int, start: int, length: int) -> dict[str, Any]:
+        args = {"name": "product", "op": "MatMul"}
+        return {
+            "ph": "X",
+            "cat": "Op",
+            "name": "MatMul",
+            "pid": pid,
+            "tid": 0,
+            "ts": start,
+            "dur": length,
+            "args": args,
+        }
+
+    names = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": each}}
+        for pid, each in enumerate((host, stream))
+    ]
+    path = tmp_path / "timeline.json"
+    path.write_text(json.dumps({"traceEvents": [*names, ran(0, 1_000_000, 90_040), ran(1, 1_090_000, 10_000)]}))
+    run = cp.profile(path)
+    assert run.debug().resource_ms["cpu"] == pytest.approx(90, abs=0.1)
+    assert run.debug().resource_ms["gpu"] == pytest.approx(10, abs=0.1)
+    assert run.predict(["cpu_speed=2x"]).predicted_ms == pytest.approx(55, abs=0.1)
+    assert not [each for each in run.header().problems if "contradict" in each.meaning]
+
+
 # Waiting for input ------------------------------------------------------------------------------------------------
 
 FED = "/job:localhost/replica:0/task:0/device:CPU:0 Compute"

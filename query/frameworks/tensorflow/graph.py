@@ -100,6 +100,7 @@ def program(
         if kernels:
             _tie(kernels, found.partitions)
             _align(kernels, origin, problems)
+            _cut_at_launches(kernels)
             traced.append(_TracedStep(_owner(kernels), label or str(number), kernels))
     if not any(found.partitions for _, found in steps) and traced:
         problems.add(
@@ -182,6 +183,23 @@ def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> Non
         else:
             found = search.inputs(each.device, each.inputs, each.start_ms)
         each.sources = sorted(source for source in found if source != number)
+
+
+def _cut_at_launches(kernels: list[_Kernel]) -> None:
+    """Cut what went on after it had launched a kernel: that waited for the part before, and not for the end."""
+    launches: dict[int, list[_Kernel]] = {}
+    for each in kernels:
+        for source in each.sources if each.stream else ():
+            if kernels[source].start_ms < each.start_ms < kernels[source].end_ms - CLOSE_MS:
+                launches.setdefault(source, []).append(each)
+    for source, launched in launches.items():
+        for each in sorted(launched, key=lambda one: one.start_ms):
+            rest = kernels[source]
+            if rest.start_ms < each.start_ms:
+                kernels.append(replace(rest, end_ms=each.start_ms))
+                part = len(kernels) - 1
+                kernels[source] = replace(rest, start_ms=each.start_ms, ready_ms=None, sources=[part])
+            each.sources = [part if one == source else one for one in each.sources]
 
 
 @dataclass
