@@ -466,6 +466,26 @@ def test_local_mode(write: Parse) -> None:
     assert rows(tables, "executors", "executor_id", "slots", "cores", "memory_bytes") == [("driver", 3, 3, 1500 << 20)]
 
 
+def test_the_heap_of_a_local_master_that_states_none_is_told_by_its_block_manager(write: Parse) -> None:
+    def change(event: Event) -> Event | None:
+        if kind(event) == "EnvironmentUpdate":
+            event["Spark Properties"] |= {"spark.master": "local[2]"}
+            event["Spark Properties"].pop("spark.driver.memory", None)
+        if kind(event) in ("TaskStart", "TaskEnd"):
+            event["Task Info"]["Executor ID"] = "driver"
+        if kind(event) == "BlockManagerAdded":
+            if event["Block Manager ID"]["Executor ID"] != "driver":
+                return None
+            event["Maximum Memory"] = event["Maximum Onheap Memory"] = 4_185_076_531
+        return None if kind(event) == "ExecutorAdded" else event
+
+    tables = write(copies(change))
+    check(tables)
+    assert rows(tables, "executors", "executor_id", "memory_bytes") == [
+        ("driver", 6952 << 20)
+    ]  # 4185 MB / 0.6 + 300 MiB
+
+
 def test_executor_that_never_registered(write: Parse) -> None:
     tables = write(copies(lambda event: None if kind(event) in ("ExecutorAdded", "BlockManagerAdded") else event))
     check(tables)

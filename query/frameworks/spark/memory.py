@@ -20,4 +20,9 @@ def usable_bytes(heap_bytes: float, properties: Mapping[str, str]) -> float:
     return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * fraction
 
 
+def heap_bytes(usable: float, properties: Mapping[str, str]) -> float:
+    """The heap of which tasks may hold that much, by Spark's arithmetic backwards."""
+    return usable / (share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION) + HEAP_RESERVED_BYTES
+
+
 MEMORY = MemoryRule(usable_bytes, least_bytes=1.5 * HEAP_RESERVED_BYTES)

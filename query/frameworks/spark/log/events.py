@@ -208,6 +208,7 @@ class BlockManagerId(Struct, gc=False):
 class BlockManagerAdded(Struct, gc=False):
     manager: BlockManagerId | None = field(name="Block Manager ID", default=None)
     time: float | None = field(name="Timestamp", default=None)
+    on_heap_bytes: float | None = field(name="Maximum Onheap Memory", default=None)
 
 
 class Amount(Struct, gc=False):

@@ -111,6 +111,7 @@ class Executor:
     host: str | None = None
     cores: float | None = None
     profile: int = 0
+    usable_bytes: float | None = None  # of its heap, by its block manager
     added: float | None = None
     removed: float | None = None
     reason: str | None = None
@@ -567,6 +568,7 @@ def _on_block_manager_added(run: Run, event: spark.BlockManagerAdded) -> None:
     if executor.added is None:
         executor.added = event.time
     executor.host = executor.host or event.manager.host
+    executor.usable_bytes = event.on_heap_bytes
 
 
 def _on_executor_removed(run: Run, event: spark.ExecutorRemoved) -> None:

@@ -28,6 +28,7 @@ from query.frameworks.spark.log.run import (
     Run,
     Stage,
 )
+from query.frameworks.spark.memory import heap_bytes
 from query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
@@ -678,7 +679,7 @@ def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
         if removed is None and executor.reason is not None:
             removed = clock.end_ms - clock.start_ms
         slots = _slots(run, executor, cores, name in launched)
-        memory = _memory_bytes(run, executor)
+        memory = _memory_bytes(run, executor, name in launched)
         rows.append((name, executor.host, slots, cores, memory, added, removed, executor.reason))
     return _columns(
         ["executor_id", "host", "slots", "cores", "memory_bytes", "added_ms", "removed_ms", "removed_reason"],
@@ -718,9 +719,12 @@ def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -
     return float(int(min(slots, _MOST_PARTITIONS - 1)))
 
 
-def _memory_bytes(run: Run, executor: Executor) -> float | None:
+def _memory_bytes(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
     if executor.executor_id == "driver":
-        return size_bytes(run.properties.get("spark.driver.memory"), "m")
+        stated = size_bytes(run.properties.get("spark.driver.memory"), "m")
+        if stated is None and ran_tasks and executor.usable_bytes and 0 < executor.usable_bytes < 2**60:
+            return round(heap_bytes(executor.usable_bytes, run.properties) / _MIB) * _MIB
+        return stated
     profile = run.profiles.get(executor.profile)
     asked = (profile.executor or {}).get("memory") if profile else None
     if asked is not None and asked.amount is not None and 0 < asked.amount < 2**40:
