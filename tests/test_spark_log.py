@@ -553,6 +553,16 @@ def test_missing_start_and_end(write: Parse) -> None:
     assert run["complete"] is False
 
 
+def test_tasks_without_numbers_are_no_missing_ends(write: Parse) -> None:
+    def change(event: Event) -> Event:
+        if kind(event) in ("TaskStart", "TaskEnd"):
+            for name in ("Index", "Partition ID"):
+                event["Task Info"].pop(name, None)
+        return event
+
+    assert "missing_task_ends" not in problems(write(copies(change)))
+
+
 def test_negative_and_absurd_measurements(write: Parse) -> None:
     def change(event: Event) -> Event:
         if kind(event) == "TaskEnd":

@@ -582,10 +582,12 @@ def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, 
     np.maximum.at(highest, inverse, np.where(index < 2**31, index, -1.0))
     good = (tasks["status"] == SUCCEEDED) | (tasks["status"] == RESUBMITTED)
     partitions = tasks.partitions()
+    unnumbered = good & ~np.isfinite(partitions)  # each of a partition of its own, for nothing tells otherwise
     good &= (partitions >= 0) & (partitions < _MOST_PARTITIONS)
     done = np.sort(inverse[good] * _MOST_PARTITIONS + partitions[good].astype(np.int64))
     first_time = np.diff(done, prepend=-1) > 0  # np.unique takes seventy times as long for a million
     succeeded = np.bincount(done[first_time] // _MOST_PARTITIONS, minlength=size)
+    succeeded += np.bincount(inverse[unnumbered], minlength=size)
     return {
         key: (float(first[place]), float(last[place]), int(succeeded[place]), int(highest[place]))
         for place, key in enumerate(tasks.stage_keys)
