@@ -220,6 +220,7 @@ def test_values_are_read_with_their_units() -> None:
     ("setting", "sentence"),
     [
         ("cores", "expected KEY=VALUE"),
+        ("cores=2x,network=2x", "several settings in one"),
         ("colour=2", "nothing that can be changed"),
         ("cores=-2", "greater than zero"),
         ("cores=0", "greater than zero"),

@@ -210,6 +210,8 @@ def parse_settings(
             raise SettingError(_no_setting(key, shown, words))
         if key in found:
             raise SettingError(f"'{shown[key]}' is given twice; for several values write {shown[key]}=A,B")
+        if "=" in value:
+            raise SettingError(f"'{text}': several settings in one; give each of its own, for only values are listed")
         values = tuple(_value(shown[key], known[key], part.strip()) for part in value.split(","))
         if len(values) > 1 and not lists:
             raise SettingError(f"'{text}': one value is expected here")
