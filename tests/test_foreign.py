@@ -104,6 +104,10 @@ def tar() -> bytes:
         (b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}', "is a job archive of Flink; CrystalPerf reads"),
         (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is Flink's list of jobs; "),
         (b'[{"ph": "X", "name": "alpha", "ts": 0}]', "is a trace in Chrome's format"),
+        (
+            b'[{"name": "aten::mm", "ph": "X", "ts": 1.5, "dur": 2, "tid": 1, "pid": "CPU functions", "args": {}}]',
+            "is a trace of PyTorch's profiler of before 1.8",
+        ),
         (b'{"nodes": [{"callFrame": {}, "hitCount": 1}]}', "is a CPU profile of V8"),
         (b"perf 12/12 1.5: cycles:\n\t    7f00 main (/bin/a)\n\n", "is the text of `perf script`; "),
         (struct.pack("<5Q", 0, 3, 0, 10_000, 0), "is a pprof profile; "),

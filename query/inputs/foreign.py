@@ -286,6 +286,11 @@ KINDS = (
         _json(rb'"(deviceProperties|distributedInfo)"\s*:|"aten::', rb'"(traceEvents|deviceProperties)"\s*:'),
     ),
     Foreign(
+        "a trace of PyTorch's profiler of before 1.8 (torch.autograd.profiler)",
+        "profile with torch.profiler, whose export_chrome_trace is read",
+        _json(rb"^\s{0,99}\[", rb'"pid"\s*:\s*"(CPU|CUDA) functions"'),
+    ),
+    Foreign(
         "a memory profile of TensorFlow's profiler",
         "it tells memory, not time; give the .xplane.pb or .trace.json.gz beside it",
         _json(rb'"memoryProfilePerAllocator"'),
