@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,7 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
     moments = [0.0, *(piece.end_ms for piece in pieces)]
     assert [piece.start_ms for piece in pieces] == moments[:-1]
     assert moments[-1] == END_MS
+    assert all(before.node is not after.node for before, after in pairwise(pieces))
     for piece in pieces:
         assert piece.end_ms > piece.start_ms
         assert piece.parts_ms.sum() == pytest.approx(piece.end_ms - piece.start_ms)

@@ -37,7 +37,7 @@ CoordinatorParts = Callable[[float, float], Floats]
 
 @dataclass(frozen=True)
 class Piece:
-    """One node's stretch of the critical path; `parts_ms` sums to end − start."""
+    """One node's stretch of the critical path, as long as the path is its; `parts_ms` sums to end − start."""
 
     node: Node
     start_ms: float
@@ -57,7 +57,7 @@ def path_by(clock: WallClock) -> list[Piece]:
     for (source, target), dependency in dag.edges.items():
         sources[target].append((dag.nodes[source], dependency.kind == "pipelined"))
     node = max(dag.nodes.values(), key=lambda each: (each.end_ms, each.start_ms), default=None)
-    pieces: list[Piece] = []
+    stretches: list[tuple[Node, float, float]] = []
     cursor = dag.end_ms
     while node is not None:
         before, start = None, dag.start_ms
@@ -67,9 +67,11 @@ def path_by(clock: WallClock) -> list[Piece]:
                 before, start = each, left_ms
         start = min(start, cursor)
         for each, begin, end in clock.seen(node, start, cursor):
-            pieces.append(Piece(each, begin, end, clock.parts(each, begin, end)))
+            if stretches and stretches[-1][0] is each:  # once for what waited for it, and once for itself
+                end = stretches.pop()[2]
+            stretches.append((each, begin, end))
         cursor, node = start, before
-    return pieces[::-1]
+    return [Piece(each, begin, end, clock.parts(each, begin, end)) for each, begin, end in reversed(stretches)]
 
 
 class WallClock:
