@@ -23,7 +23,7 @@ from query.explain import findings
 from query.explain.diagnose import diagnose
 from query.explain.facts import Detail, HostTime, Longest, Neighbours, Siblings, group_details, neighbours
 from query.explain.findings import Part
-from query.explain.waiting import waiting
+from query.explain.waiting import waiting, with_workers
 from query.explain.wording import Terms, counted
 from query.frameworks import Framework, Setup, Vocabulary
 from query.frameworks.known import frameworks
@@ -535,10 +535,11 @@ def test_waiting_for_a_pipelined_group_is_a_cause_of_its_own(flowing: Path) -> N
         pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, execution.names)
         last = next(each for each in execution.dag.nodes.values() if each.node_id == "writes")
         piece = Piece(last, 1000.0, 11_000.0, np.array([0.0, 0.0, 0.0, 1500.0, 8500.0]))
-        other_ms, alone_ms = waiting(connection, execution, [piece])
+        alive = with_workers(connection, execution)
+        other_ms, alone_ms = waiting(connection, execution, [piece], alive)
         assert other_ms == pytest.approx({"upstream": 8000, "unknown": 500})
         assert alone_ms == {"no worker": 0, "no scope": 0, "coordinator": 0}
-        other_ms, _ = waiting(connection, execution, pieces)
+        other_ms, _ = waiting(connection, execution, pieces, alive)
         assert sum(other_ms.values()) == pytest.approx(sum(float(each.parts_ms[-1]) for each in pieces))
 
 

@@ -34,13 +34,13 @@ from query.explain.by_operator import path_by_operator
 from query.explain.doubts import doubted
 from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
 from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
-from query.explain.waiting import tells_scopes, waiting, without_unit
+from query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
 from query.explain.wording import terms_of
 from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
-from query.model.records import CONTRADICTED
+from query.model.records import CONTRADICTED, Floats
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""
@@ -63,13 +63,14 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     path = tuple(item for piece in pieces for item in _items(piece, execution))
-    other_ms, alone_ms = waiting(connection, execution, pieces)
+    alive = with_workers(connection, execution)
+    other_ms, alone_ms = waiting(connection, execution, pieces, alive)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
     unmodelled = terms_of(execution).rules.unmodelled(connection, execution)
     ended = outcome(connection, execution)
-    lost = _lost(connection, execution, pieces, ended)
+    lost = _lost(connection, execution, pieces, ended, alive)
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -98,7 +99,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
     )
-    return doubted(connection, execution, pieces, answer)
+    return doubted(connection, execution, pieces, alive, answer)
 
 
 def seen_of(
@@ -258,7 +259,11 @@ def _throttled(execution: Execution) -> dict[str, float]:
 
 
 def _lost(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], ended: Outcome
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    pieces: Sequence[Piece],
+    ended: Outcome,
+    alive: Floats,
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
     terms, slots = terms_of(execution), execution.slots
@@ -266,7 +271,7 @@ def _lost(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
     ).fetchall()[0]
     most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
-    waited_ms, lost_wait_ms = without_workers(connection, execution, pieces, ended.lost)
+    waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost, alive)
     short_ms = short_of_workers(execution, pieces, ended.lost)
     waited = losses.no_worker(terms, waited_ms, first_ms, ended.lost, lost_wait_ms)
     return [

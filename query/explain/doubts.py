@@ -29,6 +29,7 @@ from query.explain.wording import counted
 from query.model.critical import Piece, WallClock
 from query.model.execution import Execution, Lost
 from query.model.load import ALL, WHOLE
+from query.model.records import Floats
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class _Missing:
 
 
 def doubted(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], debug: Debug
+    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], alive: Floats, debug: Debug
 ) -> Debug:
-    """The answer with what could change its first sentence; `pieces` are its critical path."""
+    """The answer with what could change its first sentence; `pieces` are its critical path, `alive` when a worker was
+    there (query.explain.waiting.with_workers)."""
     parts = _missing_parts(connection, execution)
     unannounced = _unannounced(connection)
     if not (execution.lost or parts or unannounced):
@@ -70,7 +72,7 @@ def doubted(
         apart = [each for each in known if each.node.kind != "coordinator"]
         missing.append(_Missing(parts, _length(known) - _length(apart)))
         known = apart
-    other_ms, _ = waiting(connection, execution, known)
+    other_ms, _ = waiting(connection, execution, known, alive)
     if unannounced:
         words = execution.framework.vocabulary
         what = f"the log does not have when {counted(unannounced, words.worker)} came"

@@ -12,11 +12,11 @@ import numpy as np
 
 from query import sql
 from query.answers.values import Failed, LostWorker, Outcome, Tally
-from query.explain.waiting import with_workers
 from query.frameworks import Exhausted, Rules, Vocabulary
 from query.model.critical import Piece
 from query.model.execution import Execution
 from query.model.load import ALL, WHOLE
+from query.model.records import Floats
 from query.model.timeline import left_open
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -312,12 +312,15 @@ def _lost(
 
 
 def without_workers(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker]
+    execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker], alive: Floats
 ) -> tuple[float, float]:
-    """ms of the critical path in which no worker was there, and of these ms since the last of them was lost."""
+    """ms of the critical path in which no worker was there, and of these ms since the last of them was lost.
+
+    `alive` is when one was (query.explain.waiting.with_workers).
+    """
     if not len(execution.slots) and len(execution.units):
         return 0.0, 0.0
-    alive, clock = with_workers(connection, execution), execution.clock
+    clock = execution.clock
     ends = np.array([clock.when(each.lost_ms) for each in lost])
     whole = since_lost = 0.0
     for begin, end in left_open(alive, 0.0, clock.when(execution.scope.end_ms)):

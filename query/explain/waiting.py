@@ -23,14 +23,14 @@ _ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
 
 
 def waiting(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], alive: Floats
 ) -> tuple[dict[Cause, float], dict[Cause, float]]:
     """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's time in
     which the coordinator alone moved it on, by what was missing: a worker, a scope under way, or its own answer.
+    `alive` is with_workers().
     """
     units = execution.units
     running = merged(units.launch_ms, units.finish_ms)
-    alive = with_workers(connection, execution)
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
     other_ms: dict[Cause, float] = dict.fromkeys(get_args(Cause), 0.0)
