@@ -14,6 +14,7 @@ import numpy as np
 from indexes.resources import with_other
 from query import sql
 from query.answers.values import PathItem, PathOperator
+from query.model.arrays import over
 from query.model.execution import Execution
 from query.model.records import Floats
 
@@ -40,7 +41,7 @@ def path_by_operator(
         operators = of_groups.get(item.id, {})
         whole: Floats = np.sum([np.zeros(len(names)), *operators.values()], axis=0)
         for operator, own in operators.items():
-            share = np.divide(own, whole, out=np.zeros(len(names)), where=whole > 0)
+            share = over(own, whole)
             if (share > 0).any():
                 times[operator] += share * left
                 stretches[operator].add(item.id)

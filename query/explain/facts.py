@@ -12,6 +12,7 @@ import numpy as np
 from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
+from query.model.arrays import members
 from query.model.execution import Execution, Slots
 from query.model.load import most_at_a_time
 from query.model.records import Floats
@@ -169,17 +170,15 @@ def group_details(
     on_path: dict[str, float] = {}
     for item in path:
         on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
-    order = np.argsort(units.group, kind="stable")
-    bounds = np.searchsorted(units.group[order], np.arange(len(execution.dag.groups) + 1))
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
     taken = Level(units.launch_ms, units.finish_ms)
     there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     found = []
-    for number, group in enumerate(execution.dag.groups):
+    groups = execution.dag.groups
+    for group, mine in zip(groups, members(units.group, len(groups)), strict=True):
         row = rows.get(group.group_id)
         if row is None:
             continue
-        mine = order[bounds[number] : bounds[number + 1]]
         parts = units.parts_ms[mine]
         stretch = group.start_ms, group.end_ms
         facts = GroupFacts(

@@ -16,6 +16,7 @@ from query import sql
 from query.frameworks import Framework, Rules
 from query.frameworks.known import get
 from query.model import dag
+from query.model.arrays import over
 from query.model.capacity import cpu_limits, idle_cores, starved_ms
 from query.model.clock import Clock, without_pauses
 from query.model.dag import Dependency, Group, Units
@@ -287,7 +288,7 @@ def _groups_and_units(
     launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
     whole = columns["finish_ms"] - columns["launch_ms"]
-    kept = np.divide(finish - launch, whole, out=np.ones_like(launch), where=whole > 0)
+    kept = over(finish - launch, whole, 1.0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
     # Groups are numbered by their first units.
     used, first_unit, place = np.unique(columns["group_number"], return_index=True, return_inverse=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from query.model.arrays import over
 from query.model.records import Columns, Floats, Ints, objects
 from query.recordings import jfr
 from query.recordings.jfr.merge import parse_period_ns
@@ -61,9 +62,7 @@ def _throttled(recording: jfr.Recording, time_ns: Ints) -> Known:
     counted = (elapsed > 0) & (throttled >= 0) & (throttled <= elapsed)  # else the counters began anew
     elapsed, throttled = (np.where(counted, each, 0).astype(np.float64) for each in (elapsed, throttled))
     used, periods = (_between(time_ns, looks.time_ns[:-1], looks.time_ns[1:], each) for each in (throttled, elapsed))
-    known = periods > 0
-    share = np.divide(used, periods, out=np.zeros(len(time_ns)), where=known)
-    return np.ma.MaskedArray(share, ~known)
+    return np.ma.MaskedArray(over(used, periods), ~(periods > 0))
 
 
 def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
@@ -83,7 +82,7 @@ def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
         counts = is_network[load.device] & (bps >= 0) & (bps <= _MOST_BPS)
         rate = np.bincount(look[counts], bps[counts] / 8, len(until_ns))
         carried = _between(time_ns, since_ns, until_ns, rate * (until_ns - since_ns) / 1e9)
-        per_s = np.divide(carried, lasting_ns / 1e9, out=np.zeros(len(time_ns)), where=lasting_ns > 0)
+        per_s = over(carried, lasting_ns / 1e9)
         found.append(np.ma.MaskedArray(per_s, ~known))
     return found[0], found[1]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from indexes.errors import NoAnswerError
+from query.model.arrays import over
 from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
 from query.model.execution import Slots
 from query.model.policy import FIRST_COME, Policy, Waiting
@@ -272,7 +273,7 @@ class _Pipes:
             self._target_of[group] = target
         self.own_ms = np.maximum(durations_ms - units.upstream_ms, 0.0)
         recorded = units.duration_ms - units.upstream_ms
-        faster = np.divide(self.own_ms, recorded, out=np.ones(len(units)), where=recorded > 0)
+        faster = over(self.own_ms, recorded, 1.0)
         last = np.array([ends.get(self._target_of[group], np.inf) for group in units.group.tolist()])
         self._drain_ms = np.maximum(units.finish_ms - last, 0.0) * faster
         self._waited = units.upstream_ms > 0

@@ -141,8 +141,7 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         ratio, its = world.ratio(each.setting), physics
         faster = np.full(len(execution.units), ratio)
         if each.name == NET:
-            fewer = _spread(execution, world)
-            faster = np.divide(ratio, fewer, out=np.full(len(fewer), np.inf), where=fewer > 0)
+            faster = over(faster, _spread(execution, world), np.inf)
         scales = (ratio > 1) == (physics.end == "best")  # of an end, whether as much changes as can
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))

@@ -21,6 +21,7 @@ import numpy as np
 
 from query.frameworks import Planned
 from query.frameworks.spark.settings import flag, size_bytes, whole
+from query.model.arrays import members
 from query.model.execution import Execution
 from query.model.records import Ints
 from query.model.recut import with_units
@@ -132,10 +133,9 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
     tasks, volumes = execution.units, execution.volumes
     counts: dict[int, int] = {}
     kept: list[str] = []
-    by_stage = np.argsort(tasks.group, kind="stable")
-    bounds = np.searchsorted(tasks.group[by_stage], np.arange(len(execution.dag.groups) + 1))
-    for number, stage in enumerate(execution.dag.groups):
-        mine = by_stage[bounds[number] : bounds[number + 1]]
+    stages = execution.dag.groups
+    for number, mine in enumerate(members(tasks.group, len(stages))):
+        stage = stages[number]
         shuffled = volumes.remote[mine] + volumes.local[mine]
         wanted = _tasks_wanted(
             plan,
