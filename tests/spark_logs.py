@@ -58,12 +58,13 @@ def write(
     query: Query | None = None,
     begin_ms: int = 1000,
     removed: Mapping[str, int] | None = None,
+    version: str = "3.5.1",
 ) -> Path:
     """A log of these stages, one after the other, from `begin_ms` on; `executors` are their cores by id.
 
-    Those of `removed` idled and went after the stage of that number.
+    Those of `removed` idled and went after the stage of that number; `version` is Spark's.
     """
-    return _Writer(path, stages, executors, properties or {}, query, begin_ms, removed or {}).write()
+    return _Writer(path, stages, executors, properties or {}, query, begin_ms, removed or {}, version).write()
 
 
 @dataclass
@@ -75,6 +76,7 @@ class _Writer:
     query: Query | None
     begin_ms: int
     removed: Mapping[str, int]
+    version: str
     task_id: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -85,7 +87,7 @@ class _Writer:
         self.events.append({"Event": prefix + name, **{key.replace("_", " "): value for key, value in fields.items()}})
 
     def write(self) -> Path:
-        self.add("LogStart", Spark_Version="3.5.1")
+        self.add("LogStart", Spark_Version=self.version)
         self.add("EnvironmentUpdate", Spark_Properties=dict(self.properties))
         self.add("ApplicationStart", App_Name="made", App_ID="app-made", Timestamp=START)
         for number, (executor, cores) in enumerate(self.executors.items()):

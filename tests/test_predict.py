@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import crystalperf as cp
 from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource, known
 from query.answers.serial import as_json
@@ -34,6 +36,7 @@ from query.whatif.predict import predict
 from query.whatif.settle import in_turns
 from query.whatif.transfers import OVERLAP
 from query.whatif.waves import sequential_limits
+from tests.spark_logs import Query, Stage, Task, write
 
 GIB = float(2**30)
 
@@ -338,6 +341,20 @@ def test_files_of_a_spark_that_cuts_them_by_blocks_stay() -> None:
     assert len(tasks_for(old, "cores=4x").units) == 12
     four = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
     assert len(tasks_for(replace(four, volumes=replace(four.volumes, on_cpu_ms=np.zeros(4))), "cores=2x").units) == 4
+
+
+@pytest.mark.parametrize(("version", "cpu_ms", "cut_anew"), [("2.0.2", None, True), ("1.6.3", 90, False)])
+def test_the_version_in_the_log_says_how_files_are_cut(
+    version: str, cpu_ms: int | None, cut_anew: bool, tmp_path: Path
+) -> None:
+    """Spark 2.0 packs files and logs no CPU times of tasks; of older ones a vendor may."""
+    scan = Stage(
+        [Task(ms=100, executor=str(1 + number % 2), cpu_ms=cpu_ms, read_bytes=12 * MIB) for number in range(4)]
+    )
+    query = Query([("Scan parquet", "FileScan parquet [id#1]")])
+    log = write(tmp_path / "log", [scan], executors={"1": 2, "2": 2}, query=query, version=version)
+    answer = cp.profile([log], output=tmp_path / "run.duckdb").predict(cores="2x")
+    assert any("4 tasks become 8" in each for each in answer.assumptions) == cut_anew
 
 
 def test_more_partitions_do_not_divide_one_key() -> None:

@@ -218,6 +218,8 @@ class Execution:
     wire: float | None = None
     """Bytes that the networks of workers received over those that units logged as read from other machines, headers
     left out; None where nobody measured it."""
+    version: str | None = None
+    """The framework's, as the log states it."""
     flow: Flow | None = None
     """Where the scope's measure is what becomes of a record, its steady stretch."""
 

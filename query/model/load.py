@@ -49,7 +49,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     stretch = find_scope(connection, scope)
     resources = run_resources(connection)
     names = tuple(each.name for each in resources)
-    run = connection.execute("SELECT scheduler, properties, framework, measure FROM runs").fetchone()
+    run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
     assert run is not None
     framework, properties = get(run[2]), dict(run[1] or {})
     configured = {} if framework.configured is None else framework.configured(properties)
@@ -78,6 +78,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     execution = Execution(
         framework=framework,
         measure=run[3],
+        version=run[4],
         resources=resources,
         scope=stretch,
         dag=dag.build(

@@ -14,6 +14,7 @@ A stage whose recorded number of tasks these rules do not explain stays as it is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -126,7 +127,7 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
         round(partitions),
         max(round(partitions * world.ratio("units")), 1),
         world.ratio("input"),
-        bool(execution.volumes.timed.any()),  # CPU times of tasks came with Spark 2.1, FilePartition with 2.0
+        _packs_files(execution),
     )
     if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:
         return execution, 0, []
@@ -149,6 +150,15 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
         elif stage.scope_id is not None and _has_one_key(plan, wanted, shuffled):
             kept.append(stage.group_id)
     return (with_units(execution, counts), len(counts), kept) if counts else (execution, 0, kept)
+
+
+def _packs_files(execution: Execution) -> bool:
+    """Whether FilePartition, which came with Spark 2.0, cuts a query's files.
+
+    Of a log without a version, CPU times of tasks tell, which came with 2.1.
+    """
+    major = re.match(r"[0-9]+", execution.version or "")
+    return int(major[0]) >= 2 if major else bool(execution.volumes.timed.any())
 
 
 def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: Ints, shuffle_bytes: Ints) -> int:
