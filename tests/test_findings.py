@@ -367,6 +367,23 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     assert "CPU limit" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("crowded", "cores_per_slot", "advice"),
+    [
+        (0.0, np.inf, "fewer slots than cores"),
+        (0.0, 0.2, "a larger CPU limit for each executor or fewer slots"),
+        (0.9, np.inf, "machines without these neighbours or fewer slots"),
+        (0.9, 0.2, "a larger CPU limit for each executor, machines without these neighbours or fewer slots"),
+    ],
+)
+def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
+    crowded: float, cores_per_slot: float, advice: str
+) -> None:
+    crowd = [Neighbours("stage:3.0", crowded, 5.5, 8.0)]
+    (found,) = findings.short_of_cpus(TERMS, [detail(ready_ms=30_000.0)], crowd, cores_per_slot)
+    assert found.advice == advice
+
+
 def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
     (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.82})

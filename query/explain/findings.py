@@ -18,7 +18,7 @@ from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
 from query.explain.wording import Terms, counted
-from query.frameworks import plural, with_article
+from query.frameworks import either, plural, with_article
 from query.model.capacity import STARVED
 
 SKEW = 2.0
@@ -488,27 +488,22 @@ def short_of_cpus(
         share = f"{100 * held_back:.0f} %"
         what += f"; meanwhile containers of {words.workers} used up their CPU quota in {share} of its periods"
         return [Finding("short of CPUs", cost, what, "measured", f"a larger CPU limit for each {words.worker}")]
-    seen = []
-    limited = bool(np.isfinite(cores_per_slot))
-    if limited:
-        seen.append(f"{words.workers} got at most {cores_per_slot:.2f} cores a {words.lane}")
+    causes = []  # what was seen, and what helps against it
+    if np.isfinite(cores_per_slot):
+        limit = f"{words.workers} got at most {cores_per_slot:.2f} cores a {words.lane}"
+        causes.append((limit, f"a larger CPU limit for each {words.worker}"))
     crowds = {each.group: each for each in neighbours}
     crowded = [(each.ready_ms * crowd.crowded, crowd) for each in mine if (crowd := crowds.get(each.facts.id))]
     crowded_ms = sum(ms for ms, _ in crowded)
-    full = crowded_ms >= ready_ms / 2
-    if full:
+    if crowded_ms >= ready_ms / 2:
         others = sum(ms * crowd.others_cores for ms, crowd in crowded) / crowded_ms
         processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
         # A container sees its whole machine, and not whose the other containers on it are.
-        seen.append(f"other programs or containers used {others:.1f} of their machines' {processors:.0f} cores")
-    what += f"; {' while '.join(seen)}" if seen else ""
-    fewer = f"fewer {words.lanes}" if limited else f"fewer {words.lanes} than cores"
-    if full:
-        limit = "a larger limit, " if limited else ""
-        advice = f"more CPU for each {words.worker}: {limit}{fewer}, or machines without these neighbours"
-    else:
-        advice = f"a larger CPU limit for each {words.worker}, or {fewer} on it" if limited else fewer
-    return [Finding("short of CPUs", cost, what, "measured", advice)]
+        beside = f"other programs or containers used {others:.1f} of their machines' {processors:.0f} cores"
+        causes.append((beside, "machines without these neighbours"))
+    what += f"; {' while '.join(seen for seen, _ in causes)}" if causes else ""
+    fewer = f"fewer {words.lanes}" if causes else f"fewer {words.lanes} than cores"
+    return [Finding("short of CPUs", cost, what, "measured", either([*(helps for _, helps in causes), fewer]))]
 
 
 def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) -> list[Part]:
