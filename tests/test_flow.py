@@ -121,7 +121,7 @@ def ran(seconds: range, subtasks: int, per_s: float = 100.0) -> list[Look]:
     ]
 
 
-BOTH = "011-ads-0", "071-full-0"
+AT_A_RATE, AT_ITS_LIMIT = "011-ads-0", "071-full-0"
 
 
 def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
@@ -259,7 +259,9 @@ def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None
 
 def test_network_threads_tell_what_buffers_take_of_subtasks(tmp_path: Path) -> None:
     """Of a stream at a low rate, and of the same job as fast as it goes, where nearly no buffer is due."""
-    slow, fast = (flow_of(cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb")) for name in BOTH)
+    slow, fast = (
+        flow_of(cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb")) for name in (AT_A_RATE, AT_ITS_LIMIT)
+    )
     assert slow is not None
     assert fast is not None
     for flow, least, most in ((slow, 0.15, 0.6), (fast, 0.0, 0.02)):
@@ -347,7 +349,7 @@ def test_a_stated_timeout_is_the_longest_that_buffers_fill(
 def test_requests_that_a_record_waits_for_are_told_as_unknown(tmp_path: Path) -> None:
     """Half a hundredth of a second each in this job, of which no metric of Flink knows."""
     waits, plain = (
-        cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb") for name in ("064-async-0", BOTH[0])
+        cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb") for name in ("064-async-0", AT_A_RATE)
     )
     assert any("requests are made in Parse -> Lookup" in each for each in waits.debug().told)
     assert not any("requests" in each for each in plain.debug().told)
@@ -365,7 +367,7 @@ def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_pat
 
 
 def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_told(tmp_path: Path) -> None:
-    run = cp.profile([SWEEPS / "071-full-0"], output=tmp_path / "full.duckdb")  # at its limit
+    run = cp.profile([SWEEPS / AT_ITS_LIMIT], output=tmp_path / "full.duckdb")  # at its limit
     lines = sweep_text(run.header(), run.sweep(["cpu_speed=0.5x,2x"])).split("\n")
     assert not any("latency [" in each for each in lines)
     (row,) = [each for each in lines if each.startswith("cpu_speed=2x") and "%" in each]

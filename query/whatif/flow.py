@@ -25,7 +25,7 @@ from indexes.errors import NoAnswerError
 from indexes.resources import CPU, NET
 from query.answers.values import FlowChange, GroupPrediction, Prediction
 from query.model.execution import Execution
-from query.model.flow import BUFFER_BYTES, FULLEST, Flow, Hop, Leg, Place, Station, legs
+from query.model.flow import FULLEST, Flow, Hop, Leg, Place, Station, legs
 from query.model.world import World, units_of
 from query.whatif.interval import MOST_APART
 
@@ -218,7 +218,7 @@ def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
     """Those that are due and those that are full."""
     most = hop.records_per_s * rate if hop.buffers_per_s > 0 else 0.0
     due = min(channels * 1e3 / hop.due_ms, most) if hop.due_ms > 0 else most
-    return due + hop.bytes_per_s * rate / BUFFER_BYTES
+    return due + hop.full_per_s * rate
 
 
 def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:

@@ -38,6 +38,9 @@ _QUEUES = ("input_buffers", "output_buffers", "busy_per_s", "backpressured_per_s
 Subtasks = dict[str, list[dict[str, float]]]
 """By group, of each subtask: counters per second, and means of queues."""
 
+Threads = Mapping[str, Mapping[str | None, float]]
+"""By TaskManager, cores of its threads by what they do (frames.HELPERS), None for those of subtasks and all others."""
+
 
 def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
     """The flow of a run; None where nothing was collected of it, or no stretch was steady."""
@@ -67,9 +70,9 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     timeout_ms = _timeout_ms(connection)
     whole = replace(whole, hops=tuple(_due(each, timeout_ms, at_limit=whole.at_limit) for each in hops))
     busy_lanes = sum(each.busy * each.lanes for each in stations)
-    places = _places(connection, stretch, busy_lanes, at_limit=whole.at_limit)
-    network, _ = _cores(connection, stretch, (NETWORK,))
-    return _awake(replace(whole, places=places), network)
+    threads = _threads(connection, stretch)
+    places = _places(connection, stretch, threads, busy_lanes, at_limit=whole.at_limit)
+    return _awake(replace(whole, places=places), threads)
 
 
 WAKING = 0.6
@@ -78,7 +81,7 @@ buffer, and its thread finds cold caches.  By even configurations of `ads` that 
 time of subtasks' threads over 3 000 to 24 000 records/s, continued to none): 0.6 and 0.75."""
 
 
-def _awake(flow: Flow, network_cores: Mapping[str, float]) -> Flow:
+def _awake(flow: Flow, threads: Threads) -> Flow:
     """The flow, with what buffers take that are due: of network threads, and of subtasks that are woken for them.
 
     Of the latter as much goes to each group as it reads of these buffers.  A flow without a recording of threads is
@@ -88,7 +91,7 @@ def _awake(flow: Flow, network_cores: Mapping[str, float]) -> Flow:
     due = sum(each.due_per_s for each in flow.hops)
     if every <= 0 or due <= 0:
         return flow
-    cores = {worker: cores * due / every for worker, cores in network_cores.items()}
+    cores = {worker: doing.get(NETWORK, 0.0) * due / every for worker, doing in threads.items()}
     woken = WAKING * sum(cores.values()) / due
     stations = []
     for each in flow.stations:
@@ -348,7 +351,12 @@ def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[t
 
 
 def _places(
-    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], busy_lanes: float, *, at_limit: bool
+    connection: duckdb.DuckDBPyConnection,
+    stretch: tuple[float, float],
+    threads: Threads,
+    busy_lanes: float,
+    *,
+    at_limit: bool,
 ) -> tuple[Place, ...]:
     """TaskManagers, by the CPU time of their processes.
 
@@ -356,7 +364,7 @@ def _places(
     machine does by itself, unless a job is at its limit, where both last the longer the slower records come.  Where no
     recording tells threads apart, it is what is beyond a share of `busy_lanes`, subtasks that have work in the mean.
     """
-    fixed, java = _cores(connection, stretch, FIXED if at_limit else (*FIXED, COMPILING))
+    by_clock = FIXED if at_limit else (*FIXED, COMPILING)
     rows = connection.execute(
         """
         SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
@@ -376,18 +384,18 @@ def _places(
             most = min(most, stated)
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
-            beside = fixed.get(worker, max(used - busy_lanes / len(rows), 0.0))
-            if worker in java and not at_limit:  # the virtual machine's own threads: collectors, the recorder
-                beside += max(used - java[worker], 0.0)
+            if (doing := threads.get(worker)) is None:
+                beside = max(used - busy_lanes / len(rows), 0.0)
+            else:
+                beside = sum(doing.get(each, 0.0) for each in by_clock)
+                if not at_limit:  # the virtual machine's own threads: collectors, the recorder
+                    beside += max(used - sum(doing.values()), 0.0)
             found.append(Place(worker, used, most, min(beside, used)))
     return tuple(found)
 
 
-def _cores(
-    connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float], doing: tuple[str, ...]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """By TaskManager, cores of the threads that do one of these, and of all that the recording has: those of Java;
-    TaskManagers without a recording are left out."""
+def _threads(connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float]) -> Threads:
+    """What threads of Java used of a TaskManager's CPU; TaskManagers without a recording are left out."""
     rows = connection.execute(
         """
         SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
@@ -395,13 +403,11 @@ def _cores(
         """,
         list(stretch),
     ).fetchall()
-    found: dict[str, float] = {}
-    every: dict[str, float] = {}
+    found: dict[str, dict[str | None, float]] = {}
     for worker, thread, cpu_ms in rows:
-        cores = cpu_ms / (stretch[1] - stretch[0])
-        found[worker] = found.get(worker, 0.0) + (cores if helper(thread) in doing else 0.0)
-        every[worker] = every.get(worker, 0.0) + cores
-    return found, every
+        doing, does = found.setdefault(worker, {}), helper(thread)
+        doing[does] = doing.get(does, 0.0) + cpu_ms / (stretch[1] - stretch[0])
+    return found
 
 
 def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:

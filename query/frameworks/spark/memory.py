@@ -16,13 +16,16 @@ DEFAULT_FRACTION = 0.6
 
 def usable_bytes(heap_bytes: float, properties: Mapping[str, str]) -> float:
     """What the tasks of an executor may hold together: a fraction of the heap, less what Spark keeps for itself."""
-    fraction = share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION
-    return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * fraction
+    return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * _fraction(properties)
 
 
 def heap_bytes(usable: float, properties: Mapping[str, str]) -> float:
     """The heap of which tasks may hold that much, by Spark's arithmetic backwards."""
-    return usable / (share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION) + HEAP_RESERVED_BYTES
+    return usable / _fraction(properties) + HEAP_RESERVED_BYTES
+
+
+def _fraction(properties: Mapping[str, str]) -> float:
+    return share(properties.get("spark.memory.fraction")) or DEFAULT_FRACTION
 
 
 MEMORY = MemoryRule(usable_bytes, least_bytes=1.5 * HEAP_RESERVED_BYTES)
