@@ -21,7 +21,8 @@ import crystalperf as cp
 from cli.screen import verdict_text
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
-from query.frameworks.flink import flow as flink_flow
+from query.frameworks.flink import steady
+from query.frameworks.flink.hops import hops_of
 from query.model.execution import Execution
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from query.model.load import load
@@ -30,7 +31,7 @@ from query.run import Run
 from query.whatif.flow import _spread, changed, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
-FLINK_SCHEMA = Path(flink_flow.__file__).with_name("schema.sql")
+FLINK_SCHEMA = Path(steady.__file__).with_name("schema.sql")
 SWEEPS = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
 
 AGES_MS = {"ads-3000": 101.4, "ads-12000": 68.4, "skew-8000": 84.3}
@@ -513,21 +514,21 @@ def test_a_job_that_was_scaled_is_told_of_the_longer_part(tmp_path: Path) -> Non
     """Two subtasks for 70 s, then four, of which the sums go on for two."""
     rows = ran(range(70), 2) + [row for row in ran(range(200), 4) if (row["time_ms"] or 0) >= 70_000]
     connection = looked_at(rows)
-    found = flink_flow._stretch(connection, 0.0, 1e9)
+    found = steady.steady_stretch(connection, 0.0, 1e9)
     assert found == (85_000.0, 197_000.0)
-    assert len(flink_flow._subtasks(connection, *found)["v"]) == 4
+    assert len(steady.what_subtasks_did(connection, *found)["v"]) == 4
 
 
 def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
     """Looks of before went on asking for four subtasks of a job that was scaled down to two."""
     rows = ran(range(60), 2) + [{**row, "records_in": None, "records_out": None} for row in ran(range(60), 4)[2:4]]
     connection = looked_at(rows)
-    assert len(flink_flow._subtasks(connection, 0.0, 1e9)["v"]) == 2
+    assert len(steady.what_subtasks_did(connection, 0.0, 1e9)["v"]) == 2
 
 
 def of_subtasks(count: int, **values: float) -> list[dict[str, float]]:
     """Subtasks of a vertex, each with its share of these values per second."""
-    names = (*flink_flow._COUNTERS, *flink_flow._QUEUES)
+    names = (*steady.COUNTERS, *steady.QUEUES)
     return [{name: values.get(name, 0.0) / count for name in names} for _ in range(count)]
 
 
@@ -535,7 +536,7 @@ def test_two_edges_between_the_same_vertices_are_one_hop() -> None:
     """A self-join of 100 000 records of 20 bytes a second, over eight channels whose buffers are due after 100 ms."""
     taken = {"records_in": 2e5, "bytes_in_remote": 4e6, "buffers_in_remote": 80 + 4e6 / 32768}
     found = {"a": of_subtasks(2, records_out=2e5), "b": of_subtasks(2, **taken)}
-    (both,) = flink_flow._hops([("a", "b", "HASH"), ("a", "b", "HASH")], found)
+    (both,) = hops_of([("a", "b", "HASH"), ("a", "b", "HASH")], found)
     assert (both.channels, both.records_per_s) == (8, pytest.approx(2e5))
     assert both.due_ms == pytest.approx(100.0)
 
@@ -543,7 +544,7 @@ def test_two_edges_between_the_same_vertices_are_one_hop() -> None:
 def test_channels_are_those_of_the_ship_strategy() -> None:
     found = {"a": of_subtasks(6, records_out=2000), "b": of_subtasks(2, records_in=2000, buffers_in_remote=60)}
     for why, count in (("RESCALE", 6), ("HASH", 12), ("REBALANCE", 12)):
-        (one,) = flink_flow._hops([("a", "b", why)], found)
+        (one,) = hops_of([("a", "b", why)], found)
         assert (one.channels, one.all_to_all) == (count, why != "RESCALE")
 
 
@@ -592,7 +593,7 @@ def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
         "c": of_subtasks(2, records_in=900, bytes_in_local=9e4, buffers_in_local=40),
         "d": of_subtasks(2, records_in=600, bytes_in_local=6e4, buffers_in_local=80),
     }
-    hops = flink_flow._hops([("b", "c", "HASH"), ("b", "d", "HASH"), ("a", "d", "HASH")], found)
+    hops = hops_of([("b", "c", "HASH"), ("b", "d", "HASH"), ("a", "d", "HASH")], found)
     rates = {(each.source, each.target): each.records_per_s for each in hops}
     assert rates == {("b", "c"): 900, ("b", "d"): pytest.approx(100), ("a", "d"): pytest.approx(500)}
     assert [each.queued for each in hops] == [2, 2, 0]  # b's twelve buffers are those of both ways, and eight fill
@@ -603,14 +604,14 @@ def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
     """Of the first or the last of sixty looks at one of two subtasks."""
     rows = ran(range(60), 2)
     rows[2 * missing] |= {"records_out": None}
-    found = flink_flow._subtasks(looked_at(rows), 0.0, 1e9)
+    found = steady.what_subtasks_did(looked_at(rows), 0.0, 1e9)
     assert [each["records_out"] for each in found["v"]] == pytest.approx([100.0, 100.0])
 
 
 def test_a_value_that_a_look_lacks_is_no_restart() -> None:
     rows = ran(range(60), 2)
     rows[60] |= {"records_out": None}
-    assert flink_flow._stretch(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
+    assert steady.steady_stretch(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
 
 
 # What was collected -------------------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""What goes between the vertices of a job: channels, records and buffers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import duckdb
+
+from query.frameworks.flink.steady import Subtasks, summed
+from query.model.flow import Hop
+
+
+def edges_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
+    """Source, target and why, as Flink names its strategies."""
+    return connection.execute("SELECT source, target, why FROM dependencies ORDER BY rowid").fetchall()
+
+
+def ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
+    """Each behind those that it reads."""
+    order: list[str] = []
+    left = list(groups)
+    while left:
+        ready = [
+            each for each in left if all(source in order or source not in left for source, to in edges if to == each)
+        ]
+        order += ready or left[:1]
+        left = [each for each in left if each not in order]
+    return order
+
+
+def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ...]:
+    """What goes between vertices; edges between the same two, as of a self-join, are one hop."""
+    whys: dict[tuple[str, str], list[str]] = {}
+    for source, target, why in edges:
+        whys.setdefault((source, target), []).append(why.upper())
+    lanes = {group: len(subtasks) for group, subtasks in found.items()}
+    channels = {
+        (source, target): sum(_channels(why, lanes[source], lanes[target]) for why in mine)
+        for (source, target), mine in whys.items()
+    }
+    parts = _parts(whys, found)
+    hops = []
+    for (source, target), mine in whys.items():
+        gives, takes, part = found[source], found[target], parts[source, target]
+        local, far = summed(takes, "bytes_in_local"), summed(takes, "bytes_in_remote")
+        remote = far / (local + far) if local + far > 0 else 0.0
+        # Those of channels on one machine are seen from both ends.
+        out = sum(count for (one, _), count in channels.items() if one == source)
+        made = summed(gives, "output_buffers") * channels[source, target] / out
+        waiting = part * summed(takes, "input_buffers")
+        hops.append(
+            Hop(
+                source=source,
+                target=target,
+                channels=channels[source, target],
+                records_per_s=part * summed(takes, "records_in"),
+                bytes_per_s=part * (local + far),
+                buffers_per_s=part * summed(takes, "buffers_in_local", "buffers_in_remote"),
+                remote=remote,
+                queued=max(made - channels[source, target], 0.0) + max(waiting - (1 - remote) * made, 0.0),
+                all_to_all=not all(why in _POINTWISE for why in mine),
+            )
+        )
+    return tuple(hops)
+
+
+_POINTWISE = ("FORWARD", "RESCALE")
+"""Strategies by which a subtask gives to few of the next ones, and each subtask on the wider side has one channel."""
+
+
+def _channels(why: str, gives: int, takes: int) -> int:
+    return max(gives, takes) if why in _POINTWISE else gives * takes
+
+
+def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[tuple[str, str], float]:
+    """By source and target, the share of what the target takes in that comes from there.
+
+    It is by what the sources give.  One that gives to others too, as of side outputs, has what is left by those that
+    give to this target only.
+    """
+    readers = Counter(source for source, _ in whys)
+    parts: dict[tuple[str, str], float] = {}
+    for target in {target for _, target in whys}:
+        into = [source for source, other in whys if other == target]
+        given = {source: summed(found[source], "records_out") for source in into}
+        for source in into:
+            if "BROADCAST" in whys[source, target]:
+                given[source] *= len(found[target])
+        several = [source for source in into if readers[source] > 1]
+        alone, shared = (sum(given[source] for source in some) for some in (set(into) - set(several), several))
+        if alone > 0 and shared > 0:
+            left = max(summed(found[target], "records_in") - alone, 0.0)
+            given |= {source: left * given[source] / shared for source in several}
+        whole = sum(given.values())
+        parts |= {(source, target): given[source] / whole if whole > 0 else 1 / len(into) for source in into}
+    return parts

@@ -1,0 +1,99 @@
+"""The stretch in which a streaming job was steady, and what its subtasks did in it.
+
+Sums of counters between two looks give rates; lengths of queues are means over looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+
+from query.model.records import Floats
+
+WARM_UP_MS = 15_000.0
+"""Left out at the start: JVMs compile, and sources catch up."""
+
+END_MS = 2_000.0
+"""Left out at the end: sources stop one after the other."""
+
+LEAST_LOOKS = 8
+
+COUNTERS = (
+    "records_in", "records_out", "bytes_in_local", "bytes_in_remote", "buffers_in_local", "buffers_in_remote",
+    "busy_ms", "backpressured_ms",
+)  # fmt: skip
+QUEUES = ("input_buffers", "output_buffers", "busy_per_s", "backpressured_per_s")
+
+Subtasks = dict[str, list[dict[str, float]]]
+"""By group, of each subtask: counters per second, and means of queues."""
+
+
+def steady_stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
+    """The longest stretch without a restart and with the same subtasks, warm-up and end left out.
+
+    None where too few looks are in it.
+    """
+    question = files(__package__).joinpath("looks.sql").read_text(encoding="utf-8")
+    looks = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
+    stretches: list[list[float]] = [[]]
+    for time_ms, anew in looks:
+        if anew:
+            stretches.append([])
+        stretches[-1].append(time_ms)
+    longest = max(stretches, key=len)
+    if not longest:
+        return None
+    first = min(longest[0] + WARM_UP_MS, (longest[0] + longest[-1]) / 2)
+    steady = [each for each in longest if first <= each <= longest[-1] - END_MS]
+    return (steady[0], steady[-1]) if len(steady) >= LEAST_LOOKS else None
+
+
+def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
+    """What subtasks that ran did per second between the first and the last look at which their counters moved."""
+    columns = ", ".join((*COUNTERS, *QUEUES))
+    rows = connection.execute(
+        f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
+        [start_ms, end_ms],
+    ).fetchnumpy()
+    groups, time = rows["group_id"], np.asarray(rows["time_ms"], dtype=np.float64)
+    values = {name: np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), np.nan) for name in (*COUNTERS, *QUEUES)}
+    moved = values["records_in"] + values["records_out"]
+    begins = np.flatnonzero((groups[1:] != groups[:-1]) | (rows["subtask"][1:] != rows["subtask"][:-1])) + 1
+    found: Subtasks = {}
+    for mine in np.split(np.arange(len(time)), begins) if len(time) else ():
+        if not np.isfinite(moved[mine]).any():
+            continue  # it is listed and does not run, as behind a job that was scaled down
+        rates = _rates(time[mine], moved[mine], {name: each[mine] for name, each in values.items()})
+        found.setdefault(str(groups[mine[0]]), []).append(rates)
+    return found
+
+
+def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict[str, float]:
+    """Counters per second, over looks at which they were new: Flink answers with the same ones for a while.
+
+    Of `moved`, the records in and out, at least one is known.
+    """
+    known = np.flatnonzero(np.isfinite(moved))
+    new = known[np.concatenate([[True], np.diff(moved[known]) != 0])]
+    looks = new if len(new) > 1 else known
+    rates = {name: _per_s(time_ms[looks], values[name][looks]) for name in COUNTERS}
+    means = {name: float(np.nanmean(values[name])) if np.isfinite(values[name]).any() else np.nan for name in QUEUES}
+    return {**rates, **means}
+
+
+def _per_s(time_ms: Floats, sums: Floats) -> float:
+    """How fast a sum grew between its first and its last known value; NaN where none is known."""
+    known = np.flatnonzero(np.isfinite(sums))
+    if not len(known):
+        return math.nan
+    first, last = known[0], known[-1]
+    return float(sums[last] - sums[first]) / max(float(time_ms[last] - time_ms[first]) / 1e3, 1e-9)
+
+
+def summed(subtasks: list[dict[str, float]], *names: str) -> float:
+    """Over all subtasks; what is not known of one counts nothing."""
+    return float(np.nansum([each[name] for each in subtasks for name in names]))

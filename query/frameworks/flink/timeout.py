@@ -1,0 +1,58 @@
+"""When buffers are due that are not full: by the job's settings, or as their number tells it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import duckdb
+
+from query.model.flow import COUNTED_OFF, Hop
+
+TIMEOUT_MS = 100.0
+"""Flink's own timeout of buffers, where the job's settings have none."""
+
+FEW_RECORDS = 3.0
+"""In a buffer, of which their number does not tell when they are due.  Of a channel with x records within the timeout,
+1 - exp(-x) of the buffers that are due have one; at three in each buffer that are 94 %."""
+
+_DURATION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
+
+_MS = {
+    "": 1.0, "ns": 1e-6, "nano": 1e-6, "nanosecond": 1e-6, "µs": 1e-3, "micro": 1e-3, "microsecond": 1e-3,
+    "ms": 1.0, "milli": 1.0, "millisecond": 1.0, "s": 1e3, "sec": 1e3, "second": 1e3,
+    "m": 6e4, "min": 6e4, "minute": 6e4, "h": 3.6e6, "hour": 3.6e6, "d": 8.64e7, "day": 8.64e7,
+}  # fmt: skip
+"""Units of time as Flink's settings have them; longer words with an s too."""
+
+
+def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
+    """The timeout of buffers by the settings: infinite where only full ones are sent, None where they do not say."""
+    row = connection.execute(
+        """
+        SELECT coalesce(properties['execution.buffer-timeout.enabled'], ''),
+            coalesce(properties['execution.buffer-timeout.interval'], properties['execution.buffer-timeout'], '')
+        FROM runs
+        """
+    ).fetchone()
+    if row is None:
+        return None
+    if row[0].strip().lower() == "false":
+        return math.inf
+    stated = _DURATION.fullmatch(row[1].lower())
+    if stated is None:
+        return None
+    unit = _MS.get(stated[2], _MS.get(stated[2].removesuffix("s")))
+    value = float(stated[1])
+    return math.inf if value < 0 else None if unit is None else value * unit
+
+
+def due(hop: Hop, stated_ms: float | None, *, at_limit: bool) -> Hop:
+    """A hop whose buffers are due as the settings say; where these say nothing, and their number does not tell it or
+    agrees, as Flink has it by itself."""
+    if stated_ms is not None:
+        return replace(hop, most_due_ms=stated_ms)
+    few = hop.records_per_buffer < FEW_RECORDS
+    usual = few or at_limit or abs(hop.counted_due_ms / TIMEOUT_MS - 1) < COUNTED_OFF
+    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=few) if usual else hop
