@@ -245,6 +245,28 @@ SUITES: dict[str, Suite] = {
                 Sweep("udf", 0.5, {}, (changes({"slots": 4}, {"slots": 1}),)),
             ),
         ),
+        Suite(
+            "fresh",
+            "five jobs that no other suite has; all of its configurations are for scoring only",
+            (
+                Sweep("q1", 1, {}, (changes({"slots": 1}, {"slots": 4, "slot_cpu_cores": 0.1}),)),
+                Sweep(
+                    "q3",
+                    0.5,
+                    _REMOTE | {"network": "40Mbps"},
+                    (changes({"network": "15Mbps"}, {"slots": 4}, {"slots": 1, "network": "120Mbps"}),),
+                    _SHUFFLED,
+                ),
+                Sweep("q21", 0.5, {"disk": "6MB/s"}, (changes({"disk": "2MB/s"}, {"slot_cpu_cores": 0.4}),), _SHUFFLED),
+                Sweep("kmeans", 0.5, {}, (changes({"slots": 4}, {"slot_cpu_cores": 0.1}),)),
+                Sweep(
+                    "partitioned",
+                    0.25,
+                    _REMOTE | {"network": "60Mbps"},
+                    (changes({"network": "20Mbps"}, {"slots": 4}),),
+                ),
+            ),
+        ),
     )
 }
 

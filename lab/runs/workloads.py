@@ -66,6 +66,27 @@ def _sql(name: str, tables: tuple[str, ...], text: str, **spark_conf: str) -> Wo
     return Workload(name, "tpch", _files(tables), _views(*tables), _query(text), spark_conf)
 
 
+Q1 = """
+SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price,
+       SUM(l_extendedprice * (1 - l_discount)) AS sum_disc_price,
+       SUM(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge,
+       AVG(l_quantity) AS avg_qty, AVG(l_extendedprice) AS avg_price, AVG(l_discount) AS avg_disc, COUNT(*) AS n
+FROM lineitem
+WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL 90 DAY
+GROUP BY l_returnflag, l_linestatus
+ORDER BY l_returnflag, l_linestatus
+"""
+
+Q3 = """
+SELECT l_orderkey, SUM(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
+FROM customer, orders, lineitem
+WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+  AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
+GROUP BY l_orderkey, o_orderdate, o_shippriority
+ORDER BY revenue DESC, o_orderdate
+LIMIT 10
+"""
+
 Q6 = """
 SELECT SUM(l_extendedprice * l_discount) AS revenue
 FROM lineitem
@@ -225,9 +246,41 @@ def _many_small_jobs(spark: SparkSession) -> int:
     return total
 
 
+def _kmeans(spark: SparkSession) -> int:
+    """Cached input, then one job after another over it until the centres are found."""
+    from pyspark.ml.clustering import KMeans
+    from pyspark.ml.feature import VectorAssembler
+
+    columns = ["l_quantity", "l_extendedprice", "l_discount", "l_tax"]
+    doubles = spark.table("lineitem").selectExpr(*(f"CAST({each} AS DOUBLE) AS {each}" for each in columns))
+    points = VectorAssembler(inputCols=columns, outputCol="features").transform(doubles).select("features").cache()
+    model = KMeans(k=8, maxIter=6, tol=0.0, seed=1, initMode="random").fit(points)
+    points.unpersist()
+    return len(model.clusterCenters())
+
+
+def _partitioned(spark: SparkSession) -> int:
+    """Text in, Parquet out, a folder for each language, beside the input."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    rows = Observation("rows")
+    visits = spark.table("uservisits").observe(rows, f.count(f.lit(1)).alias("n")).repartition(8, "languageCode")
+    target = spark.conf.get("crystalperf.lab.output") or ""
+    visits.write.mode("overwrite").partitionBy("languageCode").parquet(target)
+    return int(rows.get["n"])
+
+
+def _visits(spark: SparkSession, folder: str) -> None:
+    spark.read.csv(f"{folder}/uservisits", schema=USERVISITS).createOrReplaceTempView("uservisits")
+    spark.conf.set("crystalperf.lab.output", f"{folder}/visits-by-language")
+
+
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for workload in (
+        _sql("q1", ("lineitem",), Q1),
+        _sql("q3", ("customer", "orders", "lineitem"), Q3),
         _sql("q6", ("lineitem",), Q6),
         _sql("q9", ("part", "supplier", "lineitem", "partsupp", "orders", "nation"), Q9),
         _sql("q18", ("customer", "orders", "lineitem"), Q18),
@@ -235,6 +288,8 @@ WORKLOADS: dict[str, Workload] = {
         _sql("skew", ("lineitem", "orders"), SKEW),
         _sql("spill", ("lineitem",), SPILL),
         Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
+        Workload("kmeans", "tpch", ("lineitem.parquet",), _views("lineitem"), _kmeans),
+        Workload("partitioned", "bdb", ("uservisits",), _visits, _partitioned),
         Workload("driver", "tpch", ("customer.parquet",), _views("customer"), _many_small_jobs),
         Workload("bdb1", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB1)),
         Workload("bdb2", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB2)),
