@@ -401,8 +401,11 @@ def gain_text(action: Action, figures: Figures) -> str:
     if action.gain_ms_range is None:
         return f"{saves}; no rerun has checked it)"
     low, high = action.gain_ms_range
+    if figures.is_nothing(low):
+        return f"{saves}; 90 % range: up to {figures.text(high)})"
     if low < 0:
-        return f"{saves}; 90 % range: {figures.text(-low)} longer to {figures.text(high)} shorter)"
+        between = f"{figures.text(high)} shorter to {figures.text(-low)} longer"
+        return f"{saves}; 90 % range: {between}, for runs vary by themselves)"
     return f"{saves}; 90 % range: {figures.number(low)} to {figures.text(high)})"
 
 
