@@ -32,7 +32,7 @@ def analyze(
     """Read, explain, and ask the usual what-ifs; a run that was read before is only asked."""
     with progress() as step:
         run = analyzed_run(paths, output, app, indexes, step, replace=force)
-        answer = run.verdict(step)
+        answer = run.verdict(step, paged=bool(html))
         if html:
             from cli.page_command import write_page
 

@@ -49,7 +49,7 @@ def write_page(
     report.check(path, application, replace=replace)  # before the work is done
     with run.redacted() if redact else nullcontext(run) as shown:
         door = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
-        answer = shown.verdict(step) if verdict is None or redact else verdict
+        answer = shown.verdict(step, paged=True) if verdict is None or redact else verdict
         if not redact:
             door = Door(door.run, with_remedy, lambda found: next_command(found, run.path))
         picture = shown.picture(answer, door, step, full=full)

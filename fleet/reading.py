@@ -150,7 +150,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         gains, replayed_ms = [], None
         for each in asked:
             try:
-                prediction = run.predict([each.setting])
+                prediction = run.predict([each.setting], path=False)
             except CrystalPerfError as error:
                 gains.append(_refused(each.text, each.setting, sentence(error)))
                 continue

@@ -23,8 +23,8 @@ from query.answers.picture.door import ANY_DOOR, Door
 from query.answers.rows import TIMEOUT_S, Rows
 from query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from query.explain.chances import Chance, chances
-from query.explain.diagnose import diagnose
-from query.explain.facts import group_details
+from query.explain.diagnose import diagnosed
+from query.explain.facts import Detail
 from query.explain.flow import diagnose_flow, flow_chances
 from query.frameworks.known import get
 from query.model.execution import Execution, work_of
@@ -65,6 +65,7 @@ class Run:
         self._header = lru_cache(maxsize=1)(self._read_header)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
+        self._diagnosed = lru_cache(maxsize=2)(self._diagnose_scope)
         self._answers: dict[Hashable, Prediction] = {}
 
     def header(self) -> Header:
@@ -123,13 +124,14 @@ class Run:
             step_ms=float(properties["step_ms"]) if repeated else None,
         )
 
-    def verdict(self, progress: Callable[[str], None] = lambda _: None) -> Verdict:
+    def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
         """What holds the run up, where its time went, what would help and what to do next.
 
-        `progress` is told each step in a few words.
+        `progress` is told each step in a few words.  `paged` is whether a page is made next, which asks the same
+        questions and shows more of their answers: then they are answered in full now.
         """
         with self._opened():
-            return verdict.verdict(self, progress)
+            return verdict.verdict(self, progress, path=paged)
 
     def picture(
         self,
@@ -146,7 +148,7 @@ class Run:
         """
         from query.answers.picture.making import picture
 
-        answer = self.verdict(progress) if verdict is None else verdict
+        answer = self.verdict(progress, paged=True) if verdict is None else verdict
         with self._opened() as connection:
             execution = self._load("all")
             return picture(self, connection, execution, answer, door, progress, compiled=has_compiled(), full=full)
@@ -173,10 +175,16 @@ class Run:
         `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
         `START..END` in ms since application start.
         """
+        return self._diagnosed(scope)[0]
+
+    def _diagnose_scope(self, scope: str) -> tuple[Debug, Sequence[Detail]]:
         with self._opened() as connection:
             execution = self._load(scope)
-            explained = diagnose if execution.flow is None else diagnose_flow
-            return verdict.completed(explained(connection, execution), self.header())
+            if execution.flow is None:
+                debug, details = diagnosed(connection, execution)
+            else:
+                debug, details = diagnose_flow(connection, execution), []
+            return verdict.completed(debug, self.header()), details
 
     def chances(self, debug: Debug) -> list[Chance]:
         """What could be changed about the whole run, of which `debug` is the answer; query.answers.actions ranks it."""
@@ -184,7 +192,7 @@ class Run:
             execution = self._load("all")
             if execution.flow is not None:
                 return flow_chances(execution, debug)
-            return chances(connection, execution, group_details(connection, execution, debug.critical_path), debug)
+            return chances(connection, execution, self._diagnosed("all")[1], debug)
 
     def predict(
         self,
@@ -195,6 +203,7 @@ class Run:
         replan: bool = True,
         predictor: str | None = None,
         reruns: Sequence[Other] = (),
+        path: bool = True,
         **changes: object,
     ) -> Prediction:
         """The runtime under changed resources: `predict(["cores=2x"])` or `predict(cores="2x")` (paper §5).
@@ -202,12 +211,13 @@ class Run:
         Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
         where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
         stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
-        job, which correct the prediction and narrow its interval (query.whatif.learning).  Raises SettingError where a
-        setting makes no sense, NoAnswerError where the run cannot be asked that.
+        job, which correct the prediction and narrow its interval (query.whatif.learning).  `path` is whether to tell
+        what the predicted runtime goes to (resource_ms), a quarter of the work.  Raises SettingError where a setting
+        makes no sense, NoAnswerError where the run cannot be asked that.
         """
         world = self._world(_texts(settings, changes), recorded, scope)
         others = self._compared(reruns, recorded, scope, replan)
-        return in_their_light(world, self._predicted(world, scope, replan, predictor), others)
+        return in_their_light(world, self._predicted(world, scope, replan, predictor, path=path), others)
 
     def sweep(
         self,
@@ -369,18 +379,20 @@ class Run:
         stated = parse_settings(recorded, settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
-    def _predicted(self, world: World, scope: str, replan: bool, predictor: str | None) -> Prediction:
+    def _predicted(
+        self, world: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
+    ) -> Prediction:
         execution = self._load(scope)
         if execution.flow is not None and predictor is None:
             return predict_flow(execution, execution.flow, world)
         base = self._replay(scope)
         if predictor is not None:
             return predicted_by(predictor, execution, world, base)
-        asked = (scope, replan, world.describe(), tuple(sorted(world.recorded.items())))
+        asked = (scope, replan, path, world.describe(), tuple(sorted(world.recorded.items())))
         if asked not in self._answers:  # a page asks again what the verdict has asked
             if len(self._answers) >= _ANSWERS_KEPT:
                 self._answers.clear()
-            self._answers[asked] = predict(execution, world, base=base, replans=replan)
+            self._answers[asked] = predict(execution, world, base=base, replans=replan, path=path)
         return self._answers[asked]
 
     def sql(self, statement: str, *, indexes: Sequence[str] = (), timeout_s: float = TIMEOUT_S) -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,13 @@ def test_the_replay_gives_the_run_back(run: Run) -> None:
     answer = run.predict(network="2x")
     assert isinstance(answer, cp.Prediction)
     assert abs(answer.replay_error_ratio) < 0.05
+
+
+def test_what_a_predicted_runtime_goes_to_is_left_out_where_nobody_asks_for_it(run: Run) -> None:
+    for setting in ("cores=2x", "network=2x"):  # the second of two replays
+        full, brief = run.predict([setting]), run.predict([setting], path=False)
+        assert sum(full.resource_ms.values()) == pytest.approx(full.predicted_ms)
+        assert brief == replace(full, resource_ms={})
 
 
 def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:

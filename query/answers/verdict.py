@@ -76,15 +76,18 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: b
     return (*found, Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x"))
 
 
-def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdict:
-    """Explain a run and ask the usual questions of it.  `progress` is told each step in a few words."""
+def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
+    """Explain a run and ask the usual questions of it.
+
+    `progress` is told each step in a few words; `path` is as in Run.predict(), for who asks the same questions next.
+    """
     progress("following the critical path")
     header, debug = run.header(), run.debug()
     answers, replayed_ms = [], None
     for question in _asked_of(header, debug):
         progress(f"what if: {question.text}")
         try:
-            prediction = run.predict([question.setting])
+            prediction = run.predict([question.setting], path=path)
         except CrystalPerfError as error:  # a question that makes no sense for this run is part of the answer
             answers.append(WhatIf(question.text, question.setting, None, refused=(str(error),), remedy=error.remedy))
             continue
@@ -100,7 +103,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None) -> Verdi
         if told is not None:
             return told
         try:
-            return run.predict([setting])
+            return run.predict([setting], path=False)
         except CrystalPerfError:
             return None
 

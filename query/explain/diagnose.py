@@ -59,6 +59,11 @@ _WORKERS_SHOWN = 5
 
 def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
     """The answer to `debug` for one scope."""
+    return diagnosed(connection, execution)[0]
+
+
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Debug, list[Detail]]:
+    """The same, and what it says of each group in full, which chances are told by."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
@@ -99,7 +104,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
     )
-    return doubted(connection, execution, pieces, alive, answer)
+    return doubted(connection, execution, pieces, alive, answer), details
 
 
 def seen_of(

@@ -268,11 +268,10 @@ def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> l
         "most_pairs": MOST_PAIRS,
     }
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    rows = [
-        row
-        for name in ("host_times", "host_times_many")
-        for row in connection.execute(sql.text(name).format(**parts), bounds).fetchall()
-    ]
+    questions = ["host_times"]
+    if np.bincount(execution.units.group, minlength=1).max() * MOST_HOSTS > MOST_PAIRS:  # else no group is so large
+        questions.append("host_times_many")
+    rows = [row for name in questions for row in connection.execute(sql.text(name).format(**parts), bounds).fetchall()]
     return [HostTime(*row) for row in sorted(rows, key=lambda row: row[:3])]
 
 

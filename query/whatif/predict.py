@@ -39,7 +39,7 @@ from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import Settled, settled
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Physics
-from query.whatif.waves import sequential_limits
+from query.whatif.waves import sequential_limits, warm_up_factors
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
@@ -55,8 +55,12 @@ class Unchanged:
     """How the framework gave out slots."""
     beside: Beside
     """Which units ran beside each other."""
+    warm_up: Floats
+    """Per group how much longer a unit takes in its first wave, see warm_up_factors()."""
     carried_bps: Callable[[], float | None]
     """What the network of a host carried at least, bytes a second; None where nothing tells."""
+    lent: Callable[[], tuple[Execution, tuple[str, ...]]]
+    """The scope with what its log leaves open shared out, and how: see borrowed()."""
 
 
 def replay_unchanged(execution: Execution) -> Unchanged:
@@ -70,7 +74,8 @@ def replay_unchanged(execution: Execution) -> Unchanged:
         slots = slots.staying()
         replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
     beside = Beside(slots, replayed)
-    return Unchanged(replayed, limits, policy, beside, cache(lambda: carried_bps(execution)))
+    carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
+    return Unchanged(replayed, limits, policy, beside, warm_up_factors(execution, replayed), carried, lent)
 
 
 def _policy(execution: Execution) -> Policy:
@@ -90,12 +95,14 @@ def predict(
     base: Unchanged | None = None,
     replans: bool = True,
     physics: Physics = MODEL,
+    path: bool = True,
 ) -> Prediction:
     """The runtime of a scope in a changed world; a question that cannot be answered says why in `refused`.
 
     `base` is replay_unchanged() of the scope, where several questions share it.  `replans` is whether the framework
     may cut its units anew for other slots; without, units stay as recorded, as in the paper.  `physics` are the terms
-    of the model that hold.
+    of the model that hold.  `path` is whether to tell what the predicted runtime goes to (resource_ms), a quarter of
+    the work.
     """
     base = base or replay_unchanged(execution)
     execution = replace(execution, recorded=world.recorded)  # what the user states included
@@ -108,7 +115,7 @@ def predict(
         predicted_ms=None,
     )
     groups = _groups(execution, base.replayed, None)
-    execution, lent = _lent(execution, world, physics)
+    execution, lent = _lent(execution, world, base, physics)
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
@@ -146,10 +153,10 @@ def predict(
             (low, at_best), (high, at_worst) = between
             predicted = math.sqrt(low * high)
             groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
-            parts_ms = _path_parts(execution, world, (at_best, at_worst), predicted)
+            outcomes = [at_best, at_worst]
         else:
             groups = _groups(execution, base.replayed, outcome)
-            parts_ms = _path_parts(execution, world, (outcome,), predicted)
+            outcomes = [outcome]
     except BoundedError as error:
         least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
         if len(world.changes) > 1:  # what else changes may bring or cost more
@@ -157,10 +164,12 @@ def predict(
         return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
     except NoAnswerError as error:
         return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
+    parts_ms = _path_parts(execution, world, outcomes, predicted) if path else None
     steady = execution.framework.steady(execution, world) if physics is MODEL else None
     if steady is not None:  # the recorded run changes as the settled one does
         changed = execution.runtime_ms * steady.after_ms / steady.before_ms
-        parts_ms *= changed / predicted if predicted > 0 else 1.0
+        if parts_ms is not None:
+            parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
     unsure = world.unchecked(execution.framework.checked)
@@ -183,7 +192,7 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
-        resource_ms=dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
+        resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=groups,
         assumptions=(
             *lent,
@@ -194,7 +203,7 @@ def predict(
     )
 
 
-def _lent(execution: Execution, world: World, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
+def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
     """The execution with what its log leaves open shared out, where that makes an answer of the question.
 
     Bounds hold whatever such time was, so they come of the log as it is.  What another CPU would do to time that nobody
@@ -204,7 +213,8 @@ def _lent(execution: Execution, world: World, physics: Physics) -> tuple[Executi
         return execution, ()
     if beyond(execution, world) is not None:
         return execution, ()
-    lent, said = borrowed(execution)
+    lent, said = base.lent()
+    lent = replace(lent, recorded=execution.recorded)  # what the user states is of this question
     return (execution, ()) if unseen(lent, world) else (lent, said)
 
 
@@ -372,7 +382,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
-    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside)
+    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.warm_up)
     return _Outcome(state.assuming(*_assumed(state, world, found.replayed, physics.link_bps)), found)
 
 

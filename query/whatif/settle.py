@@ -50,11 +50,13 @@ def settled(
     limits: list[int | None],
     physics: Physics = MODEL,
     beside: Beside | None = None,
+    warm_up: Floats | None = None,
 ) -> Settled:
     """The replay of a changed state.
 
     `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
-    `beside` is who ran beside whom in `base`, where several questions share it.
+    `beside` is who ran beside whom in `base`, and `warm_up` the factors of its first waves (warm_up_factors), where
+    several questions share them.
     """
     execution, slots = state.execution, state.slots
     units, names = execution.units, execution.names
@@ -80,7 +82,8 @@ def settled(
     }
     as_before = World(recorded=world.recorded)
     allowed = np.maximum(_pressure(execution, beside_before, as_before), 1.0)
-    wave_before, warm_up = first_wave(group=units.group, replayed=before), warm_up_factors(recorded, base)
+    wave_before = first_wave(group=units.group, replayed=before)
+    warm_up = warm_up_factors(recorded, base) if warm_up is None else warm_up
 
     placed = units
     if world.ratio("workers") != 1 and not execution.framework.in_order:  # other workers: units go where there is room
@@ -132,6 +135,8 @@ def settled(
         warms_ms = _warms_ms(units.group, now, wave_before, warm_up, usual_ms, length) if warms_up else 0.0
         takes = np.maximum(length + warms_ms, least_ms)
         last, now = now, again(takes)
+        if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
+            break
         beside = Beside(slots, now)
         for column, whose in shared.items():
             after = _company(beside, whose, current, column)
@@ -150,8 +155,6 @@ def settled(
             crowd = np.where(now_crowd > 0, crowd, 1.0) if shares_anew else np.minimum(crowd, 1.0)
             eased = np.maximum(parts[:, cpu] * crowd, on_cpu) - on_cpu
             left = (left + over(eased, waits, 1.0)) / 2
-        if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
-            break
     return Settled(now, _lasting(current * over(takes, length, 1.0)[:, None], now.finish_ms - now.launch_ms))
 
 
