@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -219,6 +221,8 @@ def assemble(
         for said, step in STEPS:
             progress(said)
             step(connection, run)
+        # DuckDB writes the file now, and leaves Python free: what answers is imported meanwhile.
+        threading.Thread(target=import_module, args=("query.run",)).start()
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -256,6 +260,7 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """What the framework handed over, and the samples."""
+    connection.execute("BEGIN")  # else each table would be made durable by itself
     for one in run.placed:
         insert(connection, "samples", one.rows)
         insert(connection, "loads", one.loads)
@@ -276,6 +281,7 @@ def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
             "UPDATE workers SET clock_offset_ms = ?, pid = ? WHERE worker_id = ?",
             [one.clock_offset_ms, one.pid, one.worker_id],
         )
+    connection.execute("COMMIT")
 
 
 def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
