@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .varint import Truncated, read_varint
+import numpy as np
+
+from .varint import Truncated, read_varint, varint_stream
 
 MAX_DEPTH = 12
 MAX_LEAVES = 5000  # visited fields of one type; nested types could multiply without end
@@ -131,7 +133,10 @@ def read_string(buf: memoryview, pos: int, end: int) -> tuple[str | int | None, 
         return "", pos
     if code == 2:
         return read_varint(buf, pos, end)
-    length, pos = read_varint(buf, pos, end)
+    if pos < end and buf[pos] < 128:
+        length, pos = buf[pos], pos + 1
+    else:
+        length, pos = read_varint(buf, pos, end)
     if length < 0 or length > end - pos or code > 5:
         raise Truncated
     if code == 4:
@@ -162,7 +167,7 @@ def read_types(buf: memoryview, pos: int, end: int) -> Types:
     for _ in range(count):
         text, pos = read_string(buf, pos, end)
         strings.append(text if isinstance(text, str) else "")
-    root = _read_tree(buf, pos, end, strings)
+    root = _read_tree(varint_stream(np.frombuffer(buf[pos:end], np.uint8))[0].tolist(), strings)
     types: dict[int, Type] = {}
     annotations: dict[int, str] = {}
     elements = [e for top in root.children if top.name == "metadata" for e in top.children if e.name == "class"]
@@ -178,25 +183,26 @@ def read_types(buf: memoryview, pos: int, end: int) -> Types:
     return Types(types)
 
 
-def _read_tree(buf: memoryview, pos: int, end: int, strings: list[str]) -> _Element:
+def _read_tree(values: list[int], strings: list[str]) -> _Element:
+    """The tree of the integers behind the strings: of each element its name, attributes and number of children."""
     root: _Element | None = None
     open_elements: list[tuple[_Element, int]] = []  # with the number of children still to come
-    total = 0
+    total, at = 0, 0
     while root is None or open_elements:
-        name, pos = read_varint(buf, pos, end)
-        count, pos = read_varint(buf, pos, end)
-        total += 1 + count
-        if not 0 <= name < len(strings) or not 0 <= count <= end - pos or total > MAX_ELEMENTS:
+        if at + 2 > len(values):
             raise Truncated
-        attributes: dict[str, str] = {}
-        for _ in range(count):
-            key, pos = read_varint(buf, pos, end)
-            value, pos = read_varint(buf, pos, end)
-            if not (0 <= key < len(strings) and 0 <= value < len(strings)):
-                raise Truncated
-            attributes[strings[key]] = strings[value]
-        children, pos = read_varint(buf, pos, end)
-        if not 0 <= children <= end - pos:
+        name, count = values[at : at + 2]
+        total += 1 + count
+        first, at = at + 2, at + 2 + 2 * count
+        if not 0 <= name < len(strings) or count < 0 or at >= len(values) or total > MAX_ELEMENTS:
+            raise Truncated
+        named = values[first:at]
+        if named and (min(named) < 0 or max(named) >= len(strings)):
+            raise Truncated
+        attributes = {strings[key]: strings[value] for key, value in zip(named[::2], named[1::2], strict=True)}
+        children = values[at]
+        at += 1
+        if not 0 <= children <= len(values) - at:
             raise Truncated
         element = _Element(strings[name], attributes)
         if open_elements:
