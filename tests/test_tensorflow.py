@@ -180,6 +180,54 @@ def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
     assert sources == [[], [0], [1], [0, 2], [3], [0, 4], [5], [0, 6], [7], [0, 8], [9]]
 
 
+def timeline(folder: Path, kernels: list[tuple[str, str, str, int, int, list[str]]]) -> Path:
+    """A timeline of (device, name, operator, its begin and its length in µs, its inputs)."""
+    devices = list(dict.fromkeys(device for device, *_ in kernels))
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": number, "args": {"name": f"{device} Compute"}}
+        for number, device in enumerate(devices)
+    ]
+    for device, name, operator, begin, length, inputs in kernels:
+        facts = {"name": name, "op": operator, **{f"input{place}": each for place, each in enumerate(inputs)}}
+        what = {"ph": "X", "cat": "Op", "name": operator, "pid": devices.index(device), "tid": 0, "args": facts}
+        events.append({**what, "ts": begin, "dur": length})
+    path = folder / "timeline.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+CPU_0, GPU_0 = (f"/job:localhost/replica:0/task:0/device:{each}:0" for each in ("CPU", "GPU"))
+
+
+@pytest.mark.parametrize("idle_us", [2, 8_000])
+def test_a_kernel_that_goes_on_as_another_ends_waited_for_its_thread(tmp_path: Path, idle_us: int) -> None:
+    """Five products of one input on one thread: all halve with the CPU.  What the thread was idle for stays."""
+    begins = [1_012 + number * (10_000 + idle_us) for number in range(5)]
+    products = [(CPU_0, f"MatMul_{begin}", "MatMul", begin, 10_000, ["x"]) for begin in begins]
+    found = cp.profile(timeline(tmp_path, [(CPU_0, "x", "Const", 1_000, 10, []), *products])).predict(cpu_speed="2x")
+    assert found.predicted_ms == pytest.approx(found.runtime_ms - 25.0, abs=0.1)
+
+
+def test_a_thread_that_was_idle_until_a_stream_was_done_waited_for_it(tmp_path: Path) -> None:
+    """A result is there when the accelerator is done, which is long after its kernel was launched."""
+    kernels = [
+        (GPU_0, "MatMul", "MatMul", 1_000, 100, []),
+        ("/device:GPU:0/stream:1", "MatMul", "sgemm", 1_080, 20_000, []),
+        (CPU_0, "result", "_Retval", 21_090, 10, ["MatMul"]),
+    ]
+    found = cp.profile(timeline(tmp_path, kernels)).predict(["device.gpu=2x"])
+    assert found.predicted_ms == pytest.approx(found.runtime_ms - 10.0, abs=0.1)
+
+
+def test_a_copy_to_an_accelerator_waits_for_what_made_its_tensor(tmp_path: Path) -> None:
+    kernels = [
+        (CPU_0, "batch/x", "Concat", 1_000, 20_000, []),
+        ("/device:GPU:0/memcpy", "edge_12_batch/x", "MEMCPYHtoD", 21_010, 100, []),
+    ]
+    found = cp.profile(timeline(tmp_path, kernels)).predict(cpu_speed="2x")
+    assert found.predicted_ms == pytest.approx(found.runtime_ms - 10.0, abs=0.1)
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
 @pytest.mark.later
 def test_public_traces_are_answered_or_refused_in_a_sentence() -> None:

@@ -4,8 +4,9 @@ Each kernel is a stretch of its own, for the graph says what it waited for: its 
 transfer from another.  A trace holds single steps, with untraced ones between; so each worker's steps stand one behind
 the other, and what it did between them is left out.
 
-TensorFlow tells no threads.  A device has as many lanes as kernels that it ran at a time, and a kernel that was ready
-while all of them were taken waited for one.
+TensorFlow tells no threads.  A device has as many lanes as kernels that it ran at a time.  A kernel that had its inputs
+and went on as another of its process ended waited for that one's thread: an executor gives small kernels to the thread
+that it is on, one after another, whether others of the pool are idle or not.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from query.frameworks.tensorflow.messages import (
 )
 from query.frameworks.tensorflow.operators import is_input, likely_of
 from query.frameworks.training.devices import PCIE, bound_by
-from query.frameworks.training.lanes import CLOSE_MS
+from query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
 from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch, numbered
 from query.frameworks.training.servers import Demand, union_ms
 from query.model.records import Problems
+from query.model.trace import EdgeKind
 
 _TASK = re.compile(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
 _ACCELERATOR = re.compile(r"(?:device:)?(?P<kind>gpu|tpu):(?P<number>\d+)", re.IGNORECASE)
 _STREAM = re.compile(r"/stream:(?P<stream>\w+)|/memcpy", re.IGNORECASE)
 _COPY = re.compile(r"MEMCPY(?P<way>[HD]to[HDA])", re.IGNORECASE)
+_EDGE = re.compile(r"^edge_\d+_")
 _CLIENT_OPS = frozenset(["_SOURCE", "_SINK"])
 
 CLOCKS_APART_MS = 0.2
@@ -173,8 +176,7 @@ def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> Non
     search = _Search(by_node, by_edge, graph, sends)
     for number, each in enumerate(kernels):
         if each.stream:
-            launcher = by_node.get((each.device, each.node))
-            each.sources += [] if launcher is None else launcher.before(each.start_ms)
+            each.sources += search.launchers(each)
             continue
         if each.transfer is not None:  # it was asked for before the tensor was there
             found = search.senders(each.transfer, each.end_ms)
@@ -265,15 +267,22 @@ class _Search:
         send = self.sends.get(transfer.edge)
         if send is not None:
             return self.inputs(device_of(send.device), send.inputs, moment_ms)
-        made = self.by_node.get((device_of(transfer.source), re.sub(r"^edge_\d+_", "", transfer.edge)))
+        made = self.by_node.get((device_of(transfer.source), _EDGE.sub("", transfer.edge)))
         return set() if made is None else set(made.before(moment_ms))
+
+    def launchers(self, kernel: _Kernel) -> list[int]:
+        """What launched a kernel of a stream; of a copy, whose node is an edge of the graph, what made its tensor."""
+        made = _EDGE.sub("", kernel.node)
+        places = ((kernel.device, kernel.node), (kernel.task, made), (kernel.device, made))
+        found = next((self.by_node[place] for place in places if place in self.by_node), None)
+        return [] if found is None else found.before(kernel.start_ms)
 
     def _by_label(self, device: str, name: str, moment_ms: float) -> set[int]:
         """An input that only a label names: `w/read_S7` is the transfer of edge_15_w/read."""
         bare = re.sub(r"(/_\d+|_S\d+)$", "", name)
         if (device, bare) in self.by_node:
             return set(self.by_node[device, bare].before(moment_ms))
-        sent = [runs for edge, runs in self.by_edge.items() if re.sub(r"^edge_\d+_", "", edge) == bare]
+        sent = [runs for edge, runs in self.by_edge.items() if _EDGE.sub("", edge) == bare]
         return {number for runs in sent for number in runs.before(moment_ms)}
 
 
@@ -399,9 +408,13 @@ def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: S
     numbers = {old: len(stretches) + new for new, old in enumerate(order)}
     streams: dict[str, int] = {}
     awaited: set[int] = set()
+    waited = _threads(kernels, step.start_ms - shift)
     for old in order:
         each = kernels[old]
         sources = [Source(numbers[one], "input") for one in each.sources if numbers[one] < numbers[old]]
+        sources += [
+            Source(numbers[one], why, kind) for one, why, kind in waited.get(old, ()) if numbers[one] < numbers[old]
+        ]
         if each.stream:
             if each.device in streams:
                 sources.append(Source(streams[each.device], "same stream", "order"))
@@ -418,9 +431,43 @@ def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: S
     return [number for number in numbers.values() if number not in awaited]
 
 
+def _threads(kernels: Sequence[_Kernel], begin_ms: float) -> dict[int, list[tuple[int, str, EdgeKind]]]:
+    """By kernel that had its inputs and went on later: the kernels that it waited for, why, and how.
+
+    The last of its process that ended meanwhile freed its thread.  Where that was idle thereafter, a stream that
+    something ended on just before the kernel went on had what it needed.
+    """
+    on_threads, on_streams = _by_task(kernels, stream=False), _by_task(kernels, stream=True)
+    found: dict[int, list[tuple[int, str, EdgeKind]]] = {}
+    for task, mine in on_threads.items():
+        for number in mine.numbers:
+            each = kernels[number]
+            begin = begin_ms if each.ready_ms is None else each.ready_ms
+            ready = max([begin, *(kernels[one].end_ms for one in each.sources)])
+            for other in mine.before(each.start_ms):
+                if other != number and kernels[other].end_ms > ready + CLOSE_MS:
+                    found.setdefault(number, []).append((other, "same thread", "order"))
+                    ready = kernels[other].end_ms
+            gap = each.start_ms - ready
+            for other in on_streams[task].before(each.start_ms) if gap > WAIT_MS and task in on_streams else ():
+                if 0 <= each.start_ms - kernels[other].end_ms <= max(WAIT_MS, WAIT_SHARE * gap):
+                    found.setdefault(number, []).append((other, "waited for it", "barrier"))
+    return found
+
+
+def _by_task(kernels: Sequence[_Kernel], *, stream: bool) -> dict[str, _Runs]:
+    """What ran on threads of each task, or on streams of its accelerators."""
+    found: dict[str, _Runs] = {}
+    for number in sorted(range(len(kernels)), key=lambda one: kernels[one].end_ms):
+        each = kernels[number]
+        if each.transfer is None and each.stream is stream:
+            found.setdefault(each.task, _Runs()).add(number, each.end_ms)
+    return found
+
+
 def _name(each: _Kernel) -> str:
     if each.transfer is not None:
-        return f"{re.sub(r'^edge_[0-9]+_', '', each.transfer.edge)} from {task_of(each.transfer.source)}"
+        return f"{_EDGE.sub('', each.transfer.edge)} from {task_of(each.transfer.source)}"
     return each.node if each.operator in each.node or each.operator == each.node else f"{each.node} ({each.operator})"
 
 
