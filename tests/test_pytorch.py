@@ -24,7 +24,7 @@ from query.answers.whatifs import happens_once
 from query.answers.words import header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
-from query.frameworks.pytorch import kineto, launches, steps, streams, trace
+from query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
 from query.frameworks.training import chrome, collectives, devices
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.lanes import Lane
@@ -98,6 +98,35 @@ def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(
     assert "aten::conv2d: hipFree" in told.what
     assert debug.resource_ms["cpu"] == pytest.approx(3 * 0.12, abs=0.1)
     assert debug.resource_ms["gpu"] == pytest.approx(3 * 1, abs=0.1)
+
+
+def test_a_library_that_starts_frees_what_is_nothing(tmp_path: Path) -> None:
+    """cuDNN frees nothing and asks for what the device is; a first call creates the context.  No memory is short."""
+    events = [
+        event("aten::conv2d", 0, 100_000),
+        event("cudaStreamCreateWithFlags", 0, 20_000, "cuda_runtime"),
+        event("cudaFree", 21_000, 70_000, "cuda_runtime"),
+        event("cudaDeviceGetAttribute", 91_000, 1, "cuda_runtime"),
+        event("cudaLaunchKernel", 91_010, 5, "cuda_runtime", correlation=1),
+        kernel("conv", 91_100, 1_000, 1),
+    ]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    (told,) = [each for each in debug.findings if each.rule in ("freeing memory", "starting")]
+    assert (told.rule, told.cost_ms) == ("starting", pytest.approx(90.0, abs=0.1))
+    assert "warm up" in told.advice
+    assert debug.resource_ms["cpu"] == pytest.approx(10.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("gap_us", "functions", "cpu_ms"), [(50_000, 0, 52.0), (150_000, 0, 2.0), (150_000, 1, 152.0)])
+def test_a_long_gap_is_pythons_only_where_the_trace_has_its_functions(
+    tmp_path: Path, gap_us: int, functions: int, cpu_ms: float
+) -> None:
+    events = [event("aten::a", 0, 1_000), event("aten::b", 1_000 + gap_us, 1_000)]
+    events += [event("train.py(1): <module>", 0, 2_000 + gap_us, "python_function")] * functions
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    assert debug.resource_ms["cpu"] == pytest.approx(cpu_ms, abs=0.1)
+    told = [each.cost_ms for each in debug.findings if each.rule == "untold host time"]
+    assert told == ([pytest.approx(150.0)] if cpu_ms == 2.0 else [])
 
 
 def test_a_trace_without_steps_does_not_say_that_none_was_under_way(tmp_path: Path) -> None:
@@ -401,7 +430,7 @@ def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_not
             kineto.Ran(50, 90, "autograd::engine::evaluate_function: AddmmBackward0"),
         ]
     )
-    assert [(each.operator, each.phase) for each in kineto.outermost(thread)] == [
+    assert [(each.operator, each.phase) for each in operators.outermost(thread)] == [
         ("aten::linear", "forward"),
         ("AddmmBackward0", "backward"),
     ]
@@ -514,10 +543,10 @@ def test_collectives_that_a_rank_has_fewer_of_are_said_not_to_be_joined(tmp_path
 
 
 def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
-    assert kineto.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
-    assert kineto.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
-    assert kineto.collective_key("gloo:recv") is None
-    assert kineto.collective_key("gloo:all_reduce") is not None
+    assert names.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
+    assert names.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
+    assert names.collective_key("gloo:recv") is None
+    assert names.collective_key("gloo:all_reduce") is not None
 
 
 @pytest.mark.parametrize(
@@ -539,7 +568,7 @@ def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communicatio
 
 
 def test_a_layout_of_tokens_is_no_communication() -> None:
-    assert not kineto.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
+    assert not names.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
 
 
 def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(tmp_path: Path) -> None:

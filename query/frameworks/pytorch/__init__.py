@@ -1,7 +1,8 @@
 """Everything CrystalPerf knows of PyTorch.
 
 files.py        which files are traces, and which of them make one run
-kineto.py       a trace to threads and streams
+kineto.py       a trace to threads and streams; names.py: what names in it tell
+operators.py    the outermost operators of a thread, with where they were called
 trace.py        those of all ranks to the trace that every framework hands over, put together in lanes.py
 threads.py      what threads did between their operators; waits.py: when they waited for accelerators
 first_uses.py   launches that load a kernel

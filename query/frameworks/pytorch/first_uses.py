@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from query.frameworks.pytorch.kineto import Process, Thread, kernel_name
+from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
+from query.frameworks.pytorch.names import kernel_name
 from query.frameworks.training.lanes import without
 from query.frameworks.training.program import Operation
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
+from query.frameworks.pytorch.names import COLLECTIVE, STEP, is_mark, is_telling
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -31,9 +30,6 @@ PYTHON = frozenset(["python_function"])
 MOST_EVENTS = 400_000
 """More of a run are not kept: whole steps from its beginning are, as many as hold no more events."""
 
-_STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
-_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
-_LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
 _ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
 _SIZES = {
     "float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long": 8, "long int": 8, "unsigned char": 1,
@@ -63,6 +59,8 @@ class Thread:
     marks: list[Ran] = field(default_factory=list)
     functions: list[Ran] = field(default_factory=list)
     collectives: list[Ran] = field(default_factory=list)
+    tells_python: bool = False
+    """Whether the trace has functions of Python for it, of whatever file."""
 
 
 @dataclass
@@ -119,8 +117,11 @@ class Process:
                 self._thread(each).calls.append(ran)
             elif kind in ON_DEVICE:
                 self._on_device(each, Ran(start, start + length, name))
-            elif kind in PYTHON and is_telling(raw):
-                self._thread(each).functions.append(Ran(start, start + length, name))
+            elif kind in PYTHON:
+                thread = self._thread(each)
+                thread.tells_python = True
+                if is_telling(raw):
+                    thread.functions.append(Ran(start, start + length, name))
         if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
             self._shorten()
 
@@ -146,7 +147,7 @@ class Process:
         return self.threads.setdefault((str(event.pid), str(event.tid)), Thread())
 
     def _mark(self, event: Event, ran: Ran) -> None:
-        step = _STEP.fullmatch(ran.name)
+        step = STEP.fullmatch(ran.name)
         if step is not None:
             self.steps.append((step["number"], ran.start, ran.end))
             self.main = str(event.pid), str(event.tid)
@@ -180,14 +181,6 @@ class Process:
         return max(self.threads, key=lambda key: busy(self.threads[key]), default=None)
 
 
-def is_telling(function: str) -> bool:
-    """Whether a Python function says where in the program or in the model something ran."""
-    if function.startswith("nn.Module: "):
-        return True
-    found = _FRAME.fullmatch(function)
-    return found is not None and not _LIBRARY.search(found["file"])
-
-
 def _bytes(dims: Any, types: Any) -> int | None:
     """Of tensors by their sizes and types."""
     if not isinstance(dims, list) or not isinstance(types, list):
@@ -200,138 +193,3 @@ def _bytes(dims: Any, types: Any) -> int | None:
                 count *= each if isinstance(each, int) else 1
             total += count * _SIZES[str(kind)] if shape else 0
     return total or None
-
-
-# Operators of a thread --------------------------------------------------------------------------------------------
-
-_BACKWARD = "autograd::engine::evaluate_function: "
-_NAMESPACED = re.compile(r"[\w.]+::")
-
-
-@dataclass(slots=True)
-class Outermost:
-    """An operator that no other contains, with where it was called; µs."""
-
-    ran: Ran
-    phase: str
-    module: str | None = None
-    place: str | None = None
-
-    @property
-    def operator(self) -> str:
-        return self.ran.name.removeprefix(_BACKWARD)
-
-
-def outermost(thread: Thread) -> list[Outermost]:
-    """The outermost operators of a thread in order, and the marks around them."""
-    every = sorted(
-        [
-            *((each.start, -each.end, 0, each) for each in thread.functions),
-            *((each.start, -each.end, 1, each) for each in thread.marks),
-            *((each.start, -each.end, 2, each) for each in thread.operators),
-        ],
-        key=lambda one: one[:3],
-    )
-    found: list[Outermost] = []
-    wrappers = _wrappers(thread.operators)
-    functions: list[Ran] = []
-    marks: list[Ran] = []
-    until = float("-inf")
-    for start, _, kind, each in every:
-        for stack in (functions, marks):
-            while stack and stack[-1].end <= start:
-                stack.pop()
-        if kind == 0:
-            functions.append(each)
-        elif kind == 1:
-            marks.append(each)
-        elif start >= until and id(each) not in wrappers:
-            until = each.end
-            found.append(Outermost(each, phase(each.name, marks), _module(functions), _place(functions)))
-    return found
-
-
-def _wrappers(operators: Sequence[Ran]) -> set[int]:
-    """Operators that have no namespace and contain others: compiled regions, annotations of a program's own."""
-    starts = sorted(each.start for each in operators)
-    found = set()
-    for each in operators:
-        if not _NAMESPACED.match(each.name):
-            inside = bisect_right(starts, each.end) - bisect_right(starts, each.start)
-            if inside > 0:
-                found.add(id(each))
-    return found
-
-
-def phase(operator: str, marks: Sequence[Ran]) -> str:
-    """What part of a step it is."""
-    for each in reversed(marks):
-        if (named := mark_phase(each.name)) is not None:
-            return named
-    if operator.startswith(_BACKWARD) or "Backward" in operator:
-        return "backward"
-    return "communication" if operator.startswith(("c10d::", "nccl:")) else "forward"
-
-
-def is_mark(operator: str) -> bool:
-    """Whether what is told as an operator marks a step or a part of one: PyTorch 1.8 and 1.9 tell no other marks."""
-    return _STEP.fullmatch(operator) is not None or mark_phase(operator) is not None
-
-
-def mark_phase(mark: str) -> str | None:
-    """The part of a step that a mark stands for."""
-    if "DataLoader" in mark or mark.startswith(("enumerate(", "dataloader")):
-        return "input"
-    return "optimizer" if mark.startswith("Optimizer.") else None
-
-
-def _module(functions: Sequence[Ran]) -> str | None:
-    names = (
-        each.name.removeprefix("nn.Module: ") for each in reversed(functions) if each.name.startswith("nn.Module: ")
-    )
-    return next(names, None)
-
-
-def _place(functions: Sequence[Ran]) -> str | None:
-    return next((each.name for each in reversed(functions) if not each.name.startswith("nn.Module: ")), None)
-
-
-def inputs(thread: Thread) -> Iterator[Ran]:
-    """When a thread asked for its next batch."""
-    return (each for each in thread.marks if mark_phase(each.name) == "input")
-
-
-_KERNEL = re.compile(r"(?:void )?(?:\(anonymous namespace\)::|[\w]+::)*(?P<name>[\w~]+)")
-
-
-@cache
-def kernel_name(text: str) -> str:
-    """A kernel's name without its namespaces and template arguments; of a generic one its functor as well."""
-    plain = re.sub(r"\(anonymous namespace\)::", "", text).removeprefix("void ")
-    head = plain.partition("<")[0].partition("(")[0]
-    name = head.rpartition("::")[2] or plain
-    if name.endswith("elementwise_kernel") or name in ("reduce_kernel", "multi_tensor_apply_kernel"):
-        functor = re.search(r"(?:::)(\w+(?:Functor|Ops|_functor|Op)\w*|\w+_kernel_cuda|\w+_kernel_impl)", plain)
-        return f"{name} {functor[1]}" if functor else name
-    return name
-
-
-FREES = re.compile(r"(?:cuda|hip)Free$")
-SYNCHRONIZES = re.compile(
-    rf"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize|{FREES.pattern}"
-)
-COLLECTIVE = re.compile(
-    r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
-    r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP
-    r"|cross_device_reduce_|allreduce_fusion_kernel"  # vLLM, SGLang, FlashInfer
-    r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
-    re.IGNORECASE,
-)
-_BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
-
-
-def collective_key(name: str, group: str = "") -> str | None:
-    """What tells a collective from others of its process; None of an exchange between two, where nobody else waits."""
-    if _BETWEEN_TWO.search(name) and not group.startswith("all"):
-        return None
-    return f"{name} {group}"

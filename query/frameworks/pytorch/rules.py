@@ -10,8 +10,8 @@ import duckdb
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
-from query.frameworks.pytorch.threads import OWN_BATCHES
-from query.frameworks.pytorch.waits import FREEING, WAITING
+from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES
+from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
 from query.frameworks.training.rules import RULES, input_waits
 
 _TOLD = {
@@ -24,7 +24,17 @@ _TOLD = {
         "freeing memory",
         "threads took {ms:.0f} ms to free memory of the accelerator, most in {names}",
         "let PyTorch keep memory for reuse: neither `PYTORCH_NO_CUDA_MEMORY_CACHING` nor `empty_cache()` within a step,"
-        " and memory to spare; the first call of a process starts the accelerator: warm up before tracing",
+        " and memory to spare",
+    ),
+    STARTING: (
+        "starting",
+        "threads took {ms:.0f} ms to start the accelerator and its libraries, most in {names}",
+        "warm up before tracing: a few steps first, or `schedule(wait=…, warmup=…)`",
+    ),
+    BETWEEN: (
+        "untold host time",
+        "a thread took {ms:.0f} ms between operators, and nothing that was traced tells for what",
+        "trace its functions of Python too: `profile(with_stack=True)`",
     ),
     OWN_BATCHES: (
         "own batches",

@@ -6,8 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from query.frameworks.pytorch.kineto import COLLECTIVE, Outermost, Process, Ran, collective_key, kernel_name
+from query.frameworks.pytorch.kineto import Process, Ran
 from query.frameworks.pytorch.lanes import Built, Launched
+from query.frameworks.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from query.frameworks.pytorch.operators import Outermost
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.devices import HBM, PCIE, bound_by
 from query.frameworks.training.lanes import Lane

@@ -1,6 +1,7 @@
 """Threads: their operators and calls, and what passes between these.
 
-The thread that trains is never idle: what lies between its operators is Python, or waiting for its data.
+The thread that trains is never idle: what lies between its operators is Python, or waiting for its data, or where the
+trace has no functions of Python and it takes long, anything.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from query.frameworks.pytorch.kineto import Outermost, Process, Thread, inputs, mark_phase
+from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
+from query.frameworks.pytorch.names import mark_phase
+from query.frameworks.pytorch.operators import Outermost, inputs
 from query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
 from query.frameworks.training.program import Operation
 
@@ -21,6 +24,13 @@ WAIT_FOR_INPUT = "DataLoader"
 
 OWN_BATCHES = "making batches (num_workers=0)"
 """What it does while its loader has no workers, beside operators."""
+
+BETWEEN = "between operators"
+"""What it does in a longer gap of which the trace tells nothing: compute, read, sleep or wait."""
+
+PYTHON_GAP_MS = 100.0
+"""A gap between two operators of a program whose Python was not traced is Python's computing if no longer: under a
+quota a process may lack a CPU for as long, which is the period of Linux' scheduler."""
 
 RUNTIME_GAP_MS = 0.2
 """A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
@@ -79,7 +89,7 @@ def fill_main(
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
     asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
 
-    python = _python if process.tells_host else _untold
+    python = _python if thread.tells_python else _brief if process.tells_host else _untold
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
@@ -101,6 +111,14 @@ def fill_main(
 def _python(device: str, start: float, end: float) -> Iterator[Operation]:
     if end > start:
         yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
+
+
+def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two operators of a program whose Python was not traced."""
+    if end - start <= PYTHON_GAP_MS:
+        yield from _python(device, start, end)
+    else:
+        yield Operation(device, start, end, BETWEEN, kind="runtime")
 
 
 def _untold(device: str, start: float, end: float) -> Iterator[Operation]:

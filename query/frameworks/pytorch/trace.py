@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from indexes.errors import InputError
 from query.frameworks.pytorch import collectives, first_uses, launches, steps, streams, threads, waits
-from query.frameworks.pytorch.kineto import MOST_EVENTS, Outermost, Process, Ran, outermost
+from query.frameworks.pytorch.kineto import MOST_EVENTS, Process, Ran
 from query.frameworks.pytorch.lanes import Built
+from query.frameworks.pytorch.operators import Outermost, outermost
 from query.frameworks.training import chrome, program
 from query.frameworks.training.collectives import joined
 from query.frameworks.training.lanes import Lane, filled, stretches

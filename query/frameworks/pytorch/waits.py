@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from query.frameworks.pytorch.kineto import FREES, SYNCHRONIZES, Process, Thread
+from query.frameworks.pytorch.kineto import Process, Ran, Thread
 from query.frameworks.pytorch.lanes import Built
+from query.frameworks.pytorch.names import FREES, INQUIRES, SETS_UP, SYNCHRONIZES
 from query.frameworks.pytorch.streams import Done
 from query.frameworks.pytorch.threads import RUNTIME_GAP_MS
 from query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, Signal, without
@@ -20,6 +21,12 @@ WAITING = "waiting for the accelerator"
 
 FREEING = "freeing memory of the accelerator"
 """What a thread does in a call that gives memory back, beyond waiting until all has ended that runs there."""
+
+STARTING = "starting the accelerator"
+"""What a thread does in a call that loads a driver or a library."""
+
+STARTING_MS = 10.0
+"""A call that asks or creates something and takes longer loads what it needs for that."""
 
 SYNCHRONOUS_MS = 0.005
 """A call of the runtime that took less did not wait."""
@@ -39,6 +46,8 @@ class Wait:
     start_ms: float
     done_ms: float
     untold_ms: float
+    what: str
+    """WAITING, FREEING or STARTING."""
     call: str
     operator: str
     """What the thread ran then, empty where it ran nothing."""
@@ -53,27 +62,28 @@ def cut_synchronous(
     of_call: Mapping[int, Done],
     shift: float,
 ) -> list[Wait]:
-    """Cut out of a thread the calls in which it waited for its accelerator; returns these, with what made them.
+    """Cut out of a thread the calls in which it waited for its accelerator or started it; returns these.
 
     What a call waited for longer than for anything that the trace has is of no known resource.
     """
     lane = built.lanes[number]
     found: list[Wait] = []
     until = float("-inf")
-    for call in sorted(thread.calls, key=lambda each: each.start):
+    calls = sorted(thread.calls, key=lambda each: each.start)
+    for place, call in enumerate(calls):
         start, end = process.ms(call.start, shift), process.ms(call.end, shift)
         if end - start < SYNCHRONOUS_MS or start < until:
             continue
         copy = None if call.correlation is None else of_call.get(call.correlation)
-        synchronises = SYNCHRONIZES.search(call.name) is not None
+        what = _done_in(calls, place)
         if "Memcpy" in call.name and copy is not None:
             done, began, stream = copy
             if began >= end or abs(end - done) > SYNCHRONOUS_LAG_MS:
                 continue  # an asynchronous copy
             if not start < _last(streams, began)[0] >= began - WAIT_MS:
                 start = began  # the copy waited for nothing: what passed before it was the call's own time
-        elif synchronises:
-            done, _, stream = _last(streams, end)
+        elif what:
+            done, _, stream = (start, start, 0) if SETS_UP.match(call.name) else _last(streams, end)
         else:
             continue
         done = min(done, end)
@@ -81,10 +91,10 @@ def cut_synchronous(
             built.signals.append(Signal(stream, done, number, done, "synchronize"))
         else:
             done = start
-        untold = end if synchronises and end - done > SYNCHRONOUS_LAG_MS else done
+        untold = end if what and end - done > SYNCHRONOUS_LAG_MS else done
         if untold > start:
             around = next((each.operator for each in lane.operations if each.start_ms <= start < each.end_ms), "")
-            found.append(Wait(start, done, untold, call.name, around))
+            found.append(Wait(start, done, untold, what or WAITING, call.name, around))
             until = untold
     if found:
         lane.operations = list(without(lane.operations, [(each.start_ms, each.untold_ms) for each in found]))
@@ -95,9 +105,24 @@ def cut_synchronous(
     return found
 
 
+def _done_in(calls: Sequence[Ran], place: int) -> str:
+    """What a thread does in a call beside its own work: waits, frees memory, or starts something; '' where nothing.
+
+    Libraries that start free what is nothing, which loads their kernels, and ask for what the device is.
+    """
+    call = calls[place]
+    if FREES.search(call.name):
+        around = (range(place - 1, -1, -1), range(place + 1, len(calls)))
+        beside = (next((calls[one].name for one in way if not FREES.search(calls[one].name)), "") for way in around)
+        return STARTING if any(INQUIRES.search(each) for each in beside) else FREEING
+    if SETS_UP.match(call.name):
+        return STARTING if call.end - call.start > STARTING_MS * 1e3 else ""
+    return WAITING if SYNCHRONIZES.search(call.name) else ""
+
+
 def _waiting(device: str, start: float, end: float, wait: Wait) -> Operation:
     name = wait.call if wait.operator in ("", wait.call) else f"{wait.operator}: {wait.call}"
-    return Operation(device, start, end, FREEING if FREES.search(wait.call) else WAITING, name, kind="runtime")
+    return Operation(device, start, end, wait.what, name, kind="runtime")
 
 
 def fill_idle(built: Built, label: str, waits_of: Sequence[Wait]) -> None:

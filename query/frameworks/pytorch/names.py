@@ -1,0 +1,64 @@
+"""What names in a trace of PyTorch tell: of calls of a device's runtime, kernels, collectives, marks and functions."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
+_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
+_LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
+
+FREES = re.compile(r"(?:cuda|hip)Free$")
+INQUIRES = re.compile(r"(?:DeviceGetAttribute|GetDeviceProperties|GetSymbolAddress)\w*$")
+SETS_UP = re.compile(r"(?:cuda|hip|cu)(?:Init|SetDevice|(?:Device|Func|Stream|Event)?Get|(?:Stream|Event)Create)\w*$")
+SYNCHRONIZES = re.compile(
+    rf"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize|{FREES.pattern}"
+)
+COLLECTIVE = re.compile(
+    r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
+    r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP
+    r"|cross_device_reduce_|allreduce_fusion_kernel"  # vLLM, SGLang, FlashInfer
+    r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
+    re.IGNORECASE,
+)
+_BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
+
+
+def is_telling(function: str) -> bool:
+    """Whether a Python function says where in the program or in the model something ran."""
+    if function.startswith("nn.Module: "):
+        return True
+    found = _FRAME.fullmatch(function)
+    return found is not None and not _LIBRARY.search(found["file"])
+
+
+def is_mark(operator: str) -> bool:
+    """Whether what is told as an operator marks a step or a part of one: PyTorch 1.8 and 1.9 tell no other marks."""
+    return STEP.fullmatch(operator) is not None or mark_phase(operator) is not None
+
+
+def mark_phase(mark: str) -> str | None:
+    """The part of a step that a mark stands for."""
+    if "DataLoader" in mark or mark.startswith(("enumerate(", "dataloader")):
+        return "input"
+    return "optimizer" if mark.startswith("Optimizer.") else None
+
+
+@cache
+def kernel_name(text: str) -> str:
+    """A kernel's name without its namespaces and template arguments; of a generic one its functor as well."""
+    plain = re.sub(r"\(anonymous namespace\)::", "", text).removeprefix("void ")
+    head = plain.partition("<")[0].partition("(")[0]
+    name = head.rpartition("::")[2] or plain
+    if name.endswith("elementwise_kernel") or name in ("reduce_kernel", "multi_tensor_apply_kernel"):
+        functor = re.search(r"(?:::)(\w+(?:Functor|Ops|_functor|Op)\w*|\w+_kernel_cuda|\w+_kernel_impl)", plain)
+        return f"{name} {functor[1]}" if functor else name
+    return name
+
+
+def collective_key(name: str, group: str = "") -> str | None:
+    """What tells a collective from others of its process; None of an exchange between two, where nobody else waits."""
+    if _BETWEEN_TWO.search(name) and not group.startswith("all"):
+        return None
+    return f"{name} {group}"
