@@ -20,6 +20,7 @@ from cli.text import time_unit
 from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource, known
 from query import Run, profile
+from query.answers import verdict
 from query.answers.serial import KINDS, as_json, schema_text, schemas
 from query.answers.values import (
     Bottleneck,
@@ -107,6 +108,19 @@ def test_a_resource_of_a_framework_is_asked_for_as_well() -> None:
     assert asked["twice the processes"] == "processes=2x"
     assert asked["twice the streams per process"] == "cores=2x"
     assert list(asked)[-3:] == ["GPU twice as fast", "twice the memory", "half the memory"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "more"),
+    [("pytorch", ("twice the ranks", "ranks=2x")), ("tensorflow", ("twice the processes", "processes=2x"))],
+)
+def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
+    framework: str, more: tuple[str, str]
+) -> None:
+    header = replace(HEADER, framework=framework, vocabulary=get(framework).vocabulary)
+    asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
+    assert asked[0] == more
+    assert {each.partition("=")[0] for _, each in asked[1:]} == {"cpu_speed", "network", "disk"}
 
 
 # The bottleneck -----------------------------------------------------------------------------------------------------

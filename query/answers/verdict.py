@@ -61,7 +61,7 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: b
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = [
         Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"),
-        Question(f"twice the {vocabulary.workers}", f"{workers}=2x"),
+        Question(f"twice the {vocabulary.counted}", f"{workers}=2x"),
     ]
     usual = list(_ASKED)
     in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
@@ -121,7 +121,11 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path:
 
 
 def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
-    return questions(header.resources, header.vocabulary, flows=debug.flow is not None) if debug.runtime_ms > 0 else ()
+    if debug.runtime_ms <= 0:
+        return ()
+    words, unasked = header.vocabulary, get(header.framework).unasked
+    usual = questions(header.resources, words, flows=debug.flow is not None)
+    return tuple(each for each in usual if each.setting.partition("=")[0] not in map(words.word_of, unasked))
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:

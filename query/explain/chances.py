@@ -141,7 +141,7 @@ def _resized(terms: Terms, execution: Execution, debug: Debug) -> list[Chance]:
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     on_units_ms = whole_ms - debug.coordinator_ms
     if not failed and debug.unmodelled is None and on_units_ms > whole_ms / 2 and _busy_share(debug) > 1 - MOST_IDLE:
-        found.append(_one(terms, execution, "workers", 2.0, f"Run on twice the {words.workers}"))
+        found.append(_one(terms, execution, "workers", 2.0, f"Run on twice the {words.counted}"))
     if not failed:
         found.append(_one(terms, execution, "memory", 2.0, f"Give each {words.worker} twice the memory"))
     changed: set[str] = set()

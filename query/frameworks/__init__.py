@@ -114,6 +114,12 @@ class Vocabulary:
     def units(self) -> str:
         return plural(self.unit)
 
+    @property
+    def counted(self) -> str:
+        """What the setting of workers counts, in words: of a training its processes, which devices are more than."""
+        word = self.word_of("workers")
+        return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
+
     def word_of(self, setting: str) -> str:
         """What the user calls a setting."""
         return next((word for word, key in self.settings.items() if key == setting), setting)
@@ -320,6 +326,7 @@ class Framework:
                 name of a table, or `literal`, a value of a statement
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
     excerpt     whether its logs hold a moment of what goes on for hours, as a trace of some steps does
+    unasked     settings that the usual questions leave out, for no trace tells what they change
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
     checked     settings of the work, such as units, whose effect reruns have checked, so that answers have a range
@@ -358,6 +365,7 @@ class Framework:
     unread_start: frozenset[str] = frozenset()
     private: tuple[re.Pattern[str], ...] = ()
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
+    unasked: frozenset[str] = frozenset()
     in_order: bool = False
     excerpt: bool = False
     lanes_bring_cpu: bool = True

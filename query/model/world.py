@@ -73,7 +73,7 @@ def settings_of(
     """
     words = words or Vocabulary()
     return {
-        "workers": Setting("count", f"{words.workers} of the application"),
+        "workers": Setting("count", f"{words.counted} of the application"),
         "cores": Setting("count", f"{words.unit} {words.lanes} of each {words.worker}"),
         **{each.setting: Setting(each.unit, _meaning(each, words)) for each in resources},
         "memory": Setting("bytes", f"memory of each {words.worker}"),

@@ -20,6 +20,7 @@ from query.frameworks.training.framework import of_training
 PYTORCH = of_training(
     name="pytorch",
     title="PyTorch",
+    process="rank",
     log_hint="give what export_chrome_trace wrote, of all ranks",
     recognise=files.recognise,
     gather=files.gather,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from query.frameworks import Framework, Vocabulary
+from query.frameworks import Framework, Vocabulary, plural
 from query.frameworks.training import devices, operators, rules, servers, worlds
 
 
-def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framework:
-    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup, perhaps rules."""
+def of_training(*, name: str, title: str, log_hint: str, process: str = "process", **own: Any) -> Framework:
+    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup, perhaps rules.
+
+    `process` is its word for one of the processes that train together.
+    """
+    processes = plural(process)
     own.setdefault("rules", rules.RULES)
     return Framework(
         name=name,
@@ -23,7 +27,7 @@ def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framewor
             coordinator="runtime",
             scope="step",
             scopes=("step",),
-            settings={"processes": "workers", "ranks": "workers", "lanes": "cores"},
+            settings={processes: "workers", "processes": "workers", "ranks": "workers", "lanes": "cores"},
             exchanged="gradients",
             upstream="the next batch of input",
             log=f"a trace of {title}",
@@ -35,6 +39,7 @@ def of_training(*, name: str, title: str, log_hint: str, **own: Any) -> Framewor
         steady=servers.steady,
         expand=devices.expanded,
         attended=lambda _name, _properties: False,
+        unasked=frozenset(["cores", "memory"]),
         in_order=True,
         excerpt=True,
         resolution_ms=0.002,

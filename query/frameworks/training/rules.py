@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import duckdb
 
+from query.answers.figures import counted
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks import Rules
@@ -21,10 +22,9 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     properties = execution.properties
     said = []
     if "step_ms" in properties:
-        steps, processes = properties.get("steps", "1"), properties.get("processes", "1")
-        said.append(
-            f"A step took {float(properties['step_ms']):.1f} ms on average ({steps} steps, {processes} processes)."
-        )
+        steps = counted(int(properties.get("steps", "1")), "step")
+        processes = counted(int(properties.get("processes", "1")), "process")
+        said.append(f"A step took {float(properties['step_ms']):.1f} ms on average ({steps}, {processes}).")
     start, end = execution.scope.start_ms, execution.scope.end_ms
     whole = end - start
     times = dict(

@@ -29,7 +29,7 @@ def replan(execution: Execution, world: World, _wanted: bool) -> Planned:
     """
     if world.ratio("units") != 1:
         raise NoAnswerError("operators are what the program calls; they are not cut anew")
-    if world.ratio("cores") != 1 and execution.framework.name != "tensorflow":
+    if world.ratio("cores") != 1:
         raise NoAnswerError("a thread or a stream does what its program gives it, however many there are")
     ratio = world.ratio("workers")
     if ratio == 1:
