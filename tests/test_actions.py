@@ -184,6 +184,18 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
     assert memory.gain_ms_range[1] <= 0.5 * verdict.debug.runtime_ms
 
 
+def test_what_python_workers_spilled_asks_for_memory_of_theirs(tmp_path: Path) -> None:
+    spilling = list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB, spilled_bytes=100 * MIB))
+    verdict = told(tmp_path, [Stage(spilling, reads="PythonRDD")])
+    (memory,) = [each for each in verdict.actions if each.why == "spilling"]
+    assert memory.what == "`spark.python.worker.memory` 512m (the default) → 1g"
+    assert memory.lines == ("--conf spark.python.worker.memory=1g",)
+    (tmp_path / "jvm").mkdir()
+    (memory,) = [each for each in told(tmp_path / "jvm", [Stage(spilling)]).actions if each.why == "spilling"]
+    assert memory.what == "`spark.executor.memory` 4g → 8g"
+    assert memory.gain_ms is None, "how long it spilled is not known"
+
+
 def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     tasks = [replace(each, executor="driver") for each in busy.tasks]

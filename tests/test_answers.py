@@ -135,6 +135,19 @@ def test_a_resource_holds_a_run_up_and_a_close_second_is_named() -> None:
     )
 
 
+def test_a_cpu_that_only_collected_garbage_is_told_as_that() -> None:
+    answer = debug(cpu=5_000, disk=1_000, other=12_000, unknown=12_000)
+    stage = GroupFacts(
+        id="stage:0.0", name="work", scope=None, units=4, slots=4, length_ms=18_000.0, path_ms=18_000.0,
+        median_ms=1000.0, longest_ms=1000.0, median_bytes=0.0, most_bytes=0.0, unit_ms=72_000.0, idle_ms=0.0,
+        starting_ms=0.0, queued_ms=0.0, gc_ms=19_000.0, spill_bytes=0, resource_ms={"cpu": 20_000.0, "disk": 4_000.0},
+    )  # fmt: skip
+    told = sentence(replace(answer, groups=(stage,)))
+    assert told.endswith("The largest part that is known is garbage collection on the CPU: 5.0 s.")
+    computing = replace(stage, gc_ms=10_000.0)
+    assert sentence(replace(answer, groups=(computing,))).endswith("The largest part that is known is CPU: 5.0 s.")
+
+
 def test_other_time_counts_by_its_largest_cause() -> None:
     """Of 12 s on no resource no cause has more than the CPU's 5 s, so the CPU holds the run up."""
     several = debug(cpu=5_000, other=12_000, no_worker=4_900, unknown=4_000, starting=3_100)

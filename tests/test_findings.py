@@ -51,7 +51,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
     even = GroupFacts(
         id="stage:3.0", name="work", scope="sql:1", units=40, slots=4, length_ms=10_000.0, path_ms=10_000.0,
         median_ms=1000.0, longest_ms=1000.0, median_bytes=8 * MIB, most_bytes=8 * MIB, unit_ms=40_000.0, idle_ms=0.0,
-        starting_ms=400.0, queued_ms=200.0, gc_ms=0.0, spill_bytes=0, resource_ms=parts(cpu=40_000.0),
+        starting_ms=0.0, queued_ms=0.0, gc_ms=0.0, spill_bytes=0, resource_ms=parts(cpu=40_000.0),
     )  # fmt: skip
     usual = Longest(
         unit_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0,
@@ -189,6 +189,11 @@ def test_a_node_slower_than_its_peers_is_a_malfunction() -> None:
     assert found.cost_ms == pytest.approx(10_000 * 700 / 1700)
 
 
+def test_beside_peers_that_spend_nothing_there_is_no_ratio_to_tell() -> None:
+    (found,) = findings.slow_hosts(TERMS, [host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
+    assert found.what == "tasks on w1 spend 0.9 s each on network, and next to none on its peers, in 1 stage"
+
+
 def test_a_node_that_reads_more_is_not_slow() -> None:
     assert findings.slow_hosts(TERMS, [host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)], [detail()]) == []
 
@@ -206,14 +211,15 @@ def test_full_slots_are_no_finding() -> None:
 
 
 def test_a_half_empty_last_wave() -> None:
-    (found,) = findings.idle_slots(TERMS, detail(facts={"units": 6, "idle_ms": 10_000.0}))
+    (found,) = findings.idle_slots(TERMS, detail(facts={"units": 6, "idle_ms": 10_000.0, "longest_ms": 5000.0}))
     assert found.cost_ms == pytest.approx(2500)
     assert "1.5 waves" in found.what
     assert "smaller partitions" in found.advice
 
 
 def test_idle_slots_of_uneven_data_ask_for_even_data() -> None:
-    uneven = detail(facts={"units": 4, "idle_ms": 10_000.0, "most_bytes": 20 * MIB}, what="shuffle read")
+    facts = {"units": 4, "idle_ms": 10_000.0, "longest_ms": 5000.0, "most_bytes": 20 * MIB}
+    uneven = detail(facts=facts, what="shuffle read")
     (found,) = findings.idle_slots(TERMS, uneven)
     assert "2.5 times the median" in found.what
     assert "keys" in found.advice
@@ -232,6 +238,20 @@ def test_slots_that_other_stages_use_are_not_idle() -> None:
     assert findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 0.0})) == []
     (found,) = findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 4000.0}))
     assert found.cost_ms == pytest.approx(1000)
+
+
+def test_starting_tasks_is_no_work_to_share_out() -> None:
+    (found,) = findings.idle_slots(TERMS, detail(facts={**FEW, "starting_ms": 36_000.0}))
+    assert found.cost_ms == pytest.approx(750)
+
+
+def test_slots_that_were_free_while_tasks_waited_are_no_last_wave() -> None:
+    one_by_one = detail(facts={"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 0.0})
+    (found,) = findings.idle_slots(TERMS, one_by_one)
+    assert found.kind == "free"
+    assert "slots were free while tasks waited" in found.what
+    assert "last wave" not in found.advice
+    assert "spark.locality.wait" in found.advice
 
 
 def test_a_task_that_only_waited_is_none_to_cut() -> None:
@@ -335,6 +355,16 @@ def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
     assert small.cost_ms == pytest.approx(10_000 * 2000 / 40_000), "no more than moving its bytes takes"
     assert "500 MiB" in found.what
     assert "by Sort" in found.what
+
+
+def test_rows_that_python_workers_of_rdds_spilled_ask_for_memory_of_theirs() -> None:
+    spilled = {"spill_bytes": 500 * MIB, "resource_ms": parts(disk=40_000.0)}
+    of_rdd = detail(facts={**spilled, "scope": None}, what="shuffle read, python")
+    (found,) = findings.spilling(TERMS, [of_rdd], [])
+    assert "spark.python.worker.memory" in found.advice
+    of_query = detail(facts=spilled, what="shuffle read, python")
+    (found,) = findings.spilling(TERMS, [of_rdd, of_query], [])
+    assert "more memory per executor" in found.advice, "the executor spilled some of it"
 
 
 def test_garbage_collection_counts_from_a_tenth() -> None:

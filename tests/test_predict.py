@@ -188,6 +188,18 @@ def test_what_was_sampled_spilling_goes_with_the_spilled_bytes() -> None:
     assert predicted(run, "memory=0.5x") == pytest.approx(10_000 + 2000 * per_slot / 300e6, rel=0.001)
 
 
+def test_how_long_a_run_without_samples_spilled_is_not_known() -> None:
+    """Spilling 50 MB and reading them back may be 2 of the 10 s that nobody saw, or next to none; with samples it is
+    none of them."""
+    run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
+    run = with_volumes(run, spill_memory=50_000_000, spill_disk=1)
+    assert predicted(run, "memory=4x") == pytest.approx(10_000)
+    answer = predict(replace(run, has_samples=False), world(run, "memory=4x"))
+    assert answer.predicted_ms is None
+    assert answer.bound_ms == (pytest.approx(8000), pytest.approx(10_000))
+    assert "how long it spilled" in answer.refused[0]
+
+
 def test_less_memory_means_more_garbage_collection() -> None:
     """0.5 s of 10 in collections; a heap of half the size is full twice as often."""
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), gc_ms=500.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
+from indexes.resources import CPU
 from query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
 from query.answers.whatifs import NOTICEABLE, happens_once, telling
 from query.frameworks import plural, with_article
@@ -46,6 +47,9 @@ WORTH_SHOWING = 0.02
 
 WORTH_A_WORD = 0.05
 """What comes after a cause, or beside it, is named from this share of the runtime."""
+
+NEARLY_ALL = 0.9
+"""The CPU's time is told as garbage collection from this share of it."""
 
 
 Told = Callable[[str, "Remedy | None"], str]
@@ -190,10 +194,10 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
             return "Nothing to explain: nothing was submitted."
         return "Nothing to explain: no time passes between the first and the last event of the log."
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
-    second = "" if found.second is None else device_name(found.second, resources)
+    second = "" if found.second is None else _resource_name(found.second, debug, resources)
     if found.kind == "resource":
-        close = f" {second} comes close: {figures.text(found.second_ms)}." if second else ""
-        return f"{device_name(found.name, resources)} holds {it} up: {of}.{close}"
+        close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
+        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
@@ -212,8 +216,19 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     alone = ""
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
         alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
-    following = f" {second} comes next: {figures.text(found.second_ms)}." if second else ""
+    following = f" {capitalised(second)} comes next: {figures.text(found.second_ms)}." if second else ""
     return f"{told[found.name]}{alone}{following}"
+
+
+def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -> str:
+    """A resource within a sentence.  Time on the CPU that is nearly all collecting garbage, as where a log has no other
+    time on it, is told as that: a faster CPU is not what helps."""
+    name = next((each.device for each in resources if each.name == resource), resource)
+    on_it_ms = sum(each.resource_ms.get(resource, 0.0) for each in debug.groups)
+    collecting_ms = sum(each.gc_ms for each in debug.groups)
+    if resource == CPU and collecting_ms > 0 and collecting_ms >= NEARLY_ALL * on_it_ms:
+        return f"garbage collection on the {name}"
+    return name
 
 
 def _doubtful_sentence(

@@ -18,8 +18,9 @@ from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
 from query.explain.wording import Terms, counted
-from query.frameworks import either, plural, with_article
+from query.frameworks import Rules, either, plural, with_article
 from query.model.capacity import STARVED
+from query.model.execution import SPILL_BPS
 
 SKEW = 2.0
 """A group is skewed where its longest unit takes this many times the median."""
@@ -28,6 +29,9 @@ FEWEST_FOR_SKEW = 3
 
 MORE = 1.5
 """What explains a straggler, or marks a slow host, is this many times what is usual."""
+
+MOST_TIMES = 100
+"""What is more times as much as this is told by itself: the other is next to nothing."""
 
 HELD_BACK = 0.5
 """Share of a quota's periods in which it was used up, while units waited for a CPU, from which on it is the cause."""
@@ -46,9 +50,6 @@ LITTLE_BYTES = 1 << 20
 
 SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""
-
-SPILL_BPS = 50e6
-"""Bytes per second at which a unit at least writes or reads back what it spills, rows packed and unpacked."""
 
 _MIB = 2**20
 
@@ -236,8 +237,8 @@ def _slow_node(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_m
         device = terms.device(host.resource)
         return Why(
             "node",
-            f"{words.units} on {host.host} spend {host.median_ms / max(host.others_ms, 1e-9):.1f} times as"
-            f" long on {device} as on other nodes",
+            f"{words.units} on {host.host} spend "
+            + _so_long(host.median_ms, host.others_ms, 1, device, "on other nodes"),
             f"look at {host.host}: its {terms.name(host.resource)} is slower than its peers'",
             "modelled",
         )
@@ -314,6 +315,16 @@ def _is_slow(host: HostTime) -> bool:
     )
 
 
+def _so_long(own_ms: float, others_ms: float, groups: int, device: str, others: str) -> str:
+    """How much longer units are on a device than others; times that are sums over so many groups, ms.
+
+    Beside next to nothing there is no ratio worth a word: then the time itself is told.
+    """
+    if own_ms > MOST_TIMES * others_ms:
+        return f"{own_ms / groups / 1000:.1f} s each on {device}, and next to none {others}"
+    return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
+
+
 def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[Finding]:
     """A host on which a resource is slower than on its peers, in most groups that use it: a malfunction (§4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
@@ -333,14 +344,13 @@ def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail
             if facts is not None and facts.median_ms > 0:
                 share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
                 cost += facts.path_ms * share
-        times = sum(each.median_ms for each in slow) / max(sum(each.others_ms for each in slow), 1e-9)
-        device = terms.device(resource)
+        own_ms, peers_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
+        spent = _so_long(own_ms, peers_ms, len(slow), terms.device(resource), "on its peers")
         found.append(
             Finding(
                 "slow hosts",
                 cost,
-                f"{terms.words.units} on {host} spend {times:.1f} times as long on {device} as on its peers, in"
-                f" {counted(len(slow), terms.words.group)}",
+                f"{terms.words.units} on {host} spend {spent}, in {counted(len(slow), terms.words.group)}",
                 "modelled",
                 f"check {host}: a slow or crowded {terms.name(resource)}, other jobs, a throttled instance",
             )
@@ -352,11 +362,12 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
     """Slots without work while a group was on the path: too few units, or a last wave that is half empty.
 
     Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
-    are none to share its work.  Contradicted where the framework knows that there is nothing to share out, and by a
-    longest unit that waited: that does not divide.
+    are none to share its work.  Contradicted where the framework knows that there is nothing to share out, by a
+    longest unit that waited and by time that went to starting units: neither divides.
     """
     facts, words = detail.facts, terms.words
-    path_ms = facts.path_ms - _waited_ms(detail)
+    starting = min(facts.starting_ms / facts.unit_ms, 1.0) if facts.unit_ms > 0 else 0.0
+    path_ms = (facts.path_ms - _waited_ms(detail)) * (1 - starting)
     if facts.slots < 2 or facts.length_ms <= 0 or path_ms <= 0:
         return []
     idle = min(facts.idle_ms / (facts.slots * facts.length_ms), 1.0)
@@ -377,7 +388,10 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
             f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {100 * idle:.0f} % of the"
             f" {words.lanes}' time idle"
         )
-        if is_uneven(detail):
+        if were_free(detail):
+            kind = "free"
+            what += f", more than after their last {words.unit}: {words.lanes} were free while {words.units} waited"
+        elif is_uneven(detail):
             what += f"; the {words.unit} that read most read {facts.skew_bytes:.1f} times the median"
     advice = _idle_advice(terms, detail) if terms.rules.idle is None else terms.rules.idle(detail)
     if advice is None or cost <= 0:
@@ -390,9 +404,18 @@ def _idle_advice(terms: Terms, detail: Detail) -> str:
     units = terms.words.units
     if detail.with_data < detail.facts.slots:
         return f"more, smaller {units} would use the idle {terms.words.lanes}"
+    if were_free(detail):
+        return f"look at what kept waiting {units} from free {terms.words.lanes}"
     if is_uneven(detail):
         return f"spread what is read more evenly over the {units}"
     return f"smaller {units} even out the last wave"
+
+
+def were_free(detail: Detail) -> bool:
+    """Whether lanes were idle while units of a group waited: a last wave leaves none idle for longer than its longest
+    unit."""
+    facts = detail.facts
+    return facts.idle_ms > facts.slots * facts.longest_ms
 
 
 def is_uneven(detail: Detail) -> bool:
@@ -440,7 +463,17 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
     what = f"{spilled / _MIB:.0f} MiB were spilled to disk for want of memory, most in {worst.id} {worst.name}{by}"
     words = terms.words
     neutral = f"more memory per {words.worker}, fewer {words.lanes}, or smaller {words.units}"
-    return [Finding("spilling", cost, what, "modelled", terms.advice("spilling", neutral))]
+    advice = terms.advice("spilling", neutral)
+    if all(spilled_by_delegates(terms.rules, each) for each in groups):
+        neutral = f"more memory for what computes for the {words.units}, or smaller {words.units}"
+        advice = terms.advice("delegates spilling", neutral)
+    return [Finding("spilling", cost, what, "modelled", advice)]
+
+
+def spilled_by_delegates(rules: Rules, detail: Detail) -> bool:
+    """Whether what a group spilled was for want of memory of the processes that compute for its units: within a query
+    those keep no rows, and a worker spills."""
+    return detail.facts.scope is None and rules.delegates(detail.what)
 
 
 def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]:

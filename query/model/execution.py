@@ -74,7 +74,16 @@ class Slots:
         return replace(self, until_ms=until[np.searchsorted(workers, self.worker)])
 
 
+SPILL_BPS = 50e6
+"""Bytes per second at which a unit at least writes or reads back what it spills, rows packed and unpacked."""
+
 _READ = ("input_bytes", "remote_bytes")
+
+
+def most_spilling_ms(disk_bytes: Ints, memory_bytes: Ints) -> Floats:
+    """How long spilling so much and reading it back takes at most, ms; the larger of its two sizes counts."""
+    longest: Floats = 2 * np.maximum(disk_bytes, memory_bytes) / SPILL_BPS * 1000
+    return longest
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from indexes.resources import CPU, Resource
-from query.model.execution import Execution
+from query.model.execution import Execution, most_spilling_ms
 from query.model.world import World
 from query.whatif.transfers import moves_known
 
@@ -85,6 +89,21 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
         if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen and not moves_known(execution, each):
             found.append((each, share))
     return found
+
+
+def unseen_spills(execution: Execution, world: World) -> Execution | None:
+    """The execution, had samples seen all unknown time that may be spilling; None where memory stays, or there is none.
+
+    Without samples a log has the bytes that were spilled, and of the time that took only some.
+    """
+    volumes, units = execution.volumes, execution.units
+    if execution.has_samples or world.ratio("memory") == 1 or not volumes.spill_memory.any():
+        return None
+    spilling_ms = np.minimum(units.parts_ms[:, -1], most_spilling_ms(volumes.spill_disk, volumes.spill_memory))
+    parts = units.parts_ms.copy()
+    parts[:, -1] -= spilling_ms
+    parts[:, execution.names.index(CPU)] += spilling_ms
+    return replace(execution, units=replace(units, parts_ms=parts), volumes=replace(volumes, spill_ms=spilling_ms))
 
 
 def _times(ratio: float) -> str:

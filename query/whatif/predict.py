@@ -31,7 +31,7 @@ from query.plugins import entries
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import MOST_APART, interval, variances
-from query.whatif.limits import beyond, crosses_anew, lost, unseen
+from query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
 from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
 from query.whatif.priors import borrowed
@@ -143,6 +143,12 @@ def predict(
             why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
             bound_ms = min(predicted, *wholes), max(predicted, *wholes)
             return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
+        if spilled := unseen_spills(execution, world):
+            other, _ = _predicted(spilled, world, base, replans)
+            if abs(other - predicted) > NOTICED * execution.runtime_ms:
+                why = "the run left no samples, and nothing else tells how long it spilled"
+                bound_ms = min(predicted, other), max(predicted, other)
+                return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
         if ends is None and physics == MODEL:
             ends = _ends(execution, world, base, replans)
         if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:

@@ -16,16 +16,19 @@ import duckdb
 from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail
-from query.explain.findings import Part, idle_slots, starting_units, straggler
+from query.explain.findings import Part, idle_slots, spilled_by_delegates, starting_units, straggler
 from query.explain.wording import counted, terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
-from query.frameworks.spark.rules import MOST_EXECUTORS, most_slots, reads_files, reads_schema, unasked_slots
+from query.frameworks.spark.rules import MOST_EXECUTORS, RULES, most_slots, reads_files, reads_schema, unasked_slots
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
+PYTHON_MEMORY = "spark.python.worker.memory"
+DEFAULT_PYTHON_MEMORY = 512 * 2**20
+"""What a Python worker may hold of an RDD before it spills."""
 CORES = "spark.executor.cores"
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 OVERHEAD = "spark.executor.memoryOverhead"
@@ -112,7 +115,7 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
         for part in idle_slots(terms, detail):
             if part.kind in ("few", "empty"):
                 yield Cut(detail, facts.slots, part)
-            elif facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+            elif part.kind == "last wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
                 yield Cut(detail, math.ceil(facts.waves) * facts.slots, part)
         for part in unasked_slots([detail], most):
             yield Cut(replace(detail, facts=replace(facts, slots=most)), most, part)
@@ -324,8 +327,15 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling")}
     if not costs:
         return
-    resize = resized(execution, "memory", 2.0)
     worst = max(costs, key=lambda each: costs[each])
+    by_python = [spilled_by_delegates(RULES, each) for each in details if each.facts.spill_bytes]
+    if worst == "spilling" and by_python and all(by_python):
+        stated = execution.properties.get(PYTHON_MEMORY)
+        before = size_bytes(stated) or DEFAULT_PYTHON_MEMORY
+        chance = _doubled(PYTHON_MEMORY, stated or f"{size(before)} (the default)", 2 * before)
+        yield replace(chance, why=worst, at_most_ms=costs[worst])
+        return
+    resize = resized(execution, "memory", 2.0)
     if resize is not None:
         yield replace(resize, why=worst, at_most_ms=costs[worst])
     spilled = [

@@ -11,7 +11,7 @@ import numpy as np
 from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven
+from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven, were_free
 from query.explain.wording import counted
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
@@ -41,6 +41,7 @@ ADVICE = {
     ),
     "starting units": "fewer, larger partitions",
     "spilling": "more memory per executor, fewer slots, or more partitions",
+    "delegates spilling": "more memory for each Python worker (spark.python.worker.memory), or more partitions",
     "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
     "killed units": "where they were speculative copies, look at what made the others slow",
     "container memory": (
@@ -63,6 +64,11 @@ def idle_advice(detail: Detail) -> str | None:
     """What to do about a stage that left slots idle; None where nothing can or need be done."""
     if detail.with_data < detail.facts.slots:
         return few_tasks_advice(detail)
+    if were_free(detail):
+        return (
+            "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"
+            " or a driver too busy to hand them out"
+        )
     if is_uneven(detail):
         return uneven_advice(detail)
     return "smaller partitions even out the last wave"
