@@ -68,6 +68,26 @@ class Rescaled(Cluster):
         return body
 
 
+class Asking(Rescaled):
+    """Of each vertex an operator holds seven records, another has dropped a fifth, and a sink gives nothing."""
+
+    def answer(self, path: str) -> str | None:
+        page, _, names = path.partition("?get=")
+        if not page.endswith("/subtasks/metrics"):
+            return super().answer(path)
+        self.attempts.append(path)
+        counted = {"Lookup": (1207, 1200), "Drop": (1000, 800), "Sink__Ages": (1000, 0)}
+        sums = {
+            f"{name}.{counter}": each
+            for name, values in counted.items()
+            for counter, each in zip(series.OPERATOR.values(), values, strict=True)
+        }
+        if not names:
+            return json.dumps([{"id": each} for each in (*sums, "numRecordsIn", "Lookup.group.numRecordsIn")])
+        wanted = names.removesuffix("&agg=sum").split(",")
+        return json.dumps([{"id": each, "sum": sums[each]} for each in wanted])
+
+
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cluster], str]]:
     """Serves a cluster on this machine, and returns its address."""
@@ -155,6 +175,22 @@ def test_a_job_that_is_scaled_is_looked_at_with_all_its_subtasks(
     assert [set(each.workers) for each in (found.samples[0], found.samples[-1])] == [{"tm0"}, {"tm0", "tm1"}]
     assert set(found.workers) == {"tm0", "tm1"}
     assert found.samples[-1].vertices.popitem()[1]["records_in"] == [7, 7, 7, 7]
+
+
+def test_operators_that_may_hold_records_are_looked_at_each_time(
+    serve: Callable[[Cluster], str], tmp_path: Path
+) -> None:
+    cluster = Asking(rounds=5)
+    collect.collect(serve(cluster), None, tmp_path, lambda _: None)
+    path = tmp_path / f"{JOB}.series.gz"
+    found = series.read(LogFile(str(path), (Part(str(path)),)), Problems())
+    first, *others = (each.operators for each in found.samples)
+    assert first == {}
+    assert len(others) > 1
+    assert all(mine == {"Lookup": [1207, 1200]} for each in others for mine in each.values())
+    assert all(len(each) == len(found.samples[0].vertices) for each in others)
+    # All operators once, which takes two requests a vertex; then those that may hold records.
+    assert len(cluster.attempts) == len(others[0]) * (2 + len(others))
 
 
 def test_metrics_that_cannot_be_written_are_one_sentence(serve: Callable[[Cluster], str], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import crystalperf as cp
 from cli.screen import verdict_text
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
+from query.frameworks.flink import held as held_by
 from query.frameworks.flink import steady
 from query.frameworks.flink.hops import hops_of
 from query.model.execution import Execution
@@ -354,6 +355,98 @@ def test_requests_that_a_record_waits_for_are_told_as_unknown(tmp_path: Path) ->
     )
     assert any("requests are made in Parse -> Lookup" in each for each in waits.debug().told)
     assert not any("requests" in each for each in plain.debug().told)
+
+
+Held = Callable[[int], float]
+"""Of an operator: how many records it holds, or has dropped, after so many seconds."""
+
+
+def operator(held: Held, *, per_s: float = 1000.0, stack: str | None = held_by.ASYNCHRONOUS) -> dict[str, float]:
+    """How long a vertex of two subtasks holds a record, of one operator that was looked at for a minute.
+
+    `stack` is a function of the vertex' samples; None without any.
+    """
+    connection = looked_at(ran(range(1), 1))
+    connection.execute("CREATE TABLE units AS SELECT 0 AS unit_id, 'v' AS group_id")
+    connection.execute("CREATE TABLE samples AS SELECT 0 AS stack_id, 0 AS unit_id")
+    connection.execute("CREATE TABLE stacks AS SELECT 0 AS stack_id, [''] AS frames")
+    connection.execute("DELETE FROM samples" if stack is None else f"UPDATE stacks SET frames = ['{stack}']")
+    rows = [(1e3 * each, "v", "Lookup", per_s * each, per_s * each - held(each)) for each in range(20, 80)]
+    connection.executemany("INSERT INTO flink_operators VALUES (?, ?, ?, ?, ?)", rows)
+    return held_by.held_ms(connection, (0.0, 1e9), {"v": 2}, {"v": "Parse -> Lookup"})
+
+
+def in_bursts(second: int) -> float:
+    """Fifty records that are held for a fifth of the time."""
+    return 50.0 if second % 5 == 0 else 0.0
+
+
+def some(second: int) -> float:
+    """A hundred records, as many more or fewer as come at random."""
+    return 100.0 + [10, -12, 3, -9, 14, 0, -6][second % 7]
+
+
+def test_records_that_are_in_an_operator_are_held_as_long_as_little_says() -> None:
+    assert operator(some) == {"v": pytest.approx(100.0, rel=0.01)}
+    assert operator(some, per_s=2000.0) == {"v": pytest.approx(50.0, rel=0.01)}
+    assert operator(in_bursts) == {"v": pytest.approx(10.0)}
+
+
+def test_records_that_were_dropped_are_not_held() -> None:
+    assert operator(lambda second: 20.0 * second) == {}  # a filter
+    assert operator(lambda second: 2.0 * second + in_bursts(second)) == {}
+    assert operator(lambda _: 20.0) == {}  # some time ago
+    assert operator(lambda second: 20_000.0 + in_bursts(second)) == {"v": pytest.approx(10.0)}
+    assert operator(lambda second: 20_000.0 + some(second), per_s=0.9 * 1000) == {
+        "v": pytest.approx(20_100 / 0.9, rel=0.01)  # so many would have become more since the start
+    }
+    assert operator(lambda second: 50.0 * second + some(second)) == {}
+
+
+def test_an_operator_that_asks_nobody_holds_nothing() -> None:
+    assert operator(some, stack="org.apache.flink.streaming.api.operators.StreamMap.") == {}
+    assert operator(some, stack=None) == {}  # what it dropped is as even
+    assert operator(in_bursts, stack=None) == {"v": pytest.approx(10.0)}
+
+
+def test_a_look_between_two_updates_of_counters_tells_nothing() -> None:
+    once = operator(lambda second: -1000.0 if second == 40 else some(second))
+    assert once == {"v": pytest.approx(100.0, rel=0.01)}
+    assert operator(lambda second: -1000.0 if second % 4 == 0 else some(second)) == {}
+
+
+def test_a_record_that_is_held_waits_as_long_in_another_world(ads: tuple[Execution, Flow]) -> None:
+    """100 ms at the second station, of which no work, at twice the rate and on twice the cores too."""
+    execution, _ = ads
+    free = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=1.0)
+    run = replace(free, stations=(free.stations[0], replace(free.stations[1], held_ms=100.0)))
+    for ratios in ({}, {"rate": 2.0}, {"cores": 2.0}, {"cpu_speed": 2.0}, {"units": 2.0}):
+        (held, said), (plain, _) = (changed(each, execution, World(ratios=ratios)) for each in (run, free))
+        (path, without) = (legs(each, measured=False, names=NAMES) for each in (held, plain))
+        assert [each.held_ms for each in path] == [0.0, 0.0, 100.0]
+        assert sum(each.time_ms for each in path) == pytest.approx(100 + sum(each.time_ms for each in without))
+        assert any("b waits for outside is answered as fast as it was" in each for each in said)
+    assert highest(run) == highest(free)
+
+
+def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
+    """ads-3000 with an operator that holds 170 records in the mean: 57 ms of each at 3 000 a second."""
+    begin, *samples = map(json.loads, gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).splitlines())
+    for number, sample in enumerate(samples):
+        taken = 3000 * number + 2000
+        sample["o"] = {begin["vertices"][1]: {"Lookup": [taken, taken - 110 - 30 * (number % 5)]}, "gone": {}}
+    lines = begin, *samples
+    series = tmp_path / "x.series.gz"
+    series.write_bytes(gzip.compress("\n".join(json.dumps(each, separators=(",", ":")) for each in lines).encode()))
+    plain = real("ads-3000", tmp_path).debug()
+    run = cp.profile([DATA / "ads-3000.json.gz", series], output=tmp_path / "run.duckdb")
+    debug = run.debug()
+    assert "held" not in plain.other_ms  # a file of before
+    assert debug.other_ms["held"] == pytest.approx(170 / 3, rel=0.05)  # looks are not a second apart to the ms
+    assert debug.runtime_ms == pytest.approx(plain.runtime_ms + debug.other_ms["held"])
+    assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
+    assert any(f"hold a record for {debug.other_ms['held']:.1f} ms" in each for each in debug.told)
+    assert any("is answered as fast as it was" in each for each in run.predict(["rate=2x"]).assumptions)
 
 
 def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ guessed       it fits what was seen, as other causes would
 """
 
 Cause = Literal[
-    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing"
+    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing", "held"
 ]
 """What time on no resource was.
 
@@ -41,6 +41,7 @@ upstream      units waited for those of a group that they share a pipeline with
 unknown       nothing tells
 filling       a record waited in a buffer until that was full or due
 queueing      a record waited for those before it
+held          a record waited until something outside had answered, as asynchronous requests do
 """
 
 

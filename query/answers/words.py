@@ -156,6 +156,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "unknown": "of unknown cause",
         "filling": "in buffers that fill until they are full or due",
         "queueing": "waiting for the records before it",
+        "held": "waiting for answers of asynchronous requests",
     }
     return told[cause]
 
@@ -212,6 +213,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         "upstream": f"Waiting for {_upstream(words)} holds {it} up: {of}.",
         "filling": f"Waiting in buffers that fill until they are full or due holds {it} up: {of}.",
         "queueing": f"Waiting for the records before it holds {it} up: {of}.",
+        "held": f"Waiting for answers of asynchronous requests holds {it} up: {of}.",
     }
     alone = ""
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:

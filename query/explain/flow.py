@@ -35,12 +35,13 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
     now = 0.0
     for each in legs(flow, measured=True, names=names):
         parts = each.work_ms.copy()
-        parts[-1] += each.mates_ms + each.filling_ms + each.queue_ms + each.way_ms
+        parts[-1] += each.time_ms - float(each.work_ms.sum())
         path.append(PathItem(each.id, each.name, now, now + each.time_ms, named(parts, names)))
         now += each.time_ms
         causes: tuple[tuple[Cause, float], ...] = (
             ("filling", each.filling_ms),
             ("queueing", each.mates_ms + each.queue_ms),
+            ("held", each.held_ms),
             ("unknown", float(each.work_ms[-1])),
         )
         for cause, ms in causes:

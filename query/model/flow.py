@@ -55,6 +55,7 @@ class Station:
         shares: of busy time by resource, (resources + 1,), the last what is not known; it sums to 1.
         keyed: whether records go to the lane that their key says, so that one lane may have more of them.
         waking: the part of `busy` that buffers take that are due, whatever is in them; likewise of `busiest`.
+        held_ms: how long a record is held without work, until something outside the flow has answered.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Station:
     is_source: bool = False
     keyed: bool = False
     waking: float = 0.0
+    held_ms: float = 0.0
 
     @property
     def record_ms(self) -> float:
@@ -209,6 +211,7 @@ class Leg:
         filling_ms: of a hop, in a buffer that is not yet sent.
         queue_ms: of a hop, in buffers that wait for the station, or for the way to it.
         way_ms: of a hop, on the network.
+        held_ms: at a station, until something outside the flow has answered.
     """
 
     id: str
@@ -218,10 +221,12 @@ class Leg:
     filling_ms: float = 0.0
     queue_ms: float = 0.0
     way_ms: float = 0.0
+    held_ms: float = 0.0
 
     @property
     def time_ms(self) -> float:
-        return float(self.work_ms.sum()) + self.mates_ms + self.filling_ms + self.queue_ms + self.way_ms
+        waits_ms = self.mates_ms + self.filling_ms + self.queue_ms + self.way_ms + self.held_ms
+        return float(self.work_ms.sum()) + waits_ms
 
 
 def filling_ms(full_ms: float, due_ms: float, bursts: float = math.inf) -> float:
@@ -294,7 +299,7 @@ def _at(station: Station, flow: Flow, names: tuple[str, ...]) -> Leg:
     buffers = sum(each.buffers_per_s for each in into)
     mates = max(records / buffers - 1, 0.0) / 2 if buffers > 0 else 0.0
     work = station.shares * station.record_ms
-    return Leg(station.id, station.name, work, mates_ms=mates * station.record_ms)
+    return Leg(station.id, station.name, work, mates_ms=mates * station.record_ms, held_ms=station.held_ms)
 
 
 def _between(hop: Hop, flow: Flow, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None) -> Leg:

@@ -1,6 +1,7 @@
 """What a changed world would make of a flow: the time of a record, the highest rate, and what limits it.
 
-Time at a station    its own busy time, and that of the records before it in its buffer: (b + 1) / 2 in the mean
+Time at a station    its own busy time, and that of the records before it in its buffer: (b + 1) / 2 in the mean;
+                     what it is held for until something outside has answered, which stays as it was
 Time of a hop        filling until full or due (query.model.flow.filling_ms), the queue before the station, the network
 Queue                Kingman's formula: ρ / (1 − ρ) / 2 of a buffer's time, as buffers come at random and are alike;
                      likewise for the worker's CPU (query.model.flow.cpu_wait_ms)
@@ -151,6 +152,8 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         said.append("the records are of the same kind, and as unevenly spread over keys")
     if cpu != 1:
         said.append("what was seen on the CPU scales inversely with its speed")
+    if held := [each.name for each in flow.stations if each.held_ms > 0]:
+        said.append(f"what {' and '.join(held)} waits for outside is answered as fast as it was")
     if assumed := [each.due_ms for each in flow.hops if each.is_due_assumed]:
         said.append(
             f"buffers are sent after {max(assumed):.0f} ms at most: nothing states it, and too few records came to tell"

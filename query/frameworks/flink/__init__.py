@@ -6,7 +6,7 @@ trace.py     those to the trace that every framework hands over, and to Flink's 
 frames.py    roles of frames, processes and threads
 operators.py operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
-flow.py      a streaming job as a flow of records
+flow.py      a streaming job as a flow of records; held.py: how long its operators hold them
 chances.py   what its user can change
 private.py   what of plans a page for strangers must not have
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics

@@ -11,6 +11,7 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 
+from query.frameworks.flink.held import held_ms
 from query.frameworks.flink.hops import edges_of, hops_of, ordered
 from query.frameworks.flink.places import awake, cores_by_thread, places_of
 from query.frameworks.flink.steady import steady_stretch, what_subtasks_did
@@ -37,10 +38,12 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     order = ordered(groups, [(source, target) for source, target, _ in edges])
     names = {each.group_id: each.name for each in execution.dag.groups}
     shares = _shares(execution)
+    held = held_ms(connection, stretch, {group: len(found[group]) for group in groups}, names)
     stations = tuple(
         _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
         for group in order
     )
+    stations = tuple(replace(each, held_ms=held.get(each.id, 0.0)) for each in stations)
     whole = Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch))
     stated_ms = stated_timeout_ms(connection)
     whole = replace(whole, hops=tuple(due(each, stated_ms, at_limit=whole.at_limit) for each in whole.hops))

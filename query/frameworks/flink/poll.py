@@ -21,7 +21,14 @@ LONGEST_LIST = 3000
 """Characters of metrics' names in one request: Flink takes no request line of more than 4096."""
 
 LATENCY_EVERY = 10
-"""Looks between two at latencies: their histograms hold the last 128 markers, and their names are long."""
+"""Looks between two at latencies, and at all operators: the histograms of the former hold the last 128 markers, and
+names are long."""
+
+LETS_THROUGH = 0.9
+"""An operator that gave on this share of its records at least, and has not given on all, may hold them for a while."""
+
+MOST_OPERATORS = 32
+"""That are looked at each time, of all vertices: of those that may hold records the ones that hold most."""
 
 FLUSH_EVERY = 10
 """Lines that are written at a time."""
@@ -30,6 +37,9 @@ _LATENCY = re.compile(
     r"(?:\d+\.)?latency\.source_id\.(?P<source>[0-9a-f]+)(?:\.source_subtask_index\.\d+)?"
     r"\.operator_id\.(?P<operator>[0-9a-f]+)\.operator_subtask_index\.(?P<index>\d+)\.(?P<what>latency_\w+)"
 )
+
+_OPERATOR = re.compile(r"(?P<operator>[^.]+)\.numRecordsIn")
+"""How Flink names an operator's counter, summed over subtasks; other characters than these stand as _ in its name."""
 
 
 class Poll:
@@ -41,6 +51,7 @@ class Poll:
         self._vertices, self._workers = _vertices(page), _workers(rest)
         self._lines: list[bytes] = []
         self._looks = 0
+        self._holding: dict[str, list[str]] = {}
         self._version: str | None = None
         with suppress(InputError):
             self._version = rest.page("/overview").get("flink-version")
@@ -62,17 +73,22 @@ class Poll:
             return
         self._vertices, self._workers = vertices, workers
         self._begin = self._beginning()
+        self._holding = {}
 
     def look(self, now_ms: int) -> None:
         """One look.  Raises InputError where the cluster does not answer."""
         vertices = [self._subtasks(vertex, parallelism) for vertex, parallelism in self._vertices]
         workers = {each: self._worker(each) for each in self._workers}
-        latencies = self._latencies() if self._looks % LATENCY_EVERY == 0 else {}
+        operators = {vertex: self._operators(vertex, names) for vertex, names in self._holding.items()}
+        latencies = {}
+        if self._looks % LATENCY_EVERY == 0:
+            latencies = self._latencies()
+            self._find_holding()
         self._looks += 1
         if any(value is not None for mine in vertices for values in mine for value in values):
             self._lines += [self._begin] if self._begin else []
             self._begin = b""
-            self._lines.append(series.sample_line(now_ms, vertices, workers, latencies))
+            self._lines.append(series.sample_line(now_ms, vertices, workers, latencies, operators))
 
     def flush(self, least: int = 1) -> None:
         """Write what was seen, where it is as many lines.  Raises InputError where that is not possible."""
@@ -95,6 +111,40 @@ class Poll:
             found = self._values(f"/taskmanagers/{quote(worker, safe='')}/metrics", list(series.WORKER.values()))
             return [found.get(name) for name in series.WORKER.values()]
         return []
+
+    def _operators(self, vertex: str, names: Sequence[str]) -> dict[str, list[float | None]]:
+        """Records in and out of operators of a vertex, summed over its subtasks."""
+        wanted = [f"{name}.{counter}" for name in names for counter in series.OPERATOR.values()]
+        page, found = f"/jobs/{self._job}/vertices/{vertex}/subtasks/metrics", dict[str, float | None]()
+        with suppress(InputError):  # it adds to a look, and is none of its own
+            for some in _lists(wanted):
+                for each in _listed(self._rest.text(f"{page}?get={some}&agg=sum")):
+                    found[str(each.get("id"))] = _number(each.get("sum"))
+        return {
+            name: [found.get(f"{name}.{counter}") for counter in series.OPERATOR.values()]
+            for name in names
+            if f"{name}.{series.OPERATOR['records_out']}" in found
+        }
+
+    def _find_holding(self) -> None:
+        """Add the operators that may hold records to those that are looked at each time.
+
+        A burst of records that an operator holds for a few milliseconds is seen at few looks, so one that holds none
+        now is among them where there is room.
+        """
+        held: dict[tuple[str, str], float] = {}
+        for vertex, _ in self._vertices:
+            page = f"/jobs/{self._job}/vertices/{vertex}/subtasks/metrics"
+            with suppress(InputError):
+                ids = (str(each.get("id")) for each in _listed(self._rest.text(page)))
+                names = [match["operator"] for each in ids if (match := _OPERATOR.fullmatch(each))]
+                for name, (taken, given) in self._operators(vertex, names).items():
+                    if taken and given is not None and LETS_THROUGH * taken <= given <= taken:
+                        held[vertex, name] = taken - given
+        known = {(vertex, name) for vertex, names in self._holding.items() for name in names}
+        others = sorted(held.keys() - known, key=lambda each: (-held[each], each))
+        for vertex, name in others[: MOST_OPERATORS - len(known)]:
+            self._holding.setdefault(vertex, []).append(name)
 
     def _latencies(self) -> dict[str, list[float | None]]:
         found: dict[str, dict[str, float | None]] = {}

@@ -67,6 +67,14 @@ CREATE TABLE flink_latencies (                -- one row per operator's subtask 
     p95_ms DOUBLE                             -- the same
 );
 
+CREATE TABLE flink_operators (                -- one row per look at an operator that lets records through and may hold some
+    time_ms DOUBLE NOT NULL,                  -- since the job's start
+    group_id VARCHAR NOT NULL,                -- of groups
+    operator VARCHAR NOT NULL,                -- as Flink's metrics name it: with _ for spaces, dots, colons and commas
+    records_in DOUBLE,                        -- sums since its attempts began, over all subtasks
+    records_out DOUBLE                        -- … without those that it still holds, or has dropped
+);
+
 CREATE TABLE flink_task_managers (            -- one row per TaskManager that was there when metrics were collected
     worker_id VARCHAR NOT NULL,               -- of workers
     slots DOUBLE,                             -- its slots

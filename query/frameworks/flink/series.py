@@ -4,10 +4,13 @@ Lines of JSON, gzip members one after the other, so that a file can be gone on w
 what the columns are, the others are samples:
 
     {"flink":"series","job":"…","version":"1.20.3","columns":["records_in",…],"vertices":["…",…],"workers":{"tm1":…}}
-    {"t":1700000000000,"v":[[[12,34,…],…],…],"w":{"tm1":[…]},"l":{"SOURCE.OPERATOR.0":[95.1,93,120],…}}
+    {"t":1700000000000,"v":[[[12,34,…],…],…],"w":{"tm1":[…]},"l":{"SOURCE.OPERATOR.0":[95.1,93,120],…},
+     "o":{"VERTEX":{"Lookup":[1200,1180],…},…}}
 
 `v` has for each vertex its subtasks, each with the values of `columns`; `w` the columns WORKER of each TaskManager; `l`
-latencies by source, operator and subtask, ms: mean, median, 95th percentile.  What a cluster does not tell is null.
+latencies by source, operator and subtask, ms: mean, median, 95th percentile.  `o` has the columns OPERATOR of operators
+that may hold records, by vertex and name, summed over subtasks; files of before have none.  What a cluster does not
+tell is null.
 """
 
 from __future__ import annotations
@@ -55,6 +58,9 @@ WORKER: dict[str, str] = {
 }
 """The same of a TaskManager."""
 
+OPERATOR: dict[str, str] = {"records_in": "numRecordsIn", "records_out": "numRecordsOut"}
+"""The same of an operator."""
+
 LATENCIES = ("latency_mean", "latency_median", "latency_p95")
 
 _MOST_LINES = 2_000_000
@@ -71,16 +77,21 @@ class _Line(msgspec.Struct):
     v: list[list[list[float | None]]] = []
     w: dict[str, list[float | None]] = {}
     l: dict[str, list[float | None]] = {}  # noqa: E741 - as short as the others, for there is one a second
+    o: dict[str, dict[str, list[float | None]]] = {}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at a job: by vertex and column the values of its subtasks; of TaskManagers by id and column."""
+    """One look at a job: by vertex and column the values of its subtasks; of TaskManagers by id and column.
+
+    Of `operators` by vertex and name, the columns OPERATOR.
+    """
 
     time_ms: float
     vertices: dict[str, dict[str, list[float | None]]]
     workers: dict[str, dict[str, float | None]]
     latencies: dict[str, list[float | None]]
+    operators: dict[str, dict[str, list[float | None]]]
 
 
 @dataclass
@@ -105,10 +116,12 @@ def sample_line(
     vertices: Sequence[Sequence[Sequence[float | None]]],
     workers: dict[str, list[float | None]],
     latencies: dict[str, list[float | None]],
+    operators: dict[str, dict[str, list[float | None]]],
 ) -> bytes:
     """The line of one look."""
     found: dict[str, Any] = {"t": time_ms, "v": vertices, "w": workers}
-    return msgspec.json.encode({**found, "l": latencies} if latencies else found)
+    found |= {key: values for key, values in (("l", latencies), ("o", operators)) if values}
+    return msgspec.json.encode(found)
 
 
 def append(path: Path, some: Iterable[bytes]) -> None:
@@ -150,4 +163,4 @@ def _sample(line: _Line, columns: Sequence[str], vertices: Sequence[str]) -> Sam
         for vertex, mine in zip(vertices, line.v, strict=False)
     }
     by_worker = {worker: dict(zip(WORKER, values, strict=False)) for worker, values in line.w.items()}
-    return Sample(line.t, by_vertex, by_worker, line.l)
+    return Sample(line.t, by_vertex, by_worker, line.l, line.o)

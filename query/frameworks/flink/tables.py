@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from query.frameworks.flink.series import COLUMNS, LATENCIES, WORKER, Series
+from query.frameworks.flink.series import COLUMNS, LATENCIES, OPERATOR, WORKER, Series
 from query.model.records import RunTables, integers, numbers, objects
 
 
@@ -28,6 +28,13 @@ def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTabl
         for sample in looks.samples
         for key, values in sample.latencies.items()
         if key.count(".") == 2
+    ]
+    operators = [
+        (sample.time_ms - start_ms, ids[vertex], name, values)
+        for sample in looks.samples
+        for vertex, mine in sample.operators.items()
+        if vertex in ids
+        for name, values in mine.items()
     ]
     found: RunTables = {}
     if looks.workers:
@@ -64,6 +71,13 @@ def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTabl
             },
         }
         assert len(LATENCIES) == 3
+    if operators:
+        found["flink_operators"] = {
+            "time_ms": numbers([each[0] for each in operators]),
+            "group_id": objects([each[1] for each in operators]),
+            "operator": objects([each[2] for each in operators]),
+            **{name: numbers([_at(each[3], place) for each in operators]) for place, name in enumerate(OPERATOR)},
+        }
     return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 
 from query.frameworks.flink.frames import helper
+from query.frameworks.flink.held import asking
 from query.model.execution import Execution
+from query.model.flow import Flow
 from query.model.kinds import RUNNING
-
-ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
 
 LEAST_MS = 100.0
 """Helpers that were seen running for less are not worth a word."""
@@ -26,25 +26,27 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
             f"Buffers are taken to be due after {max(each.due_ms for each in assumed):.0f} ms, as Flink has it by"
             " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
         )
-    if execution.flow is not None and (asking := _asking(connection)):
-        found.append(
-            f"Asynchronous requests are made in {', '.join(asking)}: nothing that is collected tells how long their"
-            " answers take, and each record's time is longer by that"
-        )
+    if execution.flow is not None:
+        found += _requests(connection, execution.flow)
     return found
 
 
-def _asking(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Vertices on whose stacks an operator of Flink's asynchronous I/O was seen."""
-    rows = connection.execute(
-        """
-        SELECT DISTINCT name FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)
-            JOIN groups USING (group_id)
-        WHERE contains(array_to_string(frames, ' '), ?) ORDER BY name
-        """,
-        [ASYNCHRONOUS],
-    ).fetchall()
-    return [name for (name,) in rows]
+def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[str]:
+    """How long asynchronous requests take, by vertex, or that nothing tells that."""
+    asks, _ = asking(connection)
+    found = [
+        f"Operators of {each.name} hold a record for {each.held_ms:.1f} ms in the mean, by those that went in and had"
+        " not come out, as for answers of asynchronous requests; at any other rate they are taken to last as long, for"
+        " nothing tells what answers them"
+        for each in flow.stations
+        if each.held_ms > 0
+    ]
+    if unknown := sorted(each.name for each in flow.stations if each.id in asks and not each.held_ms):
+        found.append(
+            f"Asynchronous requests are made in {', '.join(unknown)}: nothing that is collected tells how long their"
+            " answers take, and each record's time is longer by that"
+        )
+    return found
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str:
