@@ -173,6 +173,17 @@ def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
     assert run.units.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
 
 
+def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_them() -> None:
+    """Rows of an RDD are spilled by Python; within a query Python keeps none."""
+    run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
+    run = replace(with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0), delegating=frozenset([0]))
+    assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
+    alone = replace(run.dag, groups=[replace(run.dag.groups[0], scope_id=None)])
+    answer = predict(replace(run, dag=alone), world(run, "memory=4x"))
+    assert answer.predicted_ms == 10_000
+    assert any("processes that compute for tasks spilled" in each for each in answer.assumptions)
+
+
 def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below() -> None:
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), peak_memory=1 * GIB)
     assert predicted(run, "memory=0.6x") == 10_000

@@ -245,6 +245,17 @@ class Execution:
         return np.minimum(over(self.volumes.starved_ms, self.units.duration_ms), 1.0)
 
     @property
+    def worker_volumes(self) -> Volumes:
+        """The volumes without what was spilled by processes that compute for units: no worker's memory is theirs.
+
+        Within a query these keep no rows, and the worker spills.
+        """
+        apart = [number for number in self.delegating if self.dag.groups[number].scope_id is None]
+        own = ~np.isin(self.units.group, apart)
+        volumes = self.volumes
+        return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the run's resources, in the order of a resource vector."""
         return tuple(each.name for each in self.resources)

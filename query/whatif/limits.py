@@ -96,14 +96,16 @@ def unseen_spills(execution: Execution, world: World) -> Execution | None:
 
     Without samples a log has the bytes that were spilled, and of the time that took only some.
     """
-    volumes, units = execution.volumes, execution.units
+    volumes, units = execution.worker_volumes, execution.units
     if execution.has_samples or world.ratio("memory") == 1 or not volumes.spill_memory.any():
         return None
     spilling_ms = np.minimum(units.parts_ms[:, -1], most_spilling_ms(volumes.spill_disk, volumes.spill_memory))
     parts = units.parts_ms.copy()
     parts[:, -1] -= spilling_ms
     parts[:, execution.names.index(CPU)] += spilling_ms
-    return replace(execution, units=replace(units, parts_ms=parts), volumes=replace(volumes, spill_ms=spilling_ms))
+    return replace(
+        execution, units=replace(units, parts_ms=parts), volumes=replace(execution.volumes, spill_ms=spilling_ms)
+    )
 
 
 def _times(ratio: float) -> str:

@@ -40,7 +40,7 @@ def apply(state: State, world: World) -> State:
     """
     execution = state.execution
     ratio, slots, memory = world.ratio("memory"), world.ratio("cores"), execution.recorded.get("memory")
-    units, volumes, words = execution.units, execution.volumes, execution.framework
+    units, volumes, words = execution.units, execution.worker_volumes, execution.framework
     spilled = bool(volumes.spill_memory.any())
     tells = execution.tells_memory or spilled
     if ratio == 1:
@@ -56,9 +56,10 @@ def apply(state: State, world: World) -> State:
             high=1.0,
         )
     if ratio > 1 and not spilled and (slots <= ratio or memory is None):
-        return state.assuming(
-            f"nothing was spilled and {100 * gc:.0f} % of {unit_time} was garbage collection: memory sufficed"
-        )
+        who = "nothing was spilled"
+        if execution.volumes.spill_memory.any():
+            who = f"processes that compute for {words.vocabulary.units} spilled, and no {words.vocabulary.worker} did"
+        return state.assuming(f"{who}, and {100 * gc:.0f} % of {unit_time} was garbage collection: memory sufficed")
     if memory is None:
         raise NoAnswerError(
             f"the run does not tell how much memory each {words.vocabulary.worker} had",
