@@ -403,6 +403,12 @@ def test_records_that_were_dropped_are_not_held() -> None:
     assert operator(lambda second: 50.0 * second + some(second)) == {}
 
 
+def test_looks_in_step_with_bursts_tell_all_the_same() -> None:
+    """Fifty records for half of the time; a look comes a little earlier in each burst than the one before."""
+    assert operator(lambda second: 50.0 if second < 50 else 0.0) == {"v": pytest.approx(25.0)}
+    assert operator(lambda second: 50.0 if second < 50 else 0.0, stack=None) == {}
+
+
 def test_an_operator_that_asks_nobody_holds_nothing() -> None:
     assert operator(some, stack="org.apache.flink.streaming.api.operators.StreamMap.") == {}
     assert operator(some, stack=None) == {}  # what it dropped is as even

@@ -102,12 +102,28 @@ def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely
         held = held - least
     elif held.mean() > CAPACITY * lanes and not _is_fresh(taken, held):
         return 0.0
-    mean, (grown, error) = held.mean(), _growth(held)
-    if abs(grown) > max(GROWN * mean, ERRORS * error):
-        return 0.0
-    if not surely and (held.var() < mean or mean < ERRORS * held.std() / np.sqrt(len(held))):
+    mean = held.mean()
+    if (_has_grown if surely else _is_odd)(held):
         return 0.0
     return float(mean / per_ms) if mean / per_ms >= LEAST_MS else 0.0
+
+
+def _has_grown(held: Floats) -> bool:
+    """Whether more is held in the second half of the looks, and at least: what was dropped never comes back.
+
+    Looks may be nearly in step with bursts of records, so that the means of halves differ though nothing grows.
+    """
+    first, second = np.array_split(held, 2)
+    (grown, error), least = _growth(held), GROWN * held.mean()
+    return bool(grown > max(least, ERRORS * error) and second.min() - first.min() > least)
+
+
+def _is_odd(held: Floats) -> bool:
+    """Whether what seems to be held grows or shrinks, or does not come and go as records that come at random do."""
+    mean, (grown, error) = held.mean(), _growth(held)
+    if abs(grown) > max(GROWN * mean, ERRORS * error):
+        return True
+    return bool(held.var() < mean or mean < ERRORS * held.std() / np.sqrt(len(held)))
 
 
 def _growth(held: Floats) -> tuple[float, float]:
