@@ -20,7 +20,7 @@ from indexes.errors import CrystalPerfError
 from indexes.resources import with_other
 from query import sql
 from query.answers.values import Prediction
-from query.answers.verdict import bottleneck_of, questions
+from query.answers.verdict import bottleneck_of, usual_questions
 from query.discover import discover
 from query.inputs.files import Application, Inputs
 from query.model.records import as_text
@@ -146,7 +146,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         header, debug = run.header(), run.debug()
         names = tuple(each.name for each in header.resources)
         is_batch = debug.measure == "makespan" and debug.runtime_ms > 0  # others are no hours to be saved
-        asked = questions(header.resources, header.vocabulary) if is_batch else ()
+        asked = usual_questions(header) if is_batch else ()
         gains, replayed_ms = [], None
         for each in asked:
             try:

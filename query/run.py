@@ -262,7 +262,7 @@ class Run:
     ) -> Advice:
         """Which one more run of the job would narrow the ranges of some questions most; none: the usual ones."""
         header = self.header()
-        usual = [each.setting for each in verdict.questions(header.resources, header.vocabulary)]
+        usual = [each.setting for each in verdict.usual_questions(header)]
         others = self._compared(reruns, recorded, "all", True)
         asked = [self._answered(text, recorded) for text in (settings or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]

@@ -178,8 +178,7 @@ def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_th
     run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
     run = replace(with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0), delegating=frozenset([0]))
     assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
-    alone = replace(run.dag, groups=[replace(run.dag.groups[0], scope_id=None)])
-    answer = predict(replace(run, dag=alone), world(run, "memory=4x"))
+    answer = predict(replace(run, spilling_apart=frozenset([0])), world(run, "memory=4x"))
     assert answer.predicted_ms == 10_000
     assert any("processes that compute for tasks spilled" in each for each in answer.assumptions)
 

@@ -179,8 +179,12 @@ LINK = re.compile(r"https?://[\w./-]+")
 
 
 def _bdb_views(spark: SparkSession, folder: str) -> None:
-    for table, schema in (("rankings", RANKINGS), ("uservisits", USERVISITS)):
-        spark.read.csv(f"{folder}/{table}", schema=schema).createOrReplaceTempView(table)
+    _csv_view(spark, folder, "rankings", RANKINGS)
+    _csv_view(spark, folder, "uservisits", USERVISITS)
+
+
+def _csv_view(spark: SparkSession, folder: str, table: str, schema: str) -> None:
+    spark.read.csv(f"{folder}/{table}", schema=schema).createOrReplaceTempView(table)
 
 
 def _written_nowhere(text: str) -> Run:
@@ -272,7 +276,7 @@ def _partitioned(spark: SparkSession) -> int:
 
 
 def _visits(spark: SparkSession, folder: str) -> None:
-    spark.read.csv(f"{folder}/uservisits", schema=USERVISITS).createOrReplaceTempView("uservisits")
+    _csv_view(spark, folder, "uservisits", USERVISITS)
     spark.conf.set("crystalperf.lab.output", f"{folder}/visits-by-language")
 
 

@@ -5,7 +5,7 @@ Everything that a door says of a run is decided here or in what the values hold;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2
@@ -43,8 +43,22 @@ class Question:
     setting: str
 
 
-def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: bool = False) -> tuple[Question, ...]:
-    """The usual questions, in the words of the run's framework; of a run that `flows`, how much more it would take."""
+def usual_questions(header: Header, *, flows: bool = False) -> tuple[Question, ...]:
+    """The usual questions to a run, without those of which its framework's logs tell nothing."""
+    return questions(header.resources, header.vocabulary, flows=flows, unasked=get(header.framework).unasked)
+
+
+def questions(
+    resources: Sequence[Resource],
+    vocabulary: Vocabulary,
+    *,
+    flows: bool = False,
+    unasked: Collection[str] = (),
+) -> tuple[Question, ...]:
+    """The usual questions, in the words of the run's framework; of a run that `flows`, how much more it would take.
+
+    `unasked` are settings that are left out.
+    """
     if flows:
         units, workers = vocabulary.word_of("units"), vocabulary.word_of("workers")
         return (
@@ -59,10 +73,10 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: b
             ),
         )
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
-    found = [
-        Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"),
-        Question(f"twice the {vocabulary.counted}", f"{workers}=2x"),
-    ]
+    found = []
+    if "cores" not in unasked:
+        found.append(Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"))
+    found.append(Question(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_ASKED)
     in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
     by_setting: dict[str, Resource] = {}
@@ -73,7 +87,9 @@ def questions(resources: Sequence[Resource], vocabulary: Vocabulary, *, flows: b
         found += [
             Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _ASKED.get(each.name, ("2x",))
         ]
-    return (*found, Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x"))
+    if "memory" not in unasked:
+        found += [Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x")]
+    return tuple(found)
 
 
 def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
@@ -121,11 +137,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path:
 
 
 def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
-    if debug.runtime_ms <= 0:
-        return ()
-    words, unasked = header.vocabulary, get(header.framework).unasked
-    usual = questions(header.resources, words, flows=debug.flow is not None)
-    return tuple(each for each in usual if each.setting.partition("=")[0] not in map(words.word_of, unasked))
+    return usual_questions(header, flows=debug.flow is not None) if debug.runtime_ms > 0 else ()
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:

@@ -172,7 +172,12 @@ def _none(vocabulary: Vocabulary) -> str:
 
 def device_name(resource: str, resources: Sequence[Resource]) -> str:
     """A resource as a sentence begins with it: CPU, Disk, Network."""
-    return capitalised(next((each.device for each in resources if each.name == resource), resource))
+    return capitalised(_device_word(resource, resources))
+
+
+def _device_word(resource: str, resources: Sequence[Resource]) -> str:
+    """A resource within a sentence: CPU, disk, network."""
+    return next((each.device for each in resources if each.name == resource), resource)
 
 
 def capitalised(text: str) -> str:
@@ -225,7 +230,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
 def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -> str:
     """A resource within a sentence.  Time on the CPU that is nearly all collecting garbage, as where a log has no other
     time on it, is told as that: a faster CPU is not what helps."""
-    name = next((each.device for each in resources if each.name == resource), resource)
+    name = _device_word(resource, resources)
     on_it_ms = sum(each.resource_ms.get(resource, 0.0) for each in debug.groups)
     collecting_ms = sum(each.gc_ms for each in debug.groups)
     if resource == CPU and collecting_ms > 0 and collecting_ms >= NEARLY_ALL * on_it_ms:

@@ -18,9 +18,9 @@ from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
 from query.explain.wording import Terms, counted
-from query.frameworks import Rules, either, plural, with_article
+from query.frameworks import either, plural, with_article
 from query.model.capacity import STARVED
-from query.model.execution import SPILL_BPS
+from query.model.execution import most_spilling_ms
 
 SKEW = 2.0
 """A group is skewed where its longest unit takes this many times the median."""
@@ -446,7 +446,7 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
     """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
 
     Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
-    and reading back those bytes takes at SPILL_BPS.
+    and reading back those bytes takes (most_spilling_ms).
     """
     groups = [detail for detail in details if detail.facts.spill_bytes and detail.facts.unit_ms > 0]
     if not groups:
@@ -455,7 +455,7 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
     cost = 0.0
     for each in groups:
         facts = each.facts
-        moved_ms = 2 * max(facts.spill_bytes, each.spill_memory_bytes) / SPILL_BPS * 1000
+        moved_ms = float(most_spilling_ms(facts.spill_bytes, each.spill_memory_bytes))
         on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
         cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
     worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
@@ -464,16 +464,10 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
     words = terms.words
     neutral = f"more memory per {words.worker}, fewer {words.lanes}, or smaller {words.units}"
     advice = terms.advice("spilling", neutral)
-    if all(spilled_by_delegates(terms.rules, each) for each in groups):
+    if all(terms.rules.spills_apart(each.what, each.facts.scope) for each in groups):
         neutral = f"more memory for what computes for the {words.units}, or smaller {words.units}"
         advice = terms.advice("delegates spilling", neutral)
     return [Finding("spilling", cost, what, "modelled", advice)]
-
-
-def spilled_by_delegates(rules: Rules, detail: Detail) -> bool:
-    """Whether what a group spilled was for want of memory of the processes that compute for its units: within a query
-    those keep no rows, and a worker spills."""
-    return detail.facts.scope is None and rules.delegates(detail.what)
 
 
 def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]:

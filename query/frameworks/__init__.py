@@ -253,6 +253,13 @@ class Rules:
     called_off: Callable[[str], bool] = lambda _error: False
     exhausted: Callable[[str], Exhausted | None] = lambda _text: None
 
+    def spills_apart(self, what: str, scope: str | None) -> bool:
+        """Whether processes that compute for a group's units spill for want of their own memory, and no worker does.
+
+        Within a scope, as a query is one, they keep no rows.
+        """
+        return scope is None and self.delegates(what)
+
 
 @dataclass(frozen=True)
 class Job:

@@ -80,7 +80,7 @@ SPILL_BPS = 50e6
 _READ = ("input_bytes", "remote_bytes")
 
 
-def most_spilling_ms(disk_bytes: Ints, memory_bytes: Ints) -> Floats:
+def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats:
     """How long spilling so much and reading it back takes at most, ms; the larger of its two sizes counts."""
     longest: Floats = 2 * np.maximum(disk_bytes, memory_bytes) / SPILL_BPS * 1000
     return longest
@@ -220,6 +220,8 @@ class Execution:
     """By a group's number, by which operators of its plan it reads what lies outside the run, in small letters."""
     delegating: frozenset[int] = frozenset()
     """Numbers of the groups whose units have other processes compute for them."""
+    spilling_apart: frozenset[int] = frozenset()
+    """Those of which these processes spill, and no worker."""
     clock: Clock = field(default_factory=Clock)
     lost: tuple[Lost, ...] = ()
     idle_cores: float = 0.0
@@ -246,12 +248,8 @@ class Execution:
 
     @property
     def worker_volumes(self) -> Volumes:
-        """The volumes without what was spilled by processes that compute for units: no worker's memory is theirs.
-
-        Within a query these keep no rows, and the worker spills.
-        """
-        apart = [number for number in self.delegating if self.dag.groups[number].scope_id is None]
-        own = ~np.isin(self.units.group, apart)
+        """The volumes without what was spilled by processes that compute for units: no worker's memory is theirs."""
+        own = ~np.isin(self.units.group, list(self.spilling_apart))
         volumes = self.volumes
         return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
 

@@ -158,13 +158,16 @@ def _operators(
 
 
 def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], framework: Framework) -> dict[str, Any]:
-    """Execution.readers and Execution.delegating."""
-    delegates = (framework.rules or Rules()).delegates
+    """Execution.readers, .delegating and .spilling_apart."""
+    rules = framework.rules or Rules()
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
     return {
         "readers": {number: reads for number, (_, reads) in known.items() if reads},
-        "delegating": frozenset(number for number, (what, _) in known.items() if delegates(what)),
+        "delegating": frozenset(number for number, (what, _) in known.items() if rules.delegates(what)),
+        "spilling_apart": frozenset(
+            number for number, (what, _) in known.items() if rules.spills_apart(what, groups[number].scope_id)
+        ),
     }
 
 

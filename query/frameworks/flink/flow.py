@@ -39,11 +39,11 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     names = {each.group_id: each.name for each in execution.dag.groups}
     shares = _shares(execution)
     held = held_ms(connection, stretch, {group: len(found[group]) for group in groups}, names)
-    stations = tuple(
+    plain = (
         _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
         for group in order
     )
-    stations = tuple(replace(each, held_ms=held.get(each.id, 0.0)) for each in stations)
+    stations = tuple(replace(each, held_ms=held.get(each.id, 0.0)) for each in plain)
     whole = Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch))
     stated_ms = stated_timeout_ms(connection)
     whole = replace(whole, hops=tuple(due(each, stated_ms, at_limit=whole.at_limit) for each in whole.hops))

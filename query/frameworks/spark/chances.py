@@ -16,7 +16,7 @@ import duckdb
 from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail
-from query.explain.findings import Part, idle_slots, spilled_by_delegates, starting_units, straggler
+from query.explain.findings import Part, idle_slots, starting_units, straggler
 from query.explain.wording import counted, terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
@@ -328,7 +328,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     if not costs:
         return
     worst = max(costs, key=lambda each: costs[each])
-    by_python = [spilled_by_delegates(RULES, each) for each in details if each.facts.spill_bytes]
+    by_python = [RULES.spills_apart(each.what, each.facts.scope) for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
         stated = execution.properties.get(PYTHON_MEMORY)
         before = size_bytes(stated) or DEFAULT_PYTHON_MEMORY
