@@ -226,7 +226,7 @@ CREATE TABLE operator_times (                 -- one row per group and operator 
 
 CREATE TABLE group_inputs (                   -- one row per group and file system that it reads, where that is known
     group_id VARCHAR NOT NULL,                -- the group
-    root VARCHAR NOT NULL                     -- hdfs://namenode, s3a://bucket, file:
+    root VARCHAR NOT NULL                     -- hdfs://namenode, s3a://bucket, file:; memory: of what workers kept there
 );
 
 CREATE TABLE nodes (                          -- one row per node of the execution DAG

@@ -30,12 +30,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage that is a job of its own; it begins `after_ms` after the one before it."""
+    """A stage that is a job of its own; it begins `after_ms` after the one before it.
+
+    `keeps` is an RDD of it that executors keep in memory, and its partitions.
+    """
 
     tasks: Sequence[Task]
     after_ms: int = 100
     reads: str = "FileScanRDD"
     name: str = "count at job.py:1"
+    keeps: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,18 @@ class _Writer:
     def _stage(self, number: int, stage: Stage, now: int) -> int:
         begin = now + stage.after_ms
         end = begin + max(each.launch_ms + each.ms for each in stage.tasks)
+        kept, partitions = stage.keeps or (None, 0)
         info = {
             "Stage ID": number, "Stage Attempt ID": 0, "Stage Name": stage.name, "Number of Tasks": len(stage.tasks),
             "RDD Info": [
                 {
                     "RDD ID": number, "Name": stage.reads, "Parent IDs": [], "Number of Partitions": len(stage.tasks),
                     "Number of Cached Partitions": 0, "Storage Level": {"Use Disk": False, "Use Memory": False},
-                }
+                },
+                *[{
+                    "RDD ID": kept, "Name": "MapPartitionsRDD", "Parent IDs": [], "Number of Partitions": partitions,
+                    "Number of Cached Partitions": 0, "Storage Level": {"Use Disk": True, "Use Memory": True},
+                }] * (kept is not None),
             ],
             "Parent IDs": [], "Details": stage.name, "Submission Time": START + begin, "Accumulables": [],
         }  # fmt: skip

@@ -94,7 +94,7 @@ def _moved(name: str) -> str:
 def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
 ) -> list[str]:
-    """One sentence per file system that the given groups read from elsewhere."""
+    """One sentence per file system that the given groups read from elsewhere, and one about what was in memory."""
     wanted, units = set(groups), f"{framework.vocabulary.units}"
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
@@ -106,7 +106,11 @@ def assumptions(
     for root, users in list(by_root.items())[:_MOST_LOCATIONS]:
         keys = [each.group_id for each in users]
         where = f"input from {root}"
-        if all(key in mixed for key in keys):
+        if users[0].reach == "memory":
+            words, many = framework.vocabulary, len(users)
+            which = f"{many} {words.groups}" if many > 1 else f"1 {words.group}"
+            found.append(f"input of {which} was in the memory of {words.workers}: no disk and no network carried it")
+        elif all(key in mixed for key in keys):
             found.append(f"{where}: read together with local files, so reading stays counted as disk")
         elif users[0].reach == "net":
             counted = "counted as net" if sampled else f"which {framework.title} does not measure: it stays unknown"

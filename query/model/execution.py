@@ -93,6 +93,8 @@ class Volumes:
     input: Ints
     far: Ints
     """Of the input, what lies on other machines."""
+    kept: Ints
+    """Of the input, what workers kept in memory: it crosses no device."""
     remote: Ints
     local: Ints
     handed: Ints
@@ -135,7 +137,7 @@ class Volumes:
         for name in names:
             found = found + getattr(self, name.removesuffix("_bytes"))
             if name == "input_bytes":
-                found = found - self.far
+                found = found - self.far - self.kept
         return found + self.far if resource.name == NET else found
 
 

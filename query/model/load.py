@@ -23,7 +23,7 @@ from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.loads import measured_loads
-from query.model.places import FAR, far_groups
+from query.model.places import FAR, far_groups, kept_groups
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
 from query.model.world import settings_of
@@ -359,9 +359,12 @@ def _volumes(
     reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
     by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
     is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place)
+    kept_in_memory = kept_groups(connection)
+    is_kept = np.array([each in kept_in_memory for each in number], dtype=bool)[group_of]
     return Volumes(
         input=volume("input"),
         far=np.where(is_far, volume("input"), 0),
+        kept=np.where(is_kept, volume("input"), 0),
         remote=volume("remote"),
         local=volume("local"),
         handed=volume("handed"),

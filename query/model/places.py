@@ -6,8 +6,12 @@ from typing import Literal
 
 import duckdb
 
-Reach = Literal["net", "replicas", "local"]
-"""net: always over the network; replicas: local where a unit ran beside a replica; local: this machine's disks."""
+Reach = Literal["net", "replicas", "local", "memory"]
+"""net: always over the network; replicas: local where a unit ran beside a replica; local: this machine's disks;
+memory: of the workers, which kept what they had read or computed before."""
+
+KEPT = "memory:"
+"""The root of what workers kept in memory."""
 
 _REPLICAS = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
 _LOCAL = ("file", "local")
@@ -19,6 +23,8 @@ FAR = ("rack", "any")
 def reach(root: str) -> Reach:
     """How far a file system is; one that is not known is a service somewhere, as nearly all are."""
     scheme = root.partition(":")[0]
+    if root == KEPT:
+        return "memory"
     return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
 
 
@@ -27,7 +33,17 @@ def far_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
 
     A group that also reads local files is left out: nothing tells which file a unit read.
     """
+    near: set[Reach] = {"local", "memory"}
+    return {group_id: "replicas" in kinds for group_id, kinds in _reaches(connection).items() if not kinds & near}
+
+
+def kept_groups(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The groups that read nothing but what workers kept in memory."""
+    return {group_id for group_id, kinds in _reaches(connection).items() if kinds == {"memory"}}
+
+
+def _reaches(connection: duckdb.DuckDBPyConnection) -> dict[str, set[Reach]]:
     groups: dict[str, set[Reach]] = {}
     for group_id, root in connection.execute("SELECT group_id, root FROM group_inputs").fetchall():
         groups.setdefault(group_id, set()).add(reach(root))
-    return {group_id: "replicas" in kinds for group_id, kinds in groups.items() if "local" not in kinds}
+    return groups

@@ -212,7 +212,20 @@ def _transfers(
         else _of_group(recorded, each.company, each.took_ms, execution)
         for each in known
     ]
-    return as_recorded(transfers(execution, world, physics), parts_ms, _unknown(execution, physics), among)
+    again = transfers(execution, world, physics)
+    if execution.units is not recorded.units:
+        again = [_as_crossed(recorded, one, each, execution) for one, each in zip(known, again, strict=True)]
+    return as_recorded(again, parts_ms, _unknown(execution, physics), among)
+
+
+def _as_crossed(recorded: Execution, known: Known, transfer: Transfer, execution: Execution) -> Transfer:
+    """The transfer of units cut anew, whose group's bytes crossed the device as far as the recorded units had time
+    for; the rest came from elsewhere, and will again."""
+    group, count = recorded.units.group, len(recorded.dag.groups)
+    least = known.transfer.least_ms
+    crossed = np.bincount(group, np.minimum(known.took_ms / known.company, least), count)
+    share = over(crossed, np.bincount(group, least, count), 1.0)
+    return replace(transfer, least_ms=transfer.least_ms * share[execution.units.group])
 
 
 def _unknown(execution: Execution, physics: Physics) -> Floats:

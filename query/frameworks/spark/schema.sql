@@ -20,7 +20,7 @@ CREATE TABLE spark_stages (                   -- one row per attempt of a stage;
     parents INTEGER[] NOT NULL,               -- stages whose output it reads
     resource_profile INTEGER,                 -- Spark's resource profile id
     accumulators BIGINT[],                    -- ids of metrics its tasks updated, which join it with operators
-    location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data
+    location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
 );
 
 CREATE TABLE spark_tasks (                    -- one row per task attempt; the rest of it is in units

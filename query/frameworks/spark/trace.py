@@ -26,6 +26,7 @@ from query.frameworks.spark.log.run import collect
 from query.frameworks.spark.log.tables import tables
 from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from query.inputs.containers import LogFile
+from query.model.places import KEPT
 from query.model.records import Columns, Floats, Problem, RunTables, coded, integers, numbers, objects, renamed
 from query.model.trace import Bounds, Trace
 
@@ -304,7 +305,10 @@ def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int
             updated = each["accumulators"]
             read_here = scans.get(each["sql_id"], [])
             here = [location for location, metrics in read_here if not metrics.isdisjoint(updated or ())]
-            locations += here or [location for location, _ in read_here]
+            if locations == [f"{KEPT}/"]:  # what its query scans was scanned for rows that are kept since
+                locations = here or locations
+            else:
+                locations += here or [location for location, _ in read_here]
         found = {root for location in locations for root in roots(location, default)}
         rows += [(group_id(*key), root) for root in sorted(found)]
     return _columns(["group_id", "root"], rows)

@@ -120,6 +120,7 @@ class Rdd(Struct, gc=False):
     name: str | None = field(name="Name", default=None)
     scope: str | None = field(name="Scope", default=None)
     storage: StorageLevel | None = field(name="Storage Level", default=None)
+    partitions: float | None = field(name="Number of Partitions", default=None)
 
 
 class Accumulable(Struct, gc=False):

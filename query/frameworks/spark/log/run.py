@@ -100,6 +100,7 @@ class Stage:
     accumulators: list[int] | None = None
     metric_values: dict[int, float] = field(default_factory=dict)  # accumulator to its value when the stage ended
     location: str | None = None
+    kept: dict[int, int] = field(default_factory=dict)  # RDDs that executors keep in memory, and their partitions
     kind: str | None = None
     ran: bool = False
     completed: bool = False
@@ -464,6 +465,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         failure=cause(info.failure),
         profile=spark.whole_number(info.resource_profile),
         location=_location(info),
+        kept=_kept(info),
     )
 
 
@@ -481,6 +483,16 @@ def _location(info: spark.StageInfo) -> str | None:
     """The storage that an RDD read as a file is named by: hdfs://namenode/data."""
     names = (each.name or "" for each in info.rdds or [])
     return next((shortened(_USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
+
+
+def _kept(info: spark.StageInfo) -> dict[int, int]:
+    """The RDDs of a stage that executors keep in memory, and the partitions of each."""
+    found = {}
+    for each in info.rdds or []:
+        rdd_id, partitions = spark.whole_number(each.rdd_id), spark.whole_number(each.partitions)
+        if rdd_id is not None and partitions and each.storage and each.storage.memory:
+            found[rdd_id] = partitions
+    return found
 
 
 def _kind(info: spark.StageInfo, metrics: set[str]) -> str:

@@ -7,6 +7,7 @@ missing; both are counted in import_stats, nothing is changed silently.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -30,6 +31,7 @@ from query.frameworks.spark.log.run import (
 )
 from query.frameworks.spark.memory import heap_bytes
 from query.frameworks.spark.settings import number, size_bytes, unread, version_number
+from query.model.places import KEPT
 from query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
 _DAY_MS = 86_400_000.0
@@ -40,6 +42,7 @@ _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 _LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
+_SAME_FILES = 0.01  # relative: bytes of which two stages read so nearly the same are of the same files
 _MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
 
 
@@ -55,6 +58,7 @@ def tables(run: Run) -> RunTables:
     _adopt_stages(run)
     stages = _all_stages(run, tasks)
     _tell_kinds(stages, tasks)
+    _tell_kept(stages, tasks)
     found: RunTables = {
         "runs": _runs(run, clock),
         "executors": _executors(run, tasks, clock),
@@ -476,6 +480,27 @@ def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
             kind for kind, amount in amounts.items() if amount[place] > 0 and (kind != "scan" or "cached" not in known)
         }
         stage.kind = ", ".join(kind for kind in KINDS if kind in told or kind in known)
+
+
+def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
+    """Says of stages that they read rows which executors keep in memory: an earlier stage computed all partitions.
+
+    Rows that were dropped since are read from the files again: then as many bytes as when they were computed, where
+    rows in memory take others.
+    """
+    read = np.bincount(tasks.stage_of, np.nan_to_num(tasks["input_bytes"]).clip(min=0))
+    bytes_of = dict(zip(tasks.stage_keys, read.tolist(), strict=True))
+    filled: dict[int, tuple[float, float]] = {}  # by RDD: when its last partition was there, and bytes read for it
+    for stage in sorted((each for each in stages if each.ran), key=lambda each: _sane(each.submit) or 0.0):
+        mine, submitted = bytes_of.get((stage.stage_id, stage.attempt), 0.0), _sane(stage.submit) or 0.0
+        there = [filled[each] for each in stage.kept if each in filled and filled[each][0] <= submitted]
+        if there and mine and not any(math.isclose(mine, first, rel_tol=_SAME_FILES) for _, first in there):
+            stage.location = f"{KEPT}/"
+        ended = _sane(stage.end)
+        if stage.completed and not stage.failure and ended is not None:
+            for rdd, partitions in stage.kept.items():
+                if (stage.task_count or 0) >= partitions:
+                    filled.setdefault(rdd, (ended, mine))
 
 
 _OF_TASKS = {
