@@ -9,6 +9,7 @@ import numpy as np
 from indexes.resources import CPU, Resource
 from query.model.execution import Execution, most_spilling_ms
 from query.model.world import World
+from query.whatif.priors import waits_unknown
 from query.whatif.transfers import moves_known
 
 MOST_SLOTS_RATIO = 16
@@ -77,14 +78,17 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
     """The changed resources that unknown time may be, with the share of unit time that may be each one's.
 
     Without samples logs time only some of what units do.  Of a device that was seen the run says something, and so do
-    its bytes where its bandwidth is known; where CPU time was measured, what is unknown was no computing.
+    its bytes where its bandwidth is known; where CPU time was measured, what is unknown was no computing, but may have
+    been waiting for a CPU.
     """
     if execution.has_samples:
         return []
     found = []
     seen = execution.units.parts_ms.sum(axis=0) / (execution.units.parts_ms.sum() or 1.0)
     for position, each in enumerate(execution.resources):
-        share = execution.evidence.unseen_cpu if each.name == CPU else execution.evidence.unseen
+        share = execution.evidence.unseen
+        if each.name == CPU:
+            share = max(execution.evidence.unseen_cpu, waits_unknown(execution))
         is_seen = each.name != CPU and seen[position] >= SEEN_SHARE
         if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen and not moves_known(execution, each):
             found.append((each, share))

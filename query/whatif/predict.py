@@ -34,7 +34,7 @@ from query.whatif.interval import MOST_APART, interval, variances
 from query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
 from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
-from query.whatif.priors import borrowed
+from query.whatif.priors import borrowed, waits_unknown
 from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import Settled, settled
 from query.whatif.sharing import Beside
@@ -212,10 +212,12 @@ def predict(
 def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
     """The execution with what its log leaves open shared out, where that makes an answer of the question.
 
-    Bounds hold whatever such time was, so they come of the log as it is.  What another CPU would do to time that nobody
-    saw, no rerun has checked.
+    Bounds hold whatever such time was, so they come of the log as it is.  What another CPU does to time that nobody saw
+    is told by the run's own units alone.
     """
-    if not world.changes or world.ratio("cpu_speed") != 1 or not (physics.borrowed and physics.bytes):
+    if not world.changes or not (physics.borrowed and physics.bytes):
+        return execution, ()
+    if world.ratio("cpu_speed") != 1 and waits_unknown(execution) > 0:
         return execution, ()
     if beyond(execution, world) is not None:
         return execution, ()

@@ -98,6 +98,16 @@ def starving(execution: Execution, left_ms: Floats) -> tuple[float, float] | Non
     return per_second, deviation / per_second if per_second > 0 else 0.0
 
 
+def waits_unknown(execution: Execution) -> float:
+    """The share of unit time that may be waiting for a CPU, of a log that has CPU times and does not tell; else 0."""
+    if execution.has_samples or not execution.volumes.timed.any():
+        return 0.0
+    left = open_ms(execution)
+    if starving(execution, left) is not None:
+        return 0.0
+    return float(left.sum()) / (float(execution.units.duration_ms.sum()) or 1.0)
+
+
 def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
     """The execution with what its log leaves open shared out, and a word on where the shares come from.
 
