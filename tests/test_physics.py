@@ -57,11 +57,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
 
 
 def asked(one: tuple[str, Execution, Unchanged], **ratios: float) -> float:
-    """The predicted runtime where settings are so many times what they were; what was refused is its bound."""
+    """The predicted runtime where settings are so many times what they were; of bounds the lower one."""
     _, run, base = one
     answer = predict(run, World({}, run.recorded, ratios), base=base)
-    assert answer.predicted_ms is not None, answer.refused
-    return answer.predicted_ms
+    found = answer.predicted_ms if answer.bound_ms is None else answer.bound_ms[0]
+    assert found is not None, answer.refused
+    return found
 
 
 RATIOS = st.floats(0.02, 50).map(lambda value: float(f"{value:.3g}"))

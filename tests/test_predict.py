@@ -18,7 +18,7 @@ from query.frameworks.spark.partitions import replan
 from query.frameworks.spark.scheduling import JobBarriers
 from query.model.dag import Group, Units, build
 from query.model.evidence import Evidence
-from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
 from query.model.policy import FIRST_COME
 from query.model.world import (
     Configuration,
@@ -75,7 +75,7 @@ def execution(
         scope=Scope("all", 0, end),
         dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
         units=units,
-        volumes=Volumes(*[zero] * 9, *[nothing] * 6),
+        volumes=no_volumes(len(rows)),
         slots=slots,
         hosts=("a",) * executors,
         coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
@@ -433,3 +433,14 @@ def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: boo
         range_ms = predict(run, world(run, setting, recorded=("disk=10MB/s",))).interval_ms
         assert range_ms is not None
         assert (range_ms[0] <= 10_000 <= range_ms[1]) != is_narrow, setting
+
+
+def test_kept_rows_are_cut_as_the_files_they_were_computed_of() -> None:
+    """k-means' jobs are of no query, and follow the slots all the same, by which the scan of its points was cut."""
+    run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), cores=4), files=4 * 10**8)
+    run = replace(run, volumes=replace(run.volumes, kept=run.volumes.input))
+    of_no_query = [replace(each, scope_id=None) for each in run.dag.groups]
+    run = replace(run, dag=replace(run.dag, groups=of_no_query))
+    assert len(tasks_for(run, "cores=2x").units) == 8
+    assert len(tasks_for(run, "input=4x").units) == 4
+    assert len(tasks_for(replace(run, volumes=replace(run.volumes, kept=0 * run.volumes.kept)), "cores=2x").units) == 4

@@ -17,7 +17,7 @@ from query.frameworks.spark.partitions import configured
 from query.frameworks.spark.scheduling import JobBarriers
 from query.model.dag import ANYWHERE, Dependency, Group, Units, build
 from query.model.evidence import Evidence
-from query.model.execution import CoordinatorTime, Execution, Scope, Slots, Volumes
+from query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
 from query.model.policy import left_behind
 from query.model.records import Floats
 from query.model.world import changed_world, combinations, parse_settings, settings_of
@@ -74,13 +74,15 @@ def run_of(
         (f"stage:{source}.0", f"stage:{target}.0"): Dependency("barrier", why)
         for (source, target), why in (edges or {}).items()
     }
-    nothing, end = np.zeros(count), float(finish.max())
+    end = float(finish.max())
     properties = dict(properties or {})
     pool = np.zeros(slots, dtype=np.int64)
     facts = {"workers": 1.0, "cores": float(slots), "cpu_speed": 1.0, **configured(properties)}
-    volumes = Volumes(
-        *(np.full(count, read), zero, zero, np.full(count, fetched), zero, zero, zero, zero, zero),
-        *(nothing, nothing, np.full(count, overhead_ms), nothing, nothing, nothing),
+    volumes = replace(
+        no_volumes(count),
+        input=np.full(count, read),
+        local=np.full(count, fetched),
+        overhead_ms=np.full(count, overhead_ms),
     )
     there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
     return Execution(

@@ -8,21 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from indexes.resources import CPU
 from query.model.arrays import members, over
 from query.model.dag import AT_HOME, Units
 from query.model.execution import Execution, Volumes
 from query.model.records import Floats, Ints
 
+MOST_FIXED = 0.8
+"""Of a unit's CPU time the most that may be the same whatever it gets to do: all of it did some work."""
 
-def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
+
+def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats | None = None) -> Execution:
     """The execution with other numbers of units in some groups, `counts` by the group's number.
 
     The work of a group is a line in its recorded order, cut anew: what a piece covers of a recorded unit it does.
     Starting, unpacking and reporting a unit take each as long as they took most of the recorded ones; what they took
-    the first on a worker longer is paid once, and so is part of the work.
+    the first on a worker longer is paid once, and so is part of the work.  `fixed_ms` is CPU time of each recorded
+    unit, (units,), that one takes whatever it gets to do.
     """
     units, volumes = execution.units, execution.volumes
-    duration = units.duration_ms
+    duration, cpu = units.duration_ms, execution.names.index(CPU)
+    on_cpu = volumes.on_cpu_ms
+    again = np.zeros(len(units)) if fixed_ms is None else np.minimum(over(fixed_ms, on_cpu), MOST_FIXED)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
@@ -37,6 +44,8 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         around = over(np.minimum(overhead, np.median(overhead)), duration[mine])[:, None]
         own = units.parts_ms[mine] * (1 - around)
         fixed = (units.parts_ms[mine] * around).mean(axis=0)
+        fixed[cpu] += (own[:, cpu] * again[mine]).mean()
+        own[:, cpu] *= 1 - again[mine]
         parts = np.stack([_between(edges, column) for column in own.T], axis=1) + fixed
         launch = units.launch_ms[mine[edges[:-1].astype(np.int64)]]
         origin = mine[edges[:-1].astype(np.int64)]
@@ -48,6 +57,7 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[mine]))
         amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
+        amounts["on_cpu_ms"][-1] = _between(edges, (on_cpu * (1 - again))[mine]) + (on_cpu * again)[mine].mean()
     names = Units.__dataclass_fields__
     joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")
@@ -60,6 +70,16 @@ def with_units(execution: Execution, counts: Mapping[int, int]) -> Execution:
         units=joined.select(order),
         volumes=Volumes(**whole),
     )
+
+
+def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
+    """The execution whose units each take so many times their CPU time, (units,), and wait for a CPU in proportion."""
+    units, cpu = execution.units, execution.names.index(CPU)
+    parts = units.parts_ms.copy()
+    parts[:, cpu] *= ratio
+    volumes = replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * ratio)
+    finish = units.launch_ms + parts.sum(axis=1)
+    return replace(execution, units=replace(units, parts_ms=parts, finish_ms=finish), volumes=volumes)
 
 
 def _between(edges: Floats, values: Floats | Ints) -> Floats:

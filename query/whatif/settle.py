@@ -214,7 +214,7 @@ def _transfers(
     ]
     again = transfers(execution, world, physics)
     if execution.units is not recorded.units:
-        again = [_as_crossed(recorded, one, each, execution) for one, each in zip(known, again, strict=True)]
+        again = tuple(_as_crossed(recorded, one, each, execution) for one, each in zip(known, again, strict=True))
     return as_recorded(again, parts_ms, _unknown(execution, physics), among)
 
 
@@ -223,8 +223,9 @@ def _as_crossed(recorded: Execution, known: Known, transfer: Transfer, execution
     for; the rest came from elsewhere, and will again."""
     group, count = recorded.units.group, len(recorded.dag.groups)
     least = known.transfer.least_ms
-    crossed = np.bincount(group, np.minimum(known.took_ms / known.company, least), count)
-    share = over(crossed, np.bincount(group, least, count), 1.0)
+    crossed: Floats = np.bincount(group, np.minimum(known.took_ms / known.company, least), count).astype(np.float64)
+    whole: Floats = np.bincount(group, least, count).astype(np.float64)
+    share = over(crossed, whole, 1.0)
     return replace(transfer, least_ms=transfer.least_ms * share[execution.units.group])
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from query.frameworks import Planned
+from query.frameworks.spark.blocks import files_ms, with_partitions
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.arrays import members
 from query.model.execution import Execution
@@ -89,17 +90,25 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
         return Planned(execution, (f"stages keep their recorded tasks, though Spark might cut others for {what}",))
     planned, changed, kept = recut(execution, world)
     skewed = (_kept(kept),) if kept else ()
+    files = () if ratios["units"] == 1 or planned is execution else (_FILES,)
     if not changed:
-        return Planned(execution, (f"Spark would cut the same tasks for {what}", *skewed))
+        return Planned(planned, (f"Spark would cut the same tasks for {what}", *files, *skewed))
     return Planned(
         planned,
         (
+            *files,
             f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for {what}"
             f" ({len(execution.units)} tasks become {len(planned.units)}), which share its work in the recorded order"
             " (--no-replan keeps the tasks)",
             *skewed,
         ),
     )
+
+
+_FILES = (
+    "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and shorter"
+    " with fewer"
+)
 
 
 def _kept(stages: Sequence[str]) -> str:
@@ -142,6 +151,7 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
             plan,
             len(mine),
             has_sql=stage.scope_id is not None,
+            is_kept=bool(volumes.kept[mine].any()),
             input_bytes=volumes.input[mine],
             shuffle_bytes=shuffled,
         )
@@ -149,7 +159,10 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
             counts[number] = wanted
         elif stage.scope_id is not None and _has_one_key(plan, wanted, shuffled):
             kept.append(stage.group_id)
-    return (with_units(execution, counts), len(counts), kept) if counts else (execution, 0, kept)
+    changed = execution
+    if counts:
+        changed = with_units(execution, counts, files_ms(execution, plan.partitions))
+    return with_partitions(changed, plan.partitions, plan.partitions_after), len(counts), kept
 
 
 def _packs_files(execution: Execution) -> bool:
@@ -161,10 +174,14 @@ def _packs_files(execution: Execution) -> bool:
     return int(major[0]) >= 2 if major else bool(execution.volumes.timed.any())
 
 
-def _tasks_wanted(plan: Parallelism, count: int, *, has_sql: bool, input_bytes: Ints, shuffle_bytes: Ints) -> int:
-    """Tasks of a stage that ran `count` of them."""
+def _tasks_wanted(
+    plan: Parallelism, count: int, *, has_sql: bool, is_kept: bool, input_bytes: Ints, shuffle_bytes: Ints
+) -> int:
+    """Tasks of a stage that ran `count` of them; `is_kept` is whether it read what executors kept in memory."""
     read, shuffled = float(input_bytes.sum()), float(shuffle_bytes.sum())
     ratio = plan.after / plan.before
+    if is_kept and shuffled == 0:  # in the partitions of whatever stage computed it, of more data in larger ones
+        return max(round(count * ratio), 1) if plan.before <= count <= FEW_MORE * plan.before else count
     if read > 0 and shuffled == 0:
         packed = has_sql and plan.packs_files
         if packed and plan.before <= count <= FEW_MORE * plan.before:

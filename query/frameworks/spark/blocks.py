@@ -1,0 +1,80 @@
+"""What it costs a task to hand its rows over: a file for each partition of the shuffle, however few rows it has.
+
+Up to spark.shuffle.sort.bypassMergeThreshold partitions a task of a query writes one file for each of them and joins
+these at its end (BypassMergeSortShuffleWriter).  So as many rows in twice the tasks make twice the files.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from query.frameworks.spark.settings import whole
+from query.model.arrays import members, over
+from query.model.execution import Execution
+from query.model.records import Floats
+from query.model.recut import MOST_FIXED, with_cpu_time
+
+FILE_MS, FILE_APART_MS = 0.5, 0.5
+"""CPU time of a file, ms, and how far that differs between machines; a run's own tasks tell it closer
+(docs/model.md)."""
+
+SAME_WORK, LEAST_APART_MS = 0.12, 15.0
+"""How far the CPU times of tasks with the same work are apart: their share, and ms beside it."""
+
+LEAST_BLOCK_BYTES = 64
+"""About what a compressed block of one row takes; a partition that a task has no row for gets no file."""
+
+MOST_FILES = 200
+"""Spark's default of spark.shuffle.sort.bypassMergeThreshold."""
+
+
+def files_ms(execution: Execution, partitions: int) -> Floats:
+    """CPU time that each task takes for the files of its shuffle's partitions, (units,) in ms."""
+    files = _files(execution, partitions)
+    return files * _file_ms(execution, files)
+
+
+def with_partitions(execution: Execution, before: int, after: int) -> Execution:
+    """The execution whose tasks write the files of so many partitions; as it is where they would write in another way,
+    of which nothing is known."""
+    if before == after or max(before, after) > _most(execution):
+        return execution
+    files = _files(execution, before)
+    more_ms = (_files(execution, after) - files) * _file_ms(execution, files)
+    return with_cpu_time(execution, 1 + np.maximum(over(more_ms, execution.volumes.on_cpu_ms), -MOST_FIXED))
+
+
+def _files(execution: Execution, partitions: int) -> Floats:
+    """The files that each task writes, (units,)."""
+    if partitions > _most(execution):
+        return np.zeros(len(execution.units))
+    of_queries = np.array([each.scope_id is not None for each in execution.dag.groups], dtype=bool)
+    files = np.minimum(execution.volumes.handed // LEAST_BLOCK_BYTES, partitions)
+    return np.where(of_queries[execution.units.group], files, 0).astype(np.float64)
+
+
+def _most(execution: Execution) -> int:
+    return whole(execution.properties.get("spark.shuffle.sort.bypassMergeThreshold")) or MOST_FILES
+
+
+def _file_ms(execution: Execution, files: Floats) -> float:
+    """CPU time of a file, ms, by the tasks that read files.
+
+    Of the tasks of a stage one with more to read takes longer, and its files take as long as the others': what is left
+    of their CPU times when they are in proportion to what was read is the files'.  Least squares, with FILE_MS as one
+    more observation.
+    """
+    volumes = execution.volumes
+    told, weight = FILE_MS / FILE_APART_MS**2, FILE_APART_MS**-2
+    scans = (volumes.input > volumes.kept) & (files > files.max(initial=0.0) / 2) & volumes.timed
+    for mine in members(execution.units.group, len(execution.dag.groups)):
+        mine = mine[scans[mine]]
+        took, read = volumes.on_cpu_ms[mine], volumes.input[mine].astype(np.float64)
+        sure = 1 / np.hypot(SAME_WORK * took, LEAST_APART_MS)
+        took, read, wrote = took * sure, read * sure, files[mine] * sure
+        if len(mine) < 2:
+            continue
+        took -= read * (read @ took) / (read @ read)
+        wrote -= read * (read @ wrote) / (read @ read)
+        told, weight = told + wrote @ took, weight + wrote @ wrote
+    return max(float(told / weight), 0.0)
