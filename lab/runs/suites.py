@@ -267,6 +267,22 @@ SUITES: dict[str, Suite] = {
                 ),
             ),
         ),
+        Suite(
+            "blind",
+            "four more jobs, run after the model was last changed; all of its configurations are for scoring only",
+            (
+                Sweep(
+                    "q5",
+                    0.5,
+                    _REMOTE | {"network": "40Mbps"},
+                    (changes({"slots": 4}, {"network": "15Mbps", "slots": 1}),),
+                    _SHUFFLED,
+                ),
+                Sweep("q12", 1, {"disk": "8MB/s"}, (changes({"disk": "3MB/s"}, {"slots": 1}),), _SHUFFLED),
+                Sweep("q13", 1, {}, (changes({"slots": 1}, {"slot_cpu_cores": 0.35}),), _SHUFFLED),
+                Sweep("sorted", 0.5, {"network": "50Mbps"}, (changes({"slots": 4}, {"network": "150Mbps"}),)),
+            ),
+        ),
     )
 }
 

@@ -118,6 +118,36 @@ ORDER BY o_totalprice DESC, o_orderdate
 LIMIT 100
 """
 
+Q5 = """
+SELECT n_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue
+FROM customer, orders, lineitem, supplier, nation, region
+WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
+  AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = 'ASIA'
+  AND o_orderdate >= DATE '1994-01-01' AND o_orderdate < DATE '1995-01-01'
+GROUP BY n_name
+ORDER BY revenue DESC
+"""
+
+Q12 = """
+SELECT l_shipmode,
+       SUM(IF(o_orderpriority IN ('1-URGENT', '2-HIGH'), 1, 0)) AS high_line_count,
+       SUM(IF(o_orderpriority IN ('1-URGENT', '2-HIGH'), 0, 1)) AS low_line_count
+FROM orders, lineitem
+WHERE o_orderkey = l_orderkey AND l_shipmode IN ('MAIL', 'SHIP') AND l_commitdate < l_receiptdate
+  AND l_shipdate < l_commitdate AND l_receiptdate >= DATE '1994-01-01' AND l_receiptdate < DATE '1995-01-01'
+GROUP BY l_shipmode
+ORDER BY l_shipmode
+"""
+
+Q13 = """
+SELECT c_count, COUNT(*) AS custdist
+FROM (SELECT c_custkey, COUNT(o_orderkey) AS c_count
+      FROM customer LEFT JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%'
+      GROUP BY c_custkey)
+GROUP BY c_count
+ORDER BY custdist DESC, c_count DESC
+"""
+
 Q21 = """
 SELECT s_name, COUNT(*) AS numwait
 FROM supplier, lineitem l1, orders, nation
@@ -275,6 +305,13 @@ def _partitioned(spark: SparkSession) -> int:
     return int(rows.get["n"])
 
 
+def _sorted(spark: SparkSession) -> int:
+    """All of a table sorted by a text, which is cut by a sample of it, and read to the end."""
+    rows = spark.table("lineitem").select("l_comment", "l_orderkey", "l_extendedprice").orderBy("l_comment")
+    rows.write.format("noop").mode("overwrite").save()
+    return 1
+
+
 def _visits(spark: SparkSession, folder: str) -> None:
     _csv_view(spark, folder, "uservisits", USERVISITS)
     spark.conf.set("crystalperf.lab.output", f"{folder}/visits-by-language")
@@ -285,8 +322,11 @@ WORKLOADS: dict[str, Workload] = {
     for workload in (
         _sql("q1", ("lineitem",), Q1),
         _sql("q3", ("customer", "orders", "lineitem"), Q3),
+        _sql("q5", ("customer", "orders", "lineitem", "supplier", "nation", "region"), Q5),
         _sql("q6", ("lineitem",), Q6),
         _sql("q9", ("part", "supplier", "lineitem", "partsupp", "orders", "nation"), Q9),
+        _sql("q12", ("orders", "lineitem"), Q12),
+        _sql("q13", ("customer", "orders"), Q13),
         _sql("q18", ("customer", "orders", "lineitem"), Q18),
         _sql("q21", ("supplier", "lineitem", "orders", "nation"), Q21),
         _sql("skew", ("lineitem", "orders"), SKEW),
@@ -294,6 +334,7 @@ WORKLOADS: dict[str, Workload] = {
         Workload("udf", "tpch", ("orders.parquet",), _views("orders"), _python_udf),
         Workload("kmeans", "tpch", ("lineitem.parquet",), _views("lineitem"), _kmeans),
         Workload("partitioned", "bdb", ("uservisits",), _visits, _partitioned),
+        Workload("sorted", "tpch", ("lineitem.parquet",), _views("lineitem"), _sorted),
         Workload("driver", "tpch", ("customer.parquet",), _views("customer"), _many_small_jobs),
         Workload("bdb1", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB1)),
         Workload("bdb2", "bdb", ("rankings", "uservisits"), _bdb_views, _written_nowhere(BDB2)),
