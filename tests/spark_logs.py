@@ -14,7 +14,10 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Task:
-    """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time."""
+    """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time.
+
+    `method` is how it read, as Spark before 2.0 tells; `locality` how near its data were.
+    """
 
     ms: int
     executor: str = "1"
@@ -26,20 +29,22 @@ class Task:
     spilled_bytes: int = 0
     starting_ms: int = 0
     written_bytes: int = 0
+    method: str | None = None
+    locality: str = "ANY"
 
 
 @dataclass(frozen=True)
 class Stage:
     """A stage that is a job of its own; it begins `after_ms` after the one before it.
 
-    `keeps` is an RDD of it that executors keep in memory, and its partitions.
+    `keeps` is an RDD of it that executors keep in memory, and its partitions; or several.
     """
 
     tasks: Sequence[Task]
     after_ms: int = 100
     reads: str = "FileScanRDD"
     name: str = "count at job.py:1"
-    keeps: tuple[int, int] | None = None
+    keeps: tuple[int, int] | Sequence[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,8 @@ class _Writer:
     def _stage(self, number: int, stage: Stage, now: int) -> int:
         begin = now + stage.after_ms
         end = begin + max(each.launch_ms + each.ms for each in stage.tasks)
-        kept, partitions = stage.keeps or (None, 0)
+        keeps = stage.keeps or ()
+        several = [keeps] if keeps and isinstance(keeps[0], int) else keeps
         info = {
             "Stage ID": number, "Stage Attempt ID": 0, "Stage Name": stage.name, "Number of Tasks": len(stage.tasks),
             "RDD Info": [
@@ -128,10 +134,14 @@ class _Writer:
                     "RDD ID": number, "Name": stage.reads, "Parent IDs": [], "Number of Partitions": len(stage.tasks),
                     "Number of Cached Partitions": 0, "Storage Level": {"Use Disk": False, "Use Memory": False},
                 },
-                *[{
-                    "RDD ID": kept, "Name": "MapPartitionsRDD", "Parent IDs": [], "Number of Partitions": partitions,
-                    "Number of Cached Partitions": 0, "Storage Level": {"Use Disk": True, "Use Memory": True},
-                }] * (kept is not None),
+                *[
+                    {
+                        "RDD ID": kept, "Name": "MapPartitionsRDD", "Parent IDs": [],
+                        "Number of Partitions": partitions, "Number of Cached Partitions": 0,
+                        "Storage Level": {"Use Disk": True, "Use Memory": True},
+                    }
+                    for kept, partitions in several
+                ],
             ],
             "Parent IDs": [], "Details": stage.name, "Submission Time": START + begin, "Accumulables": [],
         }  # fmt: skip
@@ -151,7 +161,7 @@ class _Writer:
         launch = START + begin + task.launch_ms
         info = {
             "Task ID": self.task_id, "Index": part, "Attempt": 0, "Launch Time": launch, "Executor ID": task.executor,
-            "Host": f"w{task.executor}", "Locality": "ANY", "Speculative": False, "Getting Result Time": 0,
+            "Host": f"w{task.executor}", "Locality": task.locality, "Speculative": False, "Getting Result Time": 0,
             "Finish Time": launch + task.ms, "Failed": False, "Killed": False, "Accumulables": [],
         }  # fmt: skip
         metrics = {
@@ -165,6 +175,8 @@ class _Writer:
             "Output Metrics": {"Bytes Written": task.written_bytes, "Records Written": task.written_bytes // 100},
             "Input Metrics": {"Bytes Read": task.read_bytes, "Records Read": task.read_bytes // 100},
         }  # fmt: skip
+        if task.method is not None:
+            metrics["Input Metrics"] |= {"Data Read Method": task.method}
         if task.cpu_ms is not None:
             metrics |= {"Executor CPU Time": task.cpu_ms * 1_000_000, "Executor Deserialize CPU Time": 0}
         self.add("TaskStart", Stage_ID=stage, Stage_Attempt_ID=0, Task_Info={**info, "Finish Time": 0})

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import pytest
 
 import crystalperf as cp
+from query.answers.listing import sentence_of
 from query.attribute.storage import assumptions
 from query.frameworks.spark import SPARK
 from query.model.execution import Execution
+from query.model.keeping import anew
 from query.model.load import load
 from query.model.places import KEPT, far_groups, kept_groups
 from query.model.world import Value, changed_world
@@ -28,13 +33,24 @@ def stage(bytes_: int, *, tasks: int = 4, keeps: bool = True) -> Stage:
     return Stage(every, reads=FILES, keeps=(KEPT_RDD, 4) if keeps else None)
 
 
+def half_kept(*, says: bool = False, tasks: int = 4, anew_ms: int = 6000, kept_ms: int = 1000) -> Stage:
+    """A stage of tasks of which every other found its rows in memory, and the others read their files anew.
+
+    `says` is whether the log says so itself, as Spark before 2.0 does.
+    """
+    there = Task(kept_ms, cpu_ms=300, read_bytes=70 * MIB, locality="PROCESS_LOCAL", method="Memory" if says else None)
+    gone = Task(anew_ms, cpu_ms=300, read_bytes=10 * MIB, locality="NODE_LOCAL", method="Hadoop" if says else None)
+    every = [replace(gone if number % 2 else there, executor=str(number // 2 % 2 + 1)) for number in range(tasks)]
+    return Stage(every, reads=FILES, keeps=(KEPT_RDD, 4))
+
+
 def profiled(folder: Path, *stages: Stage) -> Run:
     return cp.profile([write(folder / "log", stages, executors={"1": 2, "2": 2})], output=folder / "run.duckdb")
 
 
 def kept(run: Run) -> set[str]:
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        found = kept_groups(connection)
+        found = {group_id for group_id, in_part in kept_groups(connection).items() if not in_part}
         assert not found & set(far_groups(connection))
         return found
 
@@ -76,6 +92,81 @@ def test_a_slower_network_slows_only_what_crosses_it(tmp_path: Path) -> None:
     answer = predict(run, changed_world({"network": Value("network", "0.5x", ratio=0.5)}, run_at))
     assert answer.interval_ms is not None
     assert answer.interval_ms[1] < 1.5 * run.runtime_ms
+
+
+@pytest.mark.parametrize("says", [False, True])
+def test_of_rows_that_had_no_room_only_those_are_of_memory_that_were_there(tmp_path: Path, says: bool) -> None:
+    run = profiled(tmp_path, stage(10 * MIB), half_kept(says=says))
+    assert kept(run) == set()
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        assert kept_groups(connection) == {"stage:1.0": True}
+    here = execution(run)
+    found = np.sort(here.volumes.kept[4:])
+    assert found.tolist() == [0, 0, 70 * MIB, 70 * MIB]
+    assert anew(here).sum() == 2
+
+
+def test_spark_says_itself_what_was_in_memory_whatever_its_size(tmp_path: Path) -> None:
+    """In memory the rows take as much as in their files, by chance."""
+    there = Task(1000, read_bytes=10 * MIB, locality="PROCESS_LOCAL", method="Memory")
+    again = Stage([there] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
+    assert kept(profiled(tmp_path, stage(10 * MIB), again)) == {"stage:1.0"}
+
+
+def test_rows_made_of_rows_in_memory_are_kept_too(tmp_path: Path) -> None:
+    """The second RDD is computed of the first and kept; it is as large as what it was computed of."""
+    second = replace(stage(70 * MIB), keeps=[(KEPT_RDD, 4), (KEPT_RDD + 1, 4)])
+    assert kept(profiled(tmp_path, stage(10 * MIB), second, second)) == {"stage:1.0", "stage:2.0"}
+
+
+def test_a_task_that_read_files_was_not_where_its_rows_were(tmp_path: Path) -> None:
+    """Files of a service are near no executor, of which Spark says that they are in each of them."""
+    gone = Task(3000, read_bytes=10 * MIB, locality="PROCESS_LOCAL")
+    there = Task(1000, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
+    mixed = Stage([gone, there, gone, there], reads="s3a://bucket/points.csv", keeps=(KEPT_RDD, 4))
+    here = execution(profiled(tmp_path, replace(stage(10 * MIB), reads="s3a://bucket/points.csv"), mixed))
+    assert here.volumes.kept[4:].tolist() == [0, 70 * MIB, 0, 70 * MIB]
+    assert here.volumes.far[4:].tolist() == [10 * MIB, 0, 10 * MIB, 0]
+
+
+def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
+    run = profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5)
+    debug = run.debug()
+    first = debug.findings[0]
+    assert first.rule == "kept"
+    assert first.cost_ms == pytest.approx(5 * 6000 * 10_000 / 14_000, rel=0.05)
+    assert "2 of 4 tasks of stage:1.0" in first.what
+    assert "so did 8 tasks of 4 others" in first.what
+    verdict = run.verdict()
+    assert "What executors were to keep in memory was not there" in sentence_of(verdict)
+    assert any("spark.executor.memory" in each.what for each in verdict.actions)
+
+
+def test_more_room_may_bring_what_reading_anew_took(tmp_path: Path) -> None:
+    """Had all tasks found their rows, the five stages would take 1 s each and not 6: the range counts that in."""
+    run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
+    twice = {key: Value(key, "2x", ratio=2) for key in ("workers", "cores")}
+    more_room, more_slots = (predict(run, changed_world({key: twice[key]}, run.recorded)) for key in twice)
+    assert more_room.predicted_ms == pytest.approx(more_slots.predicted_ms, rel=0.02)
+    assert more_room.interval_ms is not None
+    assert more_slots.interval_ms is not None
+    assert more_room.interval_ms[0] < run.runtime_ms - 5 * 4000 < more_slots.interval_ms[0]
+    assert more_room.interval_ms[1] == pytest.approx(more_slots.interval_ms[1], rel=0.02)
+    assert "10 of 20 tasks read anew what executors were to keep" in " ".join(more_room.assumptions)
+
+
+def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
+    """Two executors of 2 GiB have room for 2.1 GB of them, one for half of that."""
+    large = stage(400 * MIB)
+    here = execution(profiled(tmp_path, stage(10 * MIB), large))
+    here = replace(here, recorded={**here.recorded, "memory": 2.0 * 1024 * MIB, "workers": 2.0})
+    for key in ("workers", "memory"):
+        answer = predict(here, changed_world({key: Value(key, "0.5x", ratio=0.5)}, here.recorded))
+        assert answer.predicted_ms is None
+        assert answer.bound_ms == (here.runtime_ms, None)
+        assert "kept 1600 MiB in memory and would have room for" in answer.refused[0]
+    roomy = replace(here, recorded={**here.recorded, "memory": 8.0 * 1024 * MIB})
+    assert predict(roomy, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
 
 
 def test_what_was_in_memory_is_told(tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ WORTH_SHOWING = 0.02
 WORTH_A_WORD = 0.05
 """What comes after a cause, or beside it, is named from this share of the runtime."""
 
+MUCH = 0.2
+"""What had no room in memory is told at once from this share of the runtime."""
+
 NEARLY_ALL = 0.9
 """The CPU's time is told as garbage collection from this share of it."""
 
@@ -187,7 +190,6 @@ def capitalised(text: str) -> str:
 
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
     """What holds a scope up, and by how many of how many seconds."""
-    words, whole_ms = debug.vocabulary, debug.runtime_ms
     it = "this run" if debug.scope in ("all", "whole") else debug.scope
     if debug.unsubmitted is not None:
         it = "the work"
@@ -199,6 +201,21 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         if debug.unsubmitted is not None:
             return "Nothing to explain: nothing was submitted."
         return "Nothing to explain: no time passes between the first and the last event of the log."
+    return _held_up(found, debug, resources, it, figures) + _no_room(debug, figures)
+
+
+def _no_room(debug: Debug, figures: Figures) -> str:
+    """That units read anew what was to be kept in memory, where that cost much: it holds up whatever device it uses."""
+    cost_ms = sum(each.cost_ms for each in debug.findings if each.rule == "kept")
+    if cost_ms < MUCH * debug.runtime_ms:
+        return ""
+    words = debug.vocabulary
+    cost = figures.text(cost_ms)
+    return f" What {words.workers} were to keep in memory was not there: reading it anew cost up to {cost}."
+
+
+def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
+    words, whole_ms = debug.vocabulary, debug.runtime_ms
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
     second = "" if found.second is None else _resource_name(found.second, debug, resources)
     if found.kind == "resource":

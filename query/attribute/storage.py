@@ -18,7 +18,7 @@ import numpy as np
 from indexes.resources import DISK, NET
 from query import sql
 from query.model.inserting import readable
-from query.model.places import FAR, Reach, far_groups, reach
+from query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach
 from query.model.records import Columns, objects
 
 if TYPE_CHECKING:
@@ -67,16 +67,17 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
     units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
     view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
     connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view", texts)
-    far = far_groups(connection)
+    far, keeps = far_groups(connection), kept_groups(connection)
     elsewhere = {  # noqa: F841 (read by DuckDB)
         "group_id": objects(far),
         "by_place": np.array(list(far.values()), dtype=bool),
+        "keeps": np.array([each in keeps for each in far], dtype=bool),
     }
     connection.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE remote_reads AS
         SELECT unit_id FROM read_units JOIN elsewhere USING (group_id)
-        WHERE NOT by_place OR data_at IN {FAR}
+        WHERE (NOT by_place OR data_at IN {FAR}) AND NOT (keeps AND coalesce(data_at, '') = '{IN_WORKER}')
         """
     )
     connection.execute(sql.text("unit_samples").format(vector=", ".join(_moved(name) for name in names)))
@@ -95,7 +96,7 @@ def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
 ) -> list[str]:
     """One sentence per file system that the given groups read from elsewhere, and one about what was in memory."""
-    wanted, units = set(groups), f"{framework.vocabulary.units}"
+    wanted, units, keeps = set(groups), f"{framework.vocabulary.units}", kept_groups(connection)
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}
@@ -109,6 +110,10 @@ def assumptions(
         if users[0].reach == "memory":
             words, many = framework.vocabulary, len(users)
             which = f"{many} {words.groups}" if many > 1 else f"1 {words.group}"
+            if part := [key for key in keys if keeps[key]]:
+                anew = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
+                total = _counted(connection, keys, "true")[1]
+                which = f"{total - anew} of {total} {units} of {which}"
             found.append(f"input of {which} was in the memory of {words.workers}: no disk and no network carried it")
         elif all(key in mixed for key in keys):
             found.append(f"{where}: read together with local files, so reading stays counted as disk")
@@ -116,13 +121,20 @@ def assumptions(
             counted = "counted as net" if sampled else f"which {framework.title} does not measure: it stays unknown"
             found.append(f"{where}: read over the network, {counted}")
         else:
-            far, total = connection.execute(
-                f"SELECT count(*) FILTER (data_at IN {FAR}), count(*) FROM units WHERE list_contains(?, group_id)",
-                [keys],
-            ).fetchall()[0]
+            far, total = _counted(connection, keys, f"data_at IN {FAR}")
+            there, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
+            total -= there
             rest = "counted as net for these, as disk for the others"
             rest = rest if sampled else f"{framework.title} does not measure it"
             found.append(f"{where}: {far} of {total} {units} ran on a machine without the data; {rest}")
     if len(by_root) > _MOST_LOCATIONS:
         found.append(f"input from {len(by_root) - _MOST_LOCATIONS} more file systems, likewise")
     return found
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, groups: Sequence[str], condition: str) -> tuple[int, int]:
+    """How many units of these groups a condition of SQL holds of, and how many they are."""
+    held, total = connection.execute(
+        f"SELECT count(*) FILTER ({condition}), count(*) FROM units WHERE list_contains(?, group_id)", [list(groups)]
+    ).fetchall()[0]
+    return held, total

@@ -240,6 +240,7 @@ def _findings(
     found += findings.slow_hosts(terms, hosts, details)
     found += findings.spilling(terms, details, terms.rules.spilled_by(connection, details))
     found += findings.collecting_garbage(terms, details)
+    found += findings.reading_anew(terms, details)
     beside = neighbours(connection, *bounds)
     found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit(), _throttled(execution))
     whole_ms = execution.runtime_ms

@@ -14,6 +14,7 @@ from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
 from query.model.arrays import members
 from query.model.execution import Execution, Slots
+from query.model.keeping import anew, anew_ms
 from query.model.load import most_at_a_time
 from query.model.records import Floats
 from query.model.timeline import Level
@@ -49,7 +50,7 @@ class Longest:
     """The longest unit of a group.
 
     `first` is whether nothing had ended on its worker when it began; `cpu_ms` is its measured CPU time, None where the
-    log has none.
+    log has none.  `anew` is whether it read files for what its worker was to keep in memory.
     """
 
     unit_id: int
@@ -61,6 +62,7 @@ class Longest:
     resource_ms: Parts
     first: bool = False
     cpu_ms: float | None = None
+    anew: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Detail:
     the log has no bytes.  `what` and `place` are the framework's own words for what the group reads and writes and
     where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
-    time that starting it took.  `settings` are the run's.
+    time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
+    and `anew_ms` is what that made all units take longer, at most.
     """
 
     facts: GroupFacts
@@ -112,6 +115,8 @@ class Detail:
     median_starting: float = 1.0
     spill_memory_bytes: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    anew: int = 0
+    anew_ms: float = 0.0
 
     @property
     def with_data(self) -> int:
@@ -171,6 +176,7 @@ def group_details(
     for item in path:
         on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
+    again, again_ms = anew(execution), anew_ms(execution)
     taken = Level(units.launch_ms, units.finish_ms)
     there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     found = []
@@ -217,6 +223,7 @@ def group_details(
                     resource_ms=named(parts[longest], names),
                     first=row["longest_first"],
                     cpu_ms=row["longest_cpu_ms"],
+                    anew=bool(again[mine][longest]),
                 ),
                 own_ms=row["own_ms"],
                 own_cpu_ms=row["own_cpu_ms"],
@@ -237,6 +244,8 @@ def group_details(
                 median_starting=row["median_starting"],
                 spill_memory_bytes=row["spill_memory_bytes"],
                 settings=execution.properties,
+                anew=int(again[mine].sum()),
+                anew_ms=float(again_ms[mine].sum()),
             )
         )
     return found

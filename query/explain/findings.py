@@ -164,9 +164,12 @@ class Why:
 def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[Part]:
     """A group whose longest unit takes much longer than those like it, and why.
 
-    Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.
+    Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.  What read
+    anew what was to be in memory is explained by that (reading_anew).
     """
     facts, unit = detail.facts, terms.words.unit
+    if detail.longest.anew:
+        return []
     usual_ms = _usual_ms(detail)
     if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
@@ -484,6 +487,28 @@ def collecting_garbage(terms: Terms, details: Sequence[Detail]) -> list[Finding]
         what += f", and a tenth or more in {len(found) - 1} other" + ("s" if len(found) > 2 else "")
     advice = f"more memory per {words.worker}, or fewer {words.lanes}"
     return [Finding("garbage", cost, what, "measured", advice)]
+
+
+def reading_anew(terms: Terms, details: Sequence[Detail]) -> list[Finding]:
+    """Memory that had no room for what workers were to keep, so that units read and computed it again.
+
+    Evidence: units that read files for what others of their group found in memory.  It cost at most what their groups
+    took longer than if all units were as quick as the quickest that found it.
+    """
+    found = [each for each in details if each.anew and each.facts.unit_ms > 0]
+    cost = sum(each.facts.path_ms * min(each.anew_ms / each.facts.unit_ms, 1.0) for each in found)
+    if cost <= 0:
+        return []
+    words, worst = terms.words, max(found, key=lambda each: each.anew_ms)
+    what = (
+        f"{worst.anew} of {worst.facts.units} {words.units} of {_group(worst)} read anew what {words.workers} were to"
+        " keep in memory, for it was not there"
+    )
+    if len(found) > 1:
+        what += f"; so did {counted(sum(each.anew for each in found) - worst.anew, words.unit)}"
+        what += f" of {counted(len(found) - 1, 'other')}"
+    neutral = f"more memory per {words.worker} or more {words.workers}, so that there is room for all of it"
+    return [Finding("kept", cost, what, "modelled", terms.advice("kept", neutral))]
 
 
 def short_of_cpus(

@@ -23,7 +23,7 @@ from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.loads import measured_loads
-from query.model.places import FAR, far_groups, kept_groups
+from query.model.places import FAR, IN_WORKER, far_groups, kept_groups
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
 from query.model.world import settings_of
@@ -284,7 +284,7 @@ def _groups_and_units(
     ids = list(described)
     named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
     wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
-    question = sql.text("scope_units").format(parts=parts, far=FAR, columns=wanted)
+    question = sql.text("scope_units").format(parts=parts, far=FAR, in_worker=IN_WORKER, columns=wanted)
     columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
     if (columns["group_number"] < 0).any():  # a trace need not describe every group
         ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
@@ -358,9 +358,10 @@ def _volumes(
     far = far_groups(connection)
     reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
     by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
-    is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place)
-    kept_in_memory = kept_groups(connection)
-    is_kept = np.array([each in kept_in_memory for each in number], dtype=bool)[group_of]
+    keeps = kept_groups(connection)
+    is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
+    is_kept &= columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number])[group_of]
+    is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place) & ~is_kept
     return Volumes(
         input=volume("input"),
         far=np.where(is_far, volume("input"), 0),

@@ -28,18 +28,24 @@ def reach(root: str) -> Reach:
     return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
 
 
+IN_WORKER = "worker"
+"""Where the data of units were that ran in the process that holds them."""
+
+
 def far_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     """The groups that read no local files, and whether it is each unit's place that says if its input was far.
 
-    A group that also reads local files is left out: nothing tells which file a unit read.
+    A group that also reads local files is left out: nothing tells which file a unit read.  Of one that also reads what
+    workers kept, the units that did (kept_groups) were not far.
     """
-    near: set[Reach] = {"local", "memory"}
-    return {group_id: "replicas" in kinds for group_id, kinds in _reaches(connection).items() if not kinds & near}
+    files = {group_id: kinds - {"memory"} for group_id, kinds in _reaches(connection).items()}
+    return {group_id: "replicas" in kinds for group_id, kinds in files.items() if kinds and "local" not in kinds}
 
 
-def kept_groups(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The groups that read nothing but what workers kept in memory."""
-    return {group_id for group_id, kinds in _reaches(connection).items() if kinds == {"memory"}}
+def kept_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
+    """The groups that read what workers kept in memory, and whether only those of their units did that ran in the
+    process that kept it (IN_WORKER); the others read files, for what was to be kept had no room."""
+    return {group_id: len(kinds) > 1 for group_id, kinds in _reaches(connection).items() if "memory" in kinds}
 
 
 def _reaches(connection: duckdb.DuckDBPyConnection) -> dict[str, set[Reach]]:

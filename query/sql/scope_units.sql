@@ -4,7 +4,7 @@
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups, $workers, $hosts, the names that the columns of numbers refer to
 --             {parts}, the columns of the units' time by resource
---             {far}, how far data are that lie on another machine (query.model.places)
+--             {far}, how far data are that lie on another machine, and {in_worker}, in its own worker (query.model.places)
 --             {columns}, those that are wanted, or *
 --
 -- one row per unit that ran within the scope, by launch:
@@ -12,6 +12,7 @@
 --   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
 --               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
 --   is_far      whether its data were on another machine, as far as they have a place
+--   in_worker   whether its worker held them
 WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
@@ -32,6 +33,7 @@ told AS (
             ELSE 0
         END AS placement,
         coalesce(data_at IN {far}, false) AS is_far,
+        coalesce(data_at = '{in_worker}', false) AS in_worker,
         coalesce(upstream_ms, 0) AS upstream_ms, coalesce(peers_ms, 0) AS peers_ms,
         coalesce(input_bytes, 0) AS input_bytes, coalesce(remote_bytes, 0) AS remote_bytes,
         coalesce(local_bytes, 0) AS local_bytes, coalesce(handed_bytes, 0) AS handed_bytes,

@@ -8,6 +8,7 @@ import numpy as np
 
 from indexes.resources import CPU, Resource
 from query.model.execution import Execution, most_spilling_ms
+from query.model.keeping import anew, kept_bytes
 from query.model.world import World
 from query.whatif.priors import waits_unknown
 from query.whatif.transfers import moves_known
@@ -27,6 +28,8 @@ UNSEEN_SHARE = 0.2
 
 SEEN_SHARE = 0.02
 """Share of unit time on a device from which the run says something about it."""
+
+_MIB = 2**20
 
 
 def beyond(execution: Execution, world: World) -> str | None:
@@ -52,7 +55,35 @@ def beyond(execution: Execution, world: World) -> str | None:
             f"{_times(workers)} the {words.workers}: {words.units} would fetch {words.exchanged} from more than"
             f" {MOST_WORKERS_RATIO} times as many senders as in any {words.group} of the run"
         )
-    return None
+    return no_room(execution, world)
+
+
+def no_room(execution: Execution, world: World) -> str | None:
+    """Why nothing tells how much longer a run takes whose workers would have no room for what they keep, or None."""
+    ratio = world.ratio("workers") * world.ratio("memory")
+    if ratio >= 1 or not (kept := kept_bytes(execution)):
+        return None
+    words = execution.framework.vocabulary
+    if anew(execution).any():
+        return (
+            f"what {words.workers} keep in memory had no room there already, and nothing in the run tells how much more"
+            f" of it {words.units} would read anew"
+        )
+    memory, workers = execution.recorded.get("memory"), execution.recorded.get("workers")
+    if not memory or not workers:
+        return None
+    rule = execution.framework.memory
+    before, after = (
+        each if rule is None else rule.usable(each, execution.properties)
+        for each in (memory, memory * world.ratio("memory"))
+    )
+    room = after * workers * world.ratio("workers")
+    if kept <= room or kept > before * workers:
+        return None
+    return (
+        f"{words.workers} kept {kept / _MIB:.0f} MiB in memory and would have room for {room / _MIB:.0f} MiB; nothing"
+        f" in the run tells how long {words.units} take to read the rest anew"
+    )
 
 
 def crosses_anew(execution: Execution, world: World) -> bool:

@@ -24,6 +24,7 @@ from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
+from query.model.keeping import anew, had_room
 from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.records import Floats
 from query.model.world import UNITS, World
@@ -190,6 +191,10 @@ def predict(
             bytes_known=ends is not None,
         )
         sides = None if ends is None else (min(ends[0][0], predicted), max(ends[1][0], predicted))
+        if (least_ms := _with_room(execution, world, base, replans)) is not None:
+            low, high = sides or (predicted, predicted)
+            sides = min(low, least_ms), high
+            lent = (*lent, _roomy(execution))
         if steady is not None:
             low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
             sides = min(low, predicted), max(high, predicted)
@@ -265,6 +270,24 @@ def _both(
 
 def _runtime(found: tuple[float, _Outcome]) -> float:
     return found[0]
+
+
+def _with_room(execution: Execution, world: World, base: Unchanged, replans: bool) -> float | None:
+    """The least that a run may take, ms, whose workers get more room for what they keep, which had not enough; None
+    where they do not, or had."""
+    if world.ratio("workers") * world.ratio("memory") <= 1 or not anew(execution).any():
+        return None
+    return _predicted(had_room(execution), world, base, replans)[0]
+
+
+def _roomy(execution: Execution) -> str:
+    """A word on units that read anew what had no room in memory."""
+    words, again = execution.framework.vocabulary, anew(execution)
+    groups = np.isin(execution.units.group, execution.units.group[again])
+    return (
+        f"{again.sum()} of {groups.sum()} {words.units} read anew what {words.workers} were to keep; with more room for"
+        " it they may take as little as those that found it, which the range counts in"
+    )
 
 
 def _is_told(execution: Execution, world: World) -> bool:

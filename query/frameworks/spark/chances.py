@@ -323,10 +323,13 @@ def _doubled(key: str, before: str, after: float) -> Chance:
 
 
 def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
-    """More memory against collections and spills; more partitions against spills of a shuffle's readers."""
-    costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling")}
+    """More memory against collections, spills and rows computed anew; more partitions against spills of a shuffle's
+    readers."""
+    costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling", "kept")}
     if not costs:
         return
+    if "kept" in costs:  # the heap that is full of them is collected for nothing, too
+        costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
     by_python = [RULES.spills_apart(each.what, each.facts.scope) for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
@@ -337,7 +340,8 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
         return
     resize = resized(execution, "memory", 2.0)
     if resize is not None:
-        yield replace(resize, why=worst, at_most_ms=costs[worst])
+        what = f"{resize.what}, so that rows that are kept have room" if worst == "kept" else resize.what
+        yield replace(resize, what=what, why=worst, at_most_ms=costs[worst])
     spilled = [
         each
         for each in details

@@ -41,6 +41,10 @@ ADVICE = {
     ),
     "starting units": "fewer, larger partitions",
     "spilling": "more memory per executor, fewer slots, or more partitions",
+    "kept": (
+        "more memory per executor or more executors, so that all rows that are kept have room; or keep them smaller:"
+        " serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
+    ),
     "delegates spilling": "more memory for each Python worker (spark.python.worker.memory), or more partitions",
     "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
     "killed units": "where they were speculative copies, look at what made the others slow",
@@ -105,6 +109,10 @@ def uneven_advice(detail: Detail) -> str:
     A file counts as one that cannot be split where a task read clearly more than the largest part that Spark cuts, and
     rows as few where whole parts of columnar files were empty: a row group is read where it begins.
     """
+    if detail.anew:
+        return ADVICE["kept"]
+    if "cached" in detail.what and "shuffle read" not in detail.what:
+        return "the partitions that are kept differ in size: repartition the rows before they are kept"
     if not reads_files(detail):
         return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"
     largest = size_set(detail.settings, MAX_PARTITION)

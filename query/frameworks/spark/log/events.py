@@ -73,6 +73,7 @@ class ShuffleWrite(Struct, gc=False):
 class Input(Struct, gc=False):
     bytes: float | None = field(name="Bytes Read", default=NAN)
     rows: float | None = field(name="Records Read", default=NAN)
+    method: str | None = field(name="Data Read Method", default=None)
 
 
 class Output(Struct, gc=False):

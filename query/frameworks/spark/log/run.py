@@ -42,7 +42,7 @@ TASK_FIELDS = tuple(
     "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
     " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
     " shuffle_write_ns input_bytes output_bytes remote_bytes local_bytes write_bytes spill_memory spill_disk"
-    " peak_memory result_bytes input_rows shuffle_rows".split()
+    " peak_memory result_bytes input_rows shuffle_rows from_memory".split()
 )
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
 
@@ -316,6 +316,7 @@ def _append_task(
         metrics.result_bytes,
         given.rows,
         read.rows,
+        spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of whose memory ever
     )
     place = run.row_count * _ROW.size
     try:

@@ -7,7 +7,6 @@ missing; both are counted in import_stats, nothing is changed silently.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -31,6 +30,7 @@ from query.frameworks.spark.log.run import (
 )
 from query.frameworks.spark.memory import heap_bytes
 from query.frameworks.spark.settings import number, size_bytes, unread, version_number
+from query.model.arrays import members
 from query.model.places import KEPT
 from query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
@@ -42,7 +42,8 @@ _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 _LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
-_SAME_FILES = 0.01  # relative: bytes of which two stages read so nearly the same are of the same files
+_SAME_FILES = 0.01  # relative: bytes of which two tasks read so nearly the same are of the same files
+_MOST_TOLD = 1 << 20  # partitions of which it is remembered what they read
 _MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
 
 
@@ -329,6 +330,12 @@ class _Tasks:
         partition = self["partition"]
         return np.where(np.isfinite(partition) & (partition >= 0), partition, self["index"])
 
+    def place_nowhere(self, which: npt.NDArray[np.int64]) -> None:
+        """Takes back that the data of these tasks were in the memory of their executors."""
+        locality = self["locality"]
+        claimed = which[locality[which] == self._run.localities["PROCESS_LOCAL"]]
+        locality[claimed] = self._run.localities["NO_PREF"]
+
     def again(self) -> npt.NDArray[np.bool_]:
         """Whether another attempt at a task's partition began after it had ended, of the stage or of the task."""
         repeated = np.zeros(self._columns.shape[1], dtype=bool)
@@ -485,22 +492,55 @@ def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
 def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
     """Says of stages that they read rows which executors keep in memory: an earlier stage computed all partitions.
 
-    Rows that were dropped since are read from the files again: then as many bytes as when they were computed, where
-    rows in memory take others.
+    Where some had no room there, or lost it, their tasks read the files again, and the stage reads both; such a task
+    whose place Spark calls its executor's own had none that it wanted.
     """
-    read = np.bincount(tasks.stage_of, np.nan_to_num(tasks["input_bytes"]).clip(min=0))
-    bytes_of = dict(zip(tasks.stage_keys, read.tolist(), strict=True))
-    filled: dict[int, tuple[float, float]] = {}  # by RDD: when its last partition was there, and bytes read for it
+    places = {key: place for place, key in enumerate(tasks.stage_keys)}
+    of_stage = members(tasks.stage_of, len(places))
+    read, parts = np.nan_to_num(tasks["input_bytes"]).clip(min=0), tasks.partitions()
+    filled: dict[int, tuple[float, Floats | None]] = {}  # by RDD: when all of it was there, and from files of what size
     for stage in sorted((each for each in stages if each.ran), key=lambda each: _sane(each.submit) or 0.0):
-        mine, submitted = bytes_of.get((stage.stage_id, stage.attempt), 0.0), _sane(stage.submit) or 0.0
+        place, submitted = places.get((stage.stage_id, stage.attempt)), _sane(stage.submit) or 0.0
+        mine = of_stage[place] if place is not None else np.empty(0, np.int64)
+        mine = mine[read[mine] > 0]
         there = [filled[each] for each in stage.kept if each in filled and filled[each][0] <= submitted]
-        if there and mine and not any(math.isclose(mine, first, rel_tol=_SAME_FILES) for _, first in there):
-            stage.location = f"{KEPT}/"
+        of_files = np.ones(len(mine), dtype=bool)
+        if there:
+            of_files = _of_files(tasks["from_memory"][mine], parts[mine], read[mine], [each for _, each in there])
+            if not of_files.all():
+                stage.location = f"{KEPT}/ {stage.location or ''}" if of_files.any() else f"{KEPT}/"
+            if of_files.any():
+                tasks.place_nowhere(mine[of_files])
         ended = _sane(stage.end)
         if stage.completed and not stage.failure and ended is not None:
+            sizes = _by_partition(parts[mine], read[mine]) if of_files.all() else None
             for rdd, partitions in stage.kept.items():
                 if (stage.task_count or 0) >= partitions:
-                    filled.setdefault(rdd, (ended, mine))
+                    filled.setdefault(rdd, (ended, sizes))
+
+
+def _of_files(from_memory: Floats, parts: Floats, read: Floats, sizes: list[Floats | None]) -> npt.NDArray[np.bool_]:
+    """Which of the tasks of a stage of rows that are kept read files all the same, (tasks,).
+
+    Spark before 2.0 tells.  Later it is those that read as many bytes as their partition's files have, `sizes` by
+    partition: in memory the rows take others.
+    """
+    same = np.zeros(len(read), dtype=bool)
+    for known in (each for each in sizes if each is not None):
+        good = np.isfinite(parts) & (parts < len(known))
+        first = np.zeros(len(read))
+        first[good] = known[parts[good].astype(np.int64)]
+        same |= np.isclose(read, first, rtol=_SAME_FILES, atol=0.0)
+    found: npt.NDArray[np.bool_] = np.where(np.isfinite(from_memory), from_memory == 0, same)
+    return found
+
+
+def _by_partition(parts: Floats, values: Floats) -> Floats:
+    """What the tasks of a stage read, by partition; 0 for those without a task."""
+    good = np.isfinite(parts) & (parts < _MOST_TOLD)
+    found = np.zeros(int(parts[good].max(initial=-1)) + 1)
+    found[parts[good].astype(np.int64)] = values[good]
+    return found
 
 
 _OF_TASKS = {
