@@ -110,10 +110,13 @@ def assumptions(
         if users[0].reach == "memory":
             words, many = framework.vocabulary, len(users)
             which = f"{many} {words.groups}" if many > 1 else f"1 {words.group}"
-            if part := [key for key in keys if keeps[key]]:
-                anew = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
+            part = [key for key in keys if keeps[key]]
+            elsewhere = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
+            rest = [key for key in keys if not keeps[key]]
+            elsewhere += _counted(connection, rest, f"data_at IN {FAR}")[0]
+            if elsewhere:
                 total = _counted(connection, keys, "true")[1]
-                which = f"{total - anew} of {total} {units} of {which}"
+                which = f"{total - elsewhere} of {total} {units} of {which}"
             found.append(f"input of {which} was in the memory of {words.workers}: no disk and no network carried it")
         elif all(key in mixed for key in keys):
             found.append(f"{where}: read together with local files, so reading stays counted as disk")

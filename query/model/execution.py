@@ -94,7 +94,7 @@ class Volumes:
     far: Ints
     """Of the input, what lies on other machines."""
     kept: Ints
-    """Of the input, what workers kept in memory: it crosses no device."""
+    """Of the input, what workers kept in memory: it crosses no device, but for the network where it was far."""
     remote: Ints
     local: Ints
     handed: Ints
@@ -137,7 +137,7 @@ class Volumes:
         for name in names:
             found = found + getattr(self, name.removesuffix("_bytes"))
             if name == "input_bytes":
-                found = found - self.far - self.kept
+                found = found - np.maximum(self.far, self.kept)
         return found + self.far if resource.name == NET else found
 
 

@@ -361,7 +361,7 @@ def _volumes(
     keeps = kept_groups(connection)
     is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
     is_kept &= columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number])[group_of]
-    is_far = reads_far & (columns["is_far"].astype(bool) | ~by_place) & ~is_kept
+    is_far = reads_far & (columns["is_far"].astype(bool) | ~(by_place | is_kept))
     return Volumes(
         input=volume("input"),
         far=np.where(is_far, volume("input"), 0),

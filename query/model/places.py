@@ -35,11 +35,11 @@ IN_WORKER = "worker"
 def far_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     """The groups that read no local files, and whether it is each unit's place that says if its input was far.
 
-    A group that also reads local files is left out: nothing tells which file a unit read.  Of one that also reads what
-    workers kept, the units that did (kept_groups) were not far.
+    A group that also reads local files is left out: nothing tells which file a unit read.  What workers kept is far of
+    the units that ran elsewhere; of a group that reads files beside it, the units that found it (kept_groups) were not.
     """
     files = {group_id: kinds - {"memory"} for group_id, kinds in _reaches(connection).items()}
-    return {group_id: "replicas" in kinds for group_id, kinds in files.items() if kinds and "local" not in kinds}
+    return {group_id: kinds != {"net"} for group_id, kinds in files.items() if "local" not in kinds}
 
 
 def kept_groups(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
