@@ -10,7 +10,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import crystalperf as cp
 from query.answers.bottleneck import bottleneck_of
+from query.answers.listing import sentence_of
 from query.answers.values import Bottleneck, Debug, Doubt
 from query.answers.words import bottleneck_sentence
 from query.explain.diagnose import diagnose
@@ -23,6 +25,7 @@ from query.model.trace import Group, Scope, Unit, Worker, of_rows
 from query.profiling import assemble
 from query.run import Run
 from tests.hand_made import Seconds
+from tests.spark_logs import Stage, Task, write
 
 TORN = Framework(
     name="torn",
@@ -118,7 +121,7 @@ def test_what_is_known_of_a_torn_run_is_never_more_than_it_has(tmp_path: Path) -
 def test_units_that_ran_when_the_log_breaks_off(tmp_path: Path) -> None:
     answer = made(tmp_path, ends=3, expected=100, finished=False, cpu=0.1).debug()
     (doubt,) = answer.doubts
-    assert doubt.what == "1 of 4 units of g have no end in the log"
+    assert doubt.what == "1 of 4 units of g has no end in the log"
 
 
 def test_missing_parts_hide_all_time_without_a_unit(tmp_path: Path) -> None:
@@ -241,3 +244,20 @@ def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
         assert "nothing else tells what" in answer["refused"][0]
         low, high = answer["bound_ms"]
         assert 0 < low < high
+
+
+def test_a_log_of_two_applications_tells_of_neither(tmp_path: Path) -> None:
+    """Their stages have the same numbers, so that one's tasks pass for the other's."""
+    logs = []
+    for number, after_ms in enumerate((100, 700)):
+        one = write(tmp_path / str(number), [Stage([Task(4000)] * 4, after_ms=after_ms)], executors={"1": 4})
+        logs.append(one.read_text(encoding="utf-8").replace("app-made", f"app-{number}").splitlines())
+    mixed = tmp_path / "mixed"
+    mixed.write_text("\n".join(line for both in zip(*logs, strict=True) for line in both), encoding="utf-8")
+    verdict = cp.profile([mixed], output=tmp_path / "mixed.duckdb").verdict()
+    assert "cannot be told" in sentence_of(verdict)
+    assert "events of another application too" in sentence_of(verdict)
+    assert not verdict.actions
+    twice = tmp_path / "twice"
+    twice.write_text("\n".join(line for line in logs[0] for _ in range(1 + ("ApplicationStart" in line))), "utf-8")
+    assert not cp.profile([twice], output=tmp_path / "twice.duckdb").debug().doubts

@@ -153,7 +153,7 @@ def _lost_words(execution: Execution) -> str:
     words, lost = execution.framework.vocabulary, execution.lost
     count, total = sum(each.lost for each in lost), sum(each.total for each in lost)
     where = lost[0].group_id if len(lost) == 1 else f"{len(lost)} {words.groups}"
-    return f"{count} of {total} {words.units} of {where} have no end in the log"
+    return f"{count} of {total} {words.units} of {where} {'has' if count == 1 else 'have'} no end in the log"
 
 
 def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str:

@@ -328,7 +328,7 @@ class Framework:
                 where the log does not tell
     unread_work names of its reader's problems after which scopes may have been under way that the log does not have,
                 each with words for it that have a {count}
-    unread_start  names of its reader's problems where the log lacks the start of the run
+    unread_start  names of its reader's problems where the log lacks the start of the run, or mixes it with another's
     private     where names and plans have what a page for strangers must not have: patterns with a group `table`, the
                 name of a table, or `literal`, a value of a statement
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several

@@ -94,6 +94,7 @@ SPARK = Framework(
     unread_work={
         "missing_part": "the log lacks {count} of its parts",
         "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
+        "second_application": "the log holds events of another application too, and nothing tells them apart",
     },
-    unread_start=frozenset({"application_start"}),
+    unread_start=frozenset({"application_start", "second_application"}),
 )

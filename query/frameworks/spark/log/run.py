@@ -622,7 +622,7 @@ def _on_application_start(run: Run, event: spark.ApplicationStart) -> None:
     if run.start is None:
         run.start, run.name = event.time, shortened(event.name)
         run.app_id, run.attempt = shortened(event.app_id), shortened(event.attempt)
-    else:
+    elif (event.time, shortened(event.app_id)) != (run.start, run.app_id):  # else it is written twice
         meaning = "the log holds the start of a second application; the first one's identity is kept"
         run.add("second_application", "error", meaning)
 
