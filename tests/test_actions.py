@@ -125,6 +125,21 @@ def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or
     assert not any("executor.instances" in each for each in lines(told(tmp_path / "one", [one], query=SCAN)))
 
 
+def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than_came(tmp_path: Path) -> None:
+    """Of two that are asked for a third may be there for a moment, in the place of one that goes."""
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    for asked, line in (("1", "--conf spark.executor.instances=2"), ("10", None)):
+        (tmp_path / asked).mkdir()
+        verdict = told(tmp_path / asked, [busy], {"spark.executor.instances": asked}, query=SCAN)
+        assert [each for each in lines(verdict) if "instances" in each] == ([line] if line else [])
+        twice = next(each for each in verdict.actions if "xecutor" in each.what)
+        assert twice.what == (
+            "`spark.executor.instances` 1 → 2"
+            if line
+            else "Twice the executors, 2 → 4, on a cluster with room for them"
+        )
+
+
 def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "2"}

@@ -402,8 +402,8 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     [
         (0.0, np.inf, "fewer slots than cores"),
         (0.0, 0.2, "a larger CPU limit for each executor or fewer slots"),
-        (0.9, np.inf, "machines without these neighbours or fewer slots"),
-        (0.9, 0.2, "a larger CPU limit for each executor, machines without these neighbours or fewer slots"),
+        (0.9, np.inf, "machines that nothing else runs on or fewer slots"),
+        (0.9, 0.2, "a larger CPU limit for each executor, machines that nothing else runs on or fewer slots"),
     ],
 )
 def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
@@ -420,7 +420,7 @@ def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there
     assert found.what.endswith("; meanwhile containers of executors used up their CPU quota in 82 % of its periods")
     assert found.advice == "a larger CPU limit for each executor"
     (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
-    assert "neighbours" in found.advice
+    assert "nothing else runs on" in found.advice
 
 
 def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
@@ -431,7 +431,7 @@ def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_ti
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
     assert "other programs or containers used 5.5 of their machines' 8 cores" in found.what
-    assert "neighbours" in found.advice
+    assert "nothing else runs on" in found.advice
     (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
     assert "other programs" not in found.what
 

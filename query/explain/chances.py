@@ -117,7 +117,7 @@ def _alone(terms: Terms, debug: Debug, known: set[str]) -> list[Chance]:
 
 
 def _other_findings(findings: Sequence[Finding], known: set[str], *, has_own: bool) -> list[Chance]:
-    """The advice of findings that nothing more exact is known of."""
+    """The advice of findings that nothing more exact is known of, each with the first clause of what was seen."""
     found = []
     for each in findings:
         if each.rule in known or each.advice == SEE:
@@ -125,7 +125,7 @@ def _other_findings(findings: Sequence[Finding], known: set[str], *, has_own: bo
         if has_own and each.rule in _TOLD_APART:
             continue
         kind: Literal["machine", "code"] = "machine" if each.rule == "slow hosts" else "code"
-        what = f"{each.advice[:1].upper()}{each.advice[1:]} ({each.what})"
+        what = f"{each.advice[:1].upper()}{each.advice[1:]} ({each.what.partition('; ')[0]})"
         found.append(Chance(kind, what, each.rule, each.basis, at_most_ms=each.cost_ms))
     return found
 

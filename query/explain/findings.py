@@ -552,7 +552,7 @@ def short_of_cpus(
         processors = sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
         # A container sees its whole machine, and not whose the other containers on it are.
         beside = f"other programs or containers used {others:.1f} of their machines' {processors:.0f} cores"
-        causes.append((beside, "machines without these neighbours"))
+        causes.append((beside, "machines that nothing else runs on"))
     what += f"; {' while '.join(seen for seen, _ in causes)}" if causes else ""
     fewer = f"fewer {words.lanes}" if causes else f"fewer {words.lanes} than cores"
     return [Finding("short of CPUs", cost, what, "measured", either([*(helps for _, helps in causes), fewer]))]

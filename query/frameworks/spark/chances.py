@@ -426,8 +426,14 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     elif most := whole(properties.get("spark.cores.max")):
         name, value = "spark.cores.max", f"{ratio * most:.0f}"
         twice += f": {shown(name, str(most), value)}"
-    elif name in properties:
-        twice = shown(name, properties[name], then)
+    elif asked := whole(properties.get(name)):
+        if asked > executors:  # as many as are asked for there was no room for
+            return Chance(
+                "machine", f"{twice}, on a cluster with room for them", key, "modelled", f"workers={ratio:g}x"
+            )
+        # One that came in the place of another may have been there beside it.
+        value = f"{ratio * asked:.0f}"
+        twice = shown(name, str(asked), value)
     else:
         return Chance("machine", twice, key, "modelled", f"workers={ratio:g}x")
     return Chance("setting", twice, key, "modelled", f"workers={ratio:g}x", None, conf(name, value))
