@@ -81,6 +81,16 @@ def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_p
     assert lines(told(tmp_path / "off", [small], off, query=SHUFFLED))[0] == "df = df.repartition(16)"
 
 
+def test_the_default_parallelism_is_named_only_where_it_cut_the_tasks(tmp_path: Path) -> None:
+    """A sort onto 2 partitions, of its own, was told to raise a setting of 16 to 16."""
+    stage = shuffling(2, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
+    for value, line in (("16", "rdd.reduceByKey(merge, 16)  # the last"), ("2", "--conf spark.default.parallelism=16")):
+        (tmp_path / value).mkdir()
+        verdict = told(tmp_path / value, [stage], {"spark.default.parallelism": value})
+        assert lines(verdict)[0].startswith(line)
+        assert "16 → 16" not in verdict.actions[0].what
+
+
 def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: Path) -> None:
     stage = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB, written_bytes=64 * MIB)] * 2)
     verdict = told(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))

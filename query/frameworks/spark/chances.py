@@ -163,17 +163,25 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
     merged = [each for each in fewer if each not in asked]
     if merged:
         yield _kept_apart(properties, merged)
-    of_rdds = [each for each in rest if each.detail.facts.scope is None]
-    if of_rdds:
-        wanted, where, most_ms = _told(of_rdds)
-        key = "spark.default.parallelism"
-        if key in properties:
-            what = f"{shown(key, properties[key], str(wanted))} ({where})"
-            yield Chance("setting", what, of_rdds[0].part.rule, "modelled", None, most_ms, conf(key, str(wanted)))
-        else:
-            what = f"Ask for {wanted} partitions at {of_rdds[0].detail.facts.name} ({where})"
-            lines = (f"rdd.reduceByKey(merge, {wanted})  # the last argument of any such operation",)
-            yield Chance("code", what, of_rdds[0].part.rule, "modelled", None, most_ms, lines)
+    yield from _shuffles_of_rdds(properties, [each for each in rest if each.detail.facts.scope is None])
+
+
+def _shuffles_of_rdds(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+    """Stages that read a shuffle of RDDs: by the setting where they have as many tasks as it says, else where they are
+    written, for the program says itself how many."""
+    key = "spark.default.parallelism"
+    by_setting = [each for each in cuts if each.detail.facts.units == whole(properties.get(key))]
+    if by_setting:
+        wanted, where, most_ms = _told(by_setting)
+        what = f"{shown(key, properties[key], str(wanted))} ({where})"
+        yield Chance("setting", what, by_setting[0].part.rule, "modelled", None, most_ms, conf(key, str(wanted)))
+    by_program = [each for each in cuts if each not in by_setting]
+    if by_program:
+        wanted, where, most_ms = _told(by_program)
+        largest = max(by_program, key=lambda each: each.part.cost_ms).detail
+        what = f"Ask for {wanted} partitions of what {largest.place or largest.facts.name} reads ({where})"
+        lines = (f"rdd.reduceByKey(merge, {wanted})  # the last argument of any such operation",)
+        yield Chance("code", what, by_program[0].part.rule, "modelled", None, most_ms, lines)
 
 
 def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
