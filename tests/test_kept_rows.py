@@ -109,6 +109,17 @@ def test_of_rows_that_had_no_room_only_those_are_of_memory_that_were_there(tmp_p
     assert anew(here).sum() == 2
 
 
+def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -> None:
+    """Which of the stages of kept rows read files is what tells them apart."""
+    first = Stage([Task(2000, read_bytes=10 * MIB, method="Hadoop")] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
+    found = Task(500, read_bytes=70 * MIB, method="Memory", locality="PROCESS_LOCAL")
+    there = Stage([found] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
+    run = profiled(tmp_path, first, there, half_kept(says=True))
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        kinds = dict(connection.execute("SELECT group_id, what FROM groups").fetchall())
+    assert kinds == {"stage:0.0": "scan, cached", "stage:1.0": "cached", "stage:2.0": "scan, cached"}
+
+
 def test_spark_says_itself_what_was_in_memory_whatever_its_size(tmp_path: Path) -> None:
     """In memory the rows take as much as in their files, by chance."""
     there = Task(1000, read_bytes=10 * MIB, locality="PROCESS_LOCAL", method="Memory")

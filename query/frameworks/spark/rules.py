@@ -111,7 +111,7 @@ def uneven_advice(detail: Detail) -> str:
     """
     if detail.anew:
         return ADVICE["kept"]
-    if "cached" in detail.what and "shuffle read" not in detail.what:
+    if "cached" in detail.what and not reads_files(detail) and "shuffle read" not in detail.what:
         return "the partitions that are kept differ in size: repartition the rows before they are kept"
     if not reads_files(detail):
         return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"

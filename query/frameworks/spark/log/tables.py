@@ -511,6 +511,9 @@ def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
                 stage.location = f"{KEPT}/ {stage.location or ''}" if of_files.any() else f"{KEPT}/"
             if of_files.any():
                 tasks.place_nowhere(mine[of_files])
+        if (of_files if there else tasks["from_memory"][mine] == 0).any() and stage.kind is not None:
+            known = {"scan", *stage.kind.split(", ")}  # what _tell_kinds left out of a stage of rows that are kept
+            stage.kind = ", ".join(kind for kind in KINDS if kind in known)
         ended = _sane(stage.end)
         if stage.completed and not stage.failure and ended is not None:
             sizes = _by_partition(parts[mine], read[mine]) if of_files.all() else None
