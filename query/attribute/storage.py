@@ -112,8 +112,8 @@ def assumptions(
             which = f"{many} {words.groups}" if many > 1 else f"1 {words.group}"
             part = [key for key in keys if keeps[key]]
             elsewhere = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
-            rest = [key for key in keys if not keeps[key]]
-            elsewhere += _counted(connection, rest, f"data_at IN {FAR}")[0]
+            alone = [key for key in keys if not keeps[key]]
+            elsewhere += _counted(connection, alone, f"data_at IN {FAR}")[0]
             if elsewhere:
                 total = _counted(connection, keys, "true")[1]
                 which = f"{total - elsewhere} of {total} {units} of {which}"
