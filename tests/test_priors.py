@@ -55,7 +55,7 @@ def test_only_open_time_is_shared_out_and_no_unit_gets_longer(scanning: Executio
     taken = scanning.units.parts_ms[:, -1] - lent.units.parts_ms[:, -1]
     assert (taken <= open_ms(scanning) + 1e-9).all()
     assert taken.sum() > 0
-    assert "4 recorded runs" in said[0]
+    assert "5 recorded runs" in said[0]
 
 
 def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> None:
