@@ -8,7 +8,7 @@ setup.py       what a program needs so that it leaves one
 
 from __future__ import annotations
 
-from query.frameworks.jax import files, setup, trace
+from query.frameworks.jax import files, setup
 from query.frameworks.training.framework import of_training
 
 JAX = of_training(
@@ -17,6 +17,5 @@ JAX = of_training(
     log_hint="give the folder that jax.profiler.trace wrote",
     recognise=files.recognise,
     gather=files.gather,
-    read=trace.read,
     setup=setup.SETUP,
 )

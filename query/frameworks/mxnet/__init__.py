@@ -7,7 +7,7 @@ setup.py   what a program needs so that it leaves one
 
 from __future__ import annotations
 
-from query.frameworks.mxnet import files, setup, trace
+from query.frameworks.mxnet import files, setup
 from query.frameworks.training.framework import of_training
 
 MXNET = of_training(
@@ -16,6 +16,5 @@ MXNET = of_training(
     log_hint="give what mx.profiler.dump wrote",
     recognise=files.recognise,
     gather=files.gather,
-    read=trace.read,
     setup=setup.SETUP,
 )

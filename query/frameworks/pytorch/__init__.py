@@ -14,8 +14,27 @@ setup.py        what a program needs so that it leaves traces
 
 from __future__ import annotations
 
-from query.frameworks.pytorch import files, rules, setup, trace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from query.frameworks.pytorch import files, setup
 from query.frameworks.training.framework import of_training
+from query.frameworks.training.rules import RULES
+
+if TYPE_CHECKING:
+    from query.answers.values import Finding
+    from query.explain.facts import Detail
+
+
+def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """What rules.findings says; they name what readers find, and are imported where there is a trace."""
+    from query.frameworks.pytorch import rules
+
+    return rules.findings(connection, details)
+
 
 PYTORCH = of_training(
     name="pytorch",
@@ -24,7 +43,6 @@ PYTORCH = of_training(
     log_hint="give what export_chrome_trace wrote, of all ranks",
     recognise=files.recognise,
     gather=files.gather,
-    read=trace.read,
     setup=setup.SETUP,
-    rules=rules.PYTORCH_RULES,
+    rules=replace(RULES, more=_findings),
 )

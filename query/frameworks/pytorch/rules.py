@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import duckdb
 
@@ -12,7 +11,7 @@ from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
 from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES
 from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
-from query.frameworks.training.rules import RULES, input_waits
+from query.frameworks.training.rules import input_waits
 
 _TOLD = {
     WAITING: (
@@ -70,6 +69,3 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
             names = " and ".join(list(dict.fromkeys(name for _, name in mine if name))[:2])
             told.append(Finding(rule, cost_ms, what.format(ms=cost_ms, names=names), "measured", advice))
     return [*input_waits(connection, details), *told]
-
-
-PYTORCH_RULES = replace(RULES, more=findings)

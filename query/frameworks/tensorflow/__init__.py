@@ -12,7 +12,7 @@ setup.py      what a program needs so that it leaves traces
 
 from __future__ import annotations
 
-from query.frameworks.tensorflow import files, setup, trace
+from query.frameworks.tensorflow import files, setup
 from query.frameworks.training.framework import of_training
 
 TENSORFLOW = of_training(
@@ -21,6 +21,5 @@ TENSORFLOW = of_training(
     log_hint="keep the RunMetadata of a step, or give the folder that tf.profiler wrote",
     recognise=files.recognise,
     gather=files.gather,
-    read=trace.read,
     setup=setup.SETUP,
 )

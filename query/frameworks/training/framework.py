@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from query.frameworks import Framework, Vocabulary, plural
 from query.frameworks.training import devices, operators, rules, servers, worlds
+from query.inputs.containers import LogFile
+from query.model.trace import Trace
 
 
 def of_training(*, name: str, title: str, log_hint: str, process: str = "process", **own: Any) -> Framework:
-    """The framework of that name; `own` is what it has of its own: recognise, gather, read, setup, perhaps rules.
+    """The framework of that name; `own` is what it has of its own: recognise, gather, setup, perhaps rules.
 
-    `process` is its word for one of the processes that train together.
+    Its package has a module `trace` that reads.  `process` is its word for one of the processes that train together.
     """
     processes = plural(process)
     own.setdefault("rules", rules.RULES)
     return Framework(
         name=name,
         title=title,
+        read=_reader(f"query.frameworks.{name}.trace"),
         raw=operators.raw_tables,
         vocabulary=Vocabulary(
             worker="device",
@@ -45,3 +50,13 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
         resolution_ms=0.002,
         **own,
     )
+
+
+def _reader(module: str) -> Callable[[LogFile], Trace]:
+    """A module's read(), imported where there is a trace: a run of any framework asks all others for their names."""
+
+    def read(log: LogFile) -> Trace:
+        found: Trace = import_module(module).read(log)
+        return found
+
+    return read
