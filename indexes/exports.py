@@ -30,7 +30,7 @@ import duckdb
 from indexes import guard
 from indexes.errors import IndexFileError, Remedy
 from indexes.guard import is_full
-from indexes.resources import resources
+from indexes.packing import PACKED, unpacking
 from indexes.schema import SCHEMA_VERSIONS, tables
 from indexes.store import attach, checked, create
 from indexes.temporary import building_folder
@@ -42,80 +42,6 @@ _MAX_TEXT_BYTES = 1 << 30
 
 _MAX_ROWS = 20_000_000
 """Of one table of an export; Spark's largest has 0.3 million."""
-
-
-# What an export leaves out because it follows from the rest.  {alias} is the database; each pair of queries turns the
-# table into the file's columns and back, and the content hash tells whether it did.
-_NAME_IN_SYMBOL = (
-    # spark 4.0.1 org/apache/spark/rdd/RDD#map().inner(+1). → org.apache.spark.rdd.RDD.map.inner
-    "regexp_replace(replace(replace(regexp_replace(regexp_replace(regexp_replace(symbol, '^[^ ]+ [^ ]+ ', ''),"
-    r" '(\(\)|\(\+\d+\))\.$', ''), '\(\)\.', '.', 'g'), '`', ''), '/', '.'), '#', '.', 'g')"
-)
-_CLASS_IN_SYMBOL = (
-    # What follows the package, without functions: spark 4.0.1 org/apache/spark/rdd/RDD#Inner#map().inner(). → RDD.Inner
-    "nullif(rtrim(replace(replace(regexp_replace(substr(symbol, length(regexp_extract(symbol, '^[^ ]+ [^ ]+ ')) + 1"
-    " + CASE package WHEN '' THEN 0 ELSE length(replace(package, '::', '.')) + 1 END),"
-    r" '(`[^`]*`|[^#./`]*)\((\+\d+)?\)\.', '', 'g'), '#', '.'), '`', ''), '.'), '')"
-)
-# A vector's last share is what the others leave of 1.
-_LAST = resources()[-1]
-_LAST_SHARES = (_LAST, f"code_{_LAST}", f"doc_{_LAST}")
-# Without documentation, code decides alone; and the confidence is mostly the largest share.
-_FIRST_SHARES = resources()[:-1]
-_LARGEST_SHARE = f"greatest({', '.join(resources())})"
-_CLASS_OF_FUNCTION = "concat_ws('.', nullif(package, ''), replace(f.class_name, '.', '$'))"
-_METHOD_OF_FUNCTION = "split_part(qualified_name, '.', -1)"
-_CALLED_AS = (  # a constructor by its class
-    "CASE split_part(qualified_name, '.', -1) WHEN '<init>' THEN split_part(class_name, '.', -1)"
-    " ELSE split_part(qualified_name, '.', -1) END"
-)
-# What the classifiers say has a file of its own, so that another model leaves the larger one as it is.
-_SHARES = [f"{part}{each}" for part in ("code_", "doc_", "") for each in _FIRST_SHARES]
-_PACKED = {
-    "functions": f"SELECT * EXCLUDE ({', '.join((*_SHARES, *_LAST_SHARES, 'confidence'))}) REPLACE ("
-    f"nullif(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name,"
-    f" CASE WHEN class_name IS DISTINCT FROM {_CLASS_IN_SYMBOL} THEN coalesce(class_name, '') END AS class_name,"
-    " last_line - first_line AS last_line, function_id - enclosing_id AS enclosing_id)"
-    " FROM {alias}.functions ORDER BY function_id",
-    "vectors": f"SELECT function_id, {', '.join(_SHARES)}, confidence FROM (SELECT * REPLACE ("
-    + ", ".join(f"nullif({each}, code_{each}) AS {each}" for each in _FIRST_SHARES)
-    + f", nullif(confidence, {_LARGEST_SHARE}) AS confidence)"
-    " FROM {alias}.functions) ORDER BY function_id",
-    "classes": "SELECT * FROM {alias}.classes ORDER BY file, first_line, class_name",
-    "runtime_names": f"SELECT function_id, nullif(method, {_METHOD_OF_FUNCTION}) AS method,"
-    f" nullif(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{alias}}.runtime_names r"
-    " JOIN {alias}.functions f USING (function_id) ORDER BY function_id, method, class_name",
-    "calls": f"SELECT caller_id, callee_id, nullif(callee_name, {_CALLED_AS}) AS callee_name FROM {{alias}}.calls"
-    " LEFT JOIN {alias}.functions ON function_id = callee_id ORDER BY caller_id, callee_id, callee_name",
-    "build_warnings": "SELECT * FROM {alias}.build_warnings ORDER BY ALL",
-}
-_UNPACKED = {
-    "functions": "SELECT * REPLACE ("
-    f"coalesce(confidence, {_LARGEST_SHARE}) AS confidence) FROM (SELECT * REPLACE ("
-    f"coalesce(qualified_name, {_NAME_IN_SYMBOL}) AS qualified_name,"
-    f" CASE WHEN class_name IS NULL THEN {_CLASS_IN_SYMBOL} ELSE nullif(class_name, '') END AS class_name,"
-    " first_line + last_line AS last_line, function_id - enclosing_id AS enclosing_id), "
-    + ", ".join(
-        f"round(1 - {' - '.join(f'{share.removesuffix(_LAST)}{each}::DOUBLE' for each in _FIRST_SHARES)}, 3)::FLOAT"
-        f" AS {share}"
-        for share in _LAST_SHARES
-    )
-    + " FROM (SELECT * REPLACE ("
-    + ", ".join(f"coalesce({each}, code_{each}) AS {each}" for each in _FIRST_SHARES)
-    + ") FROM {file})) ORDER BY function_id",
-    "runtime_names": f"SELECT function_id, coalesce(method, {_METHOD_OF_FUNCTION}) AS method,"
-    f" coalesce(r.class_name, {_CLASS_OF_FUNCTION}) AS class_name FROM {{file}} r"
-    " JOIN {functions} f USING (function_id) ORDER BY class_name, method, function_id",
-    "calls": f"SELECT caller_id, coalesce(callee_name, {_CALLED_AS}) AS callee_name, callee_id FROM {{file}}"
-    " LEFT JOIN {functions} ON function_id = callee_id ORDER BY caller_id, callee_name",
-}
-
-# What tells whether a function is asked for, of a packed row: what follows its name's last dot, and its last line.
-_PACKED_PLACE = (
-    "coalesce(split_part(qualified_name, '.', -1), replace("
-    r"regexp_extract(symbol, '(?:[.#/]|^[^ ]+ [^ ]+ )([^.#/]*)\(\+?\d*\)\.$', 1), '`', ''))",
-    "first_line + last_line",
-)
 
 
 @dataclass(frozen=True)
@@ -316,98 +242,7 @@ def may_have(index: Available, text: str) -> bool:
             query = "SELECT 1 FROM read_parquet(?) WHERE contains(symbol, ?) LIMIT 1"
             return connection.execute(query, [str(source), text]).fetchone() is not None
     except duckdb.Error as error:
-        raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
-
-
-RESOLVING = (
-    *("function_id", "symbol", "language", "kind", "qualified_name", "package", "class_name"),
-    *("file", "first_line", "last_line"),
-)
-"""The columns of functions, beside a share for each resource, that it takes to find frames in them."""
-
-
-def load_part(
-    connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, asked: str, *, whole: bool = True
-) -> str:
-    """Copy what an index knows of some classes into memory, as ALIAS.functions, .classes and .runtime_names.
-
-    `asked` is a table whose column `name` has binary class names, and paths of Python files with at least their last
-    folder.  With `whole` all functions of their files come with all columns.  Else it has `line` and `method` too, and
-    only functions around such a line or of such a name come, with the columns that RESOLVING names and the shares: a
-    seventh of the rows, and most of the time goes into unpacking rows.  Of a prebuilt index no file is unpacked, which
-    would take seconds.  Returns the schema; raises IndexFileError where there is no such index, one that is not
-    pinned, or a damaged one.
-    """
-    found = at_hand(index_name)
-    in_place = found.origin == "prebuilt" and not unpacked_path(found).is_file()
-    schema, attached = f"memory.{alias}", f"{alias}_whole"
-    if not in_place:
-        attach(connection, locate(index_name), "index", attached)
-    else:
-        _refuse_unpinned(found.path, _read_metadata(found.path)["content_hash"])
-
-    def stored(table: str) -> str:
-        """The table as it lies there, packed or not."""
-        return _read_parquet(found.path, table) if in_place else f"{attached}.{table}"
-
-    def rows(table: str, chosen: str) -> str:
-        """The chosen rows of a table."""
-        if not in_place:
-            return f"SELECT * FROM {stored(table)} WHERE {chosen}"
-        return _unpacking(table, found.path, f"{schema}.functions", chosen)
-
-    try:
-        what = "file" if whole else "file, line, method"
-        python = (
-            "(SELECT DISTINCT file, array_to_string(string_split(file, '/')[-2:], '/') AS ending"
-            f" FROM {stored('functions')} WHERE language = 'python')"
-        )
-        connection.execute(f"CREATE SCHEMA {schema}")
-        connection.execute(
-            f"CREATE TABLE {schema}.places AS"
-            f" SELECT {what} FROM {stored('classes')} JOIN {asked} ON class_name = name"
-            f" UNION SELECT {what} FROM {python} JOIN {asked} ON file = name"
-            f" UNION SELECT {what} FROM {python} JOIN {asked} ON ending = name"
-        )
-        files = f"(SELECT file FROM {schema}.places)"
-        needed = f"file IN {files}"
-        if not whole:
-            simple, last_line = _PACKED_PLACE if in_place else ("split_part(qualified_name, '.', -1)", "last_line")
-            connection.execute(
-                f"CREATE TABLE {schema}.needed AS SELECT DISTINCT function_id FROM"
-                f" (SELECT function_id, language, file, first_line, {last_line} AS last_line, {simple} AS simple"
-                f" FROM {stored('functions')} WHERE file IN {files}) JOIN {schema}.places USING (file)"
-                " WHERE line BETWEEN first_line AND last_line OR simple = method OR language = 'python'"
-                f" UNION SELECT function_id FROM {stored('runtime_names')}"
-                f" WHERE method IN (SELECT method FROM {schema}.places)"
-            )
-            needed += f" AND function_id IN (SELECT function_id FROM {schema}.needed)"
-        for name, chosen in (
-            ("functions", needed),
-            ("classes", f"file IN {files}"),
-            ("runtime_names", f"function_id IN (SELECT function_id FROM {schema}.functions)"),
-        ):
-            kept = next(each for each in tables("index") if each.name == name)
-            wanted = [
-                each for each in kept.columns if whole or name != "functions" or each.name in (*RESOLVING, *resources())
-            ]
-            columns = ", ".join(f"{each.name}::{each.type.removesuffix(' NOT NULL')} AS {each.name}" for each in wanted)
-            connection.execute(f"CREATE TABLE {schema}.{name} AS SELECT {columns} FROM ({rows(name, chosen)})")
-    except duckdb.Error as error:
-        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
-        if found.origin == "prebuilt" and not in_place:
-            # The unpacked copy is damaged, what it was unpacked from is not.
-            connection.execute(f"DETACH {attached}")
-            in_place = True
-            unpacked_path(found).unlink(missing_ok=True)
-            return load_part(connection, index_name, alias, asked, whole=whole)
-        raise IndexFileError(
-            f"{index_name}: damaged ({_first_line(error)})", Remedy("verify the index", {"index": index_name})
-        ) from error
-    finally:
-        if not in_place:
-            connection.execute(f"DETACH {attached}")
-    return schema
+        raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
 
 
 def unpacked_path(index: Available) -> Path:
@@ -424,7 +259,7 @@ def export_index(path: Path, folder: Path) -> Path:
         with building_folder(folder.absolute()) as room:
             beside = room / "export"
             beside.mkdir(mode=0o755)
-            for name, packed in _PACKED.items():
+            for name, packed in PACKED.items():
                 target = str(beside / f"{name}.parquet").replace("'", "''")
                 connection.execute(
                     f"COPY ({packed.format(alias='source')}) TO '{target}' (FORMAT parquet,"
@@ -457,7 +292,7 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
     facts = _read_metadata(folder)
     claimed = facts["content_hash"]
     if not trust:
-        _refuse_unpinned(folder, claimed)
+        refuse_unpinned(folder, claimed)
     from indexes.content import content_hash  # with numpy, which takes longer to import than an index to open
 
     metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
@@ -472,12 +307,12 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
                 row = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [str(source)]).fetchone()
                 if row is None or (row[0] or 0) > _MAX_ROWS:
                     raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
-                rows = _unpacking(table.name, folder, "functions")
+                rows = unpacking(table.name, folder, "functions")
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
                 if is_full(error):
                     raise
-                raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
+                raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
         if content_hash(connection, "built") != claimed:
             raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")
     return path
@@ -489,7 +324,7 @@ def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> No
     A column of a few kB may say one long text a million times.  They are counted as they pass, not kept.
     """
     size = 0
-    for name in _PACKED:
+    for name in PACKED:
         source = folder / f"{name}.parquet"
         if not source.is_file():
             raise IndexFileError(f"{source}: no such file; the export is not complete")
@@ -498,7 +333,7 @@ def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> No
             texts = [f"coalesce(sum(strlen({_identifier(each[0])}::VARCHAR)), 0)" for each in held]
             row = connection.execute(f"SELECT {' + '.join(texts)} FROM read_parquet(?)", [str(source)]).fetchone()
         except duckdb.Error as error:
-            raise IndexFileError(f"{source}: not a table of an exported index ({_first_line(error)})") from error
+            raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
         size += int(row[0]) if row is not None else 0
         if size > _MAX_TEXT_BYTES:
             raise IndexFileError(f"{folder}: more than {_MAX_TEXT_BYTES >> 20} MiB of text, which no index has")
@@ -508,7 +343,8 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _refuse_unpinned(folder: Path, claimed: str) -> None:
+def refuse_unpinned(folder: Path, claimed: str) -> None:
+    """Raise IndexFileError for an export whose content hash is not one of those that ship with CrystalPerf."""
     if claimed not in pinned_hashes().values():
         raise IndexFileError(
             f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
@@ -517,20 +353,8 @@ def _refuse_unpinned(folder: Path, claimed: str) -> None:
         )
 
 
-def _unpacking(table: str, folder: Path, functions: str, chosen: str = "true") -> str:
-    """The query that turns the chosen rows of an export's table into the index's; `functions` names that table."""
-    rows = f"(SELECT * FROM {_read_parquet(folder, table)} WHERE {chosen})"
-    if table == "functions":
-        rows = f"(SELECT * FROM {rows} JOIN {_read_parquet(folder, 'vectors')} USING (function_id))"
-    return _UNPACKED.get(table, "SELECT * FROM {file}").format(file=rows, functions=functions)
-
-
-def _read_parquet(folder: Path, table: str) -> str:
-    """SQL: a table of an export as it lies there."""
-    return f"read_parquet({guard.quoted(str(folder / f'{table}.parquet'))})"
-
-
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says first; DuckDB goes on with the statement."""
     return str(error).split("\n")[0]
 
 
@@ -549,7 +373,7 @@ def check_replaceable(folder: Path, index_name: str) -> None:
     """
     if not os.path.lexists(folder):
         return
-    known = {"metadata.json", *(f"{each}.parquet" for each in _PACKED)}
+    known = {"metadata.json", *(f"{each}.parquet" for each in PACKED)}
     try:
         mine = name_of_export(folder) == index_name and known.issuperset(os.listdir(folder))
     except (IndexFileError, OSError):
@@ -571,7 +395,7 @@ def verify(path: Path) -> str:
         try:
             found = content_hash(connection, "verified")
         except duckdb.Error as error:
-            raise IndexFileError(f"{path}: damaged ({_first_line(error)}); build it again") from error
+            raise IndexFileError(f"{path}: damaged ({first_line(error)}); build it again") from error
         if found != facts.get("content_hash"):
             raise IndexFileError(f"{path}: its content does not have the hash it states; it was damaged or changed")
         return found

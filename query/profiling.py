@@ -240,7 +240,7 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
             run.problems.add("no index", "info", each.wanted, None, meaning)
     add_frames(connection, run.stacks)
     loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], "frames")
-    run.loaded = [name for _, name in loaded]
+    run.loaded = list(loaded.known)
     by_name = {each.found: each for each in run.fits}
     fitting_ones = [each for each in run.fits if each.kind == "framework" or each.found in run.loaded]
     if others := stand_ins(fitting_ones):
@@ -254,8 +254,7 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         [name for name in run.loaded if by_name[name].kind == "library"],
         run.names,
     )
-    for alias, _ in loaded:
-        connection.execute(f"DROP SCHEMA {alias} CASCADE")
+    connection.execute("DROP SCHEMA IF EXISTS memory.places CASCADE")
 
 
 def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:

@@ -18,21 +18,21 @@ import query
 from cli.remedies import note_sentence
 from indexes.errors import CrystalPerfError, Remedy
 from indexes.exports import (
-    _PACKED_PLACE,
-    _read_parquet,
-    _unpacking,
     built_path,
     export_index,
-    load_part,
+    locate,
     pinned_hashes,
     prebuilt_folder,
     split_name,
 )
 from indexes.names import split_archive
+from indexes.packing import NAME, read_parquet, unpacking
+from indexes.places import QUALIFIED_NAME, load_part, load_places
 from query.answers.values import Note
 from query.code.libraries import LIBRARIES, Fit, Ran, fitting, library_of, package_prefix, stand_ins, unknown_code
 from query.explain.diagnose import _index_of
 from query.frameworks.spark import SPARK
+from query.lookup.frames import resolve_frames
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
@@ -200,38 +200,66 @@ def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pyte
 def test_functions_asked_for_by_line_or_name_come_alike_from_an_export_and_an_index(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = make("shop-1", of="scala-1")
+    built = {"shop-1": make("shop-1", of="scala-1"), "depot-1": make("depot-1", of="java-1")}
+    names = tuple(built)
 
-    def part() -> list[tuple[object, ...]]:
+    def places() -> dict[str, list[tuple[object, ...]]]:
         with duckdb.connect() as connection:
             connection.execute(
-                "CREATE TABLE asked AS SELECT 'org.example.shop.Shop' AS name, * FROM"
-                " (VALUES (26, 'no such name'), (0, 'checked')) AS places(line, method)"
+                "CREATE TABLE asked AS FROM (VALUES ('org.example.shop.Shop', 26, 'no such name'),"
+                " ('org.example.shop.Shop', 0, 'checked'), ('org.example.Depot', 12, 'run')) AS a(name, line, method)"
             )
-            schema = load_part(connection, "shop-1", "index_0", "asked", whole=False)
-            rows = f"SELECT qualified_name, first_line, last_line FROM {schema}.functions"
-            return connection.execute(f"{rows} ORDER BY ALL").fetchall()
+            schema = load_places(connection, names, "found", "asked")
+            columns = (
+                f"turn, name, {QUALIFIED_NAME} AS qualified_name, class_name, first_line, last_line, cpu, disk, net"
+            )
+            return {
+                "functions": connection.execute(f"SELECT {columns} FROM {schema}.functions ORDER BY ALL").fetchall(),
+                "classes": connection.execute(f"FROM {schema}.classes ORDER BY ALL").fetchall(),
+                "runtime_names": connection.execute(f"FROM {schema}.runtime_names ORDER BY ALL").fetchall(),
+            }
 
-    of_index = part()
-    names = [str(name).rpartition(".")[2] for name, _, _ in of_index]
-    assert all(first <= 26 <= last or name == "checked" for name, (_, first, last) in zip(names, of_index, strict=True))
-    assert {"sell", "<lambda>", "checked"} <= set(names)
-    assert "report" not in names
-    folder = export_index(built, home / "shipped" / "shop-1")
-    built.unlink()
-    monkeypatch.setattr("indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
-    assert part() == of_index
+    of_index = places()
+    assert all(of_index.values())
+    for turn, name, qualified_name, _, first, last, *shares in of_index["functions"]:
+        assert str(qualified_name).endswith(f".{name}")
+        assert turn == 1 or first <= 26 <= last or name == "checked"  # type: ignore[operator]
+        assert sum(shares) == pytest.approx(1, abs=0.002)  # type: ignore[arg-type]
+    found = {name for turn, name, *_ in of_index["functions"] if turn == 0}
+    assert {"sell", "<lambda>", "checked"} <= found
+    assert "report" not in found
+    folders = {name: export_index(path, home / "shipped" / name) for name, path in built.items()}
+    monkeypatch.setattr(
+        "indexes.exports.pinned_hashes", lambda: {name: hash_of(path) for name, path in folders.items()}
+    )
+    built["shop-1"].unlink()
+    assert places() == of_index, "one of each kind"
+    built["depot-1"].unlink()
+    assert places() == of_index
+    assert not (home / "home" / "prebuilt").exists(), "nothing was unpacked"
+    unpacked = locate("depot-1")
+    assert places() == of_index
+    (folders["depot-1"] / "functions.parquet").write_bytes(b"PAR1 damaged")
+    assert places() == of_index, "the copy that is unpacked is whole"
+    unpacked.unlink()
+    with pytest.raises(CrystalPerfError, match="depot-1: damaged") as refused:
+        places()
+    assert refused.value.remedy == Remedy("verify the index", {"index": "depot-1"})
+
+
+def test_frames_of_python_are_found_in_an_index_without_jvm_classes(home: Path) -> None:
+    make("depot-1", of="python-1")
+    (found,) = resolve_frames(["/usr/lib/python3.11/depot.py:21 (inner)"], ["depot-1", "depot-1"])
+    assert (found["function"], found["index_name"], found["how"]) == ("depot.Depot.size.inner", "depot-1", "line")
 
 
 def test_what_tells_the_name_of_a_packed_function_is_its_name() -> None:
-    last_name, last_line = _PACKED_PLACE
     with duckdb.connect() as connection:
         for each in sorted(prebuilt_folder().glob("*/functions.parquet")):
-            rows = _read_parquet(each.parent, "functions")
-            told = f"SELECT function_id, {last_name} AS name, {last_line} AS line FROM {rows}"
+            told = f"SELECT function_id, {NAME} AS name FROM {read_parquet(each.parent, 'functions')}"
             wrong = (
-                f"FROM ({told}) JOIN ({_unpacking('functions', each.parent, '')}) USING (function_id)"
-                " WHERE name IS DISTINCT FROM split_part(qualified_name, '.', -1) OR line <> last_line LIMIT 5"
+                f"FROM ({told}) JOIN ({unpacking('functions', each.parent, '')}) USING (function_id)"
+                " WHERE name IS DISTINCT FROM split_part(qualified_name, '.', -1) LIMIT 5"
             )
             assert connection.execute(f"SELECT symbol, name {wrong}").fetchall() == [], each.parent.name
 

@@ -8,7 +8,7 @@ import pytest
 from indexes import attach
 from indexes.names import Method, demangle
 from query.code.names import Frame, declaring_names, nature, original, parse_frame
-from query.code.resolve import resolve
+from query.code.resolve import attached, resolve
 from tests.small_indexes import small_index
 
 SHOP = "org.example.shop.Shop"
@@ -36,7 +36,7 @@ def ask(
         "INSERT INTO frames VALUES (?, ?, ?, ?)", [(number, *frame) for number, frame in enumerate(frames)]
     )
     names = [(f"{name}_index", f"{name}-1") for name in ("scala", "java", "python")]
-    table = resolve(connection, "frames", names, other_version=[name for _, name in names] if other else ())
+    table = resolve(connection, "frames", attached(names), other_version=[name for _, name in names] if other else ())
     union = " UNION ALL ".join(f"SELECT '{name}' AS index_name, * FROM {alias}.functions" for alias, name in names)
     return connection.execute(
         f"SELECT qualified_name, how FROM {table} LEFT JOIN ({union}) USING (index_name, symbol) ORDER BY frame_id"
@@ -136,10 +136,10 @@ def test_what_no_source_has(connection: duckdb.DuckDBPyConnection) -> None:
 def test_no_frames_and_no_indexes(connection: duckdb.DuckDBPyConnection) -> None:
     one = "SELECT 7 AS frame_id, 'A' AS class_name, 'b' AS method, 1 AS line"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE one AS {one} LIMIT 0")
-    table = resolve(connection, "one", [("scala_index", "scala-1")])
+    table = resolve(connection, "one", attached([("scala_index", "scala-1")]))
     assert connection.execute(f"SELECT * FROM {table}").fetchall() == []
     connection.execute(f"CREATE OR REPLACE TEMP TABLE one AS {one}")
-    table = resolve(connection, "one", [])
+    table = resolve(connection, "one", attached([]))
     assert connection.execute(f"SELECT frame_id, how FROM {table}").fetchall() == [(7, "unknown")]
 
 
@@ -224,12 +224,12 @@ def test_natures() -> None:
 
 
 def test_declaring_names() -> None:
-    assert declaring_names("a/b/C$D$1") == ["a.b.C$D$1", "a.b.C"]
-    assert declaring_names("/x/site-packages/pkg/mod.py") == [
+    assert declaring_names("a/b/C$D$1") == ("a.b.C$D$1", "a.b.C")
+    assert declaring_names("/x/site-packages/pkg/mod.py") == (
         "x/site-packages/pkg/mod.py",
         "site-packages/pkg/mod.py",
         "pkg/mod.py",
-    ]
+    )
 
 
 def test_a_name_of_the_class_goes_before_a_clashing_line(connection: duckdb.DuckDBPyConnection) -> None:

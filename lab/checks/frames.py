@@ -186,9 +186,9 @@ def told(stacks: Sequence[Stack], indexes: Sequence[tuple[str, bool]]) -> dict[F
     }
     with guard.fresh() as connection:
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
-        aliases = load_indexes(connection, [name for name, _ in indexes], "frames")
+        loaded = load_indexes(connection, [name for name, _ in indexes], "frames")
         others = [name for name, is_exact in indexes if not is_exact]
-        table = resolve(connection, "frames", aliases, other_version=others)
+        table = resolve(connection, "frames", loaded, other_version=others)
         rows = connection.execute(f"SELECT frame_id, how FROM {table}").fetchall()
     kinds = {"line": "known", "name": "known", "native": "known"}
     found = {frames[number]: kinds.get(how, how) for number, how in rows}

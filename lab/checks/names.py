@@ -36,7 +36,7 @@ import numpy as np
 from indexes.exports import locate
 from indexes.names import demangle
 from indexes.store import attach
-from query.code.resolve import resolve
+from query.code.resolve import attached, resolve
 
 CLASSES_A_CALL = 1000
 
@@ -128,7 +128,7 @@ def main(index_name: str, jars: Path, sources: Path) -> None:
     connection.execute("CREATE TABLE frames AS SELECT * FROM columns")
     del columns["frame_id"]
     started = time.monotonic()
-    result = resolve(connection, "frames", [("truth", index_name)])
+    result = resolve(connection, "frames", attached([("truth", index_name)]))
     seconds = time.monotonic() - started
     print(f"{len(owner)} frames resolved in {seconds:.1f} s")
     answers = connection.execute(
@@ -214,7 +214,7 @@ def check_python(index_name: str, library: Path) -> None:
     }
     connection.execute("CREATE TABLE frames AS SELECT * FROM columns")
     del columns["frame_id"]
-    result = resolve(connection, "frames", [("truth", index_name)])
+    result = resolve(connection, "frames", attached([("truth", index_name)]))
     answers = connection.execute(
         f"SELECT how, first_line, qualified_name FROM {result} LEFT JOIN truth.functions USING (function_id)"
         " ORDER BY frame_id"

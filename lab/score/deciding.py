@@ -104,11 +104,13 @@ def known_stacks(connection: duckdb.DuckDBPyConnection) -> dict[int, Stack]:
     own = set(framework.sources(connection.execute("SELECT framework_version FROM runs").fetchall()[0][0]))
     columns = ", ".join(f"functions.{name}" for name in resources())
     known: dict[int, Frame] = {}
-    for alias, name in loaded:
-        select = f"SELECT frame_id, {columns} FROM {found} AS found JOIN {alias}.functions USING (function_id)"
-        for frame_id, *vector in connection.execute(f"{select} WHERE found.index_name = ?", [name]).fetchall():
-            role = framework.annotate(*parsed[frame_id][:2])
-            known[frame_id] = Frame(np.array(vector), name not in own, role not in PASSED_OVER)
+    rows_found = connection.execute(
+        f"SELECT frame_id, index_name, {columns}"
+        f" FROM {found} JOIN {loaded.functions} AS functions USING (turn, function_id)"
+    ).fetchall()
+    for frame_id, name, *vector in rows_found:
+        role = framework.annotate(*parsed[frame_id][:2])
+        known[frame_id] = Frame(np.array(vector), name not in own, role not in PASSED_OVER)
     number = {text: position for position, text in enumerate(texts)}
     return {stack: [known[number[text]] for text in frames if number[text] in known] for stack, frames in rows}
 

@@ -10,10 +10,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import CPU
+from indexes.resources import CPU, resources
 from query import sql
 from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
-from query.code.resolve import resolve
+from query.code.resolve import Indexes, resolve
 from query.frameworks import Framework, OperatorFrame, Role
 from query.model.records import Ints, objects
 from query.plugins import entries
@@ -116,14 +116,14 @@ def add_frames(connection: duckdb.DuckDBPyConnection, table: StackTable) -> None
 def decide(
     connection: duckdb.DuckDBPyConnection,
     table: StackTable,
-    indexes: Sequence[tuple[str, str]],
+    indexes: Indexes,
     other_version: Collection[str],
     libraries: Collection[str],
     names: Sequence[str],
 ) -> None:
     """Fill the run's `stacks` table: frames, the deciding one and its vector.  Uses up what `add_frames` has made.
 
-    `indexes` are (alias of an attached index, its name), the framework's own first; `other_version` names those
+    Of the `indexes` the framework's own are first; `other_version` names those
     whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others; `names`
     are the run's resources.
     """
@@ -148,15 +148,13 @@ def decide(
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
     # A native method has no text to judge: its caller, which has one, decides.
     found = resolve(connection, "frames", indexes, other_version=other_version)
-    vectors = " UNION ALL ".join(
-        f"""
-        SELECT frame_id, found.index_name, functions.symbol, {_vector(connection, alias, names)}
-        FROM {found} AS found JOIN {alias}.functions USING (function_id)
-        WHERE found.index_name = '{name}' AND found.how <> 'native'
-        """
-        for alias, name in indexes
-    )
-    if not indexes:  # the same columns without a row
+    shares = ", ".join(f"functions.{name}" if name in resources() else f"0::FLOAT AS {name}" for name in names)
+    if indexes.names:
+        vectors = (
+            f"SELECT frame_id, index_name, functions.symbol, {shares}"
+            f" FROM {found} JOIN {indexes.functions} AS functions USING (turn, function_id) WHERE how <> 'native'"
+        )
+    else:  # the same columns without a row
         nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
         vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
     connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
@@ -182,12 +180,6 @@ def decide(
     }
     connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
     connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
-
-
-def _vector(connection: duckdb.DuckDBPyConnection, alias: str, names: Sequence[str]) -> str:
-    """SQL: a function's shares; 0 of a resource that the index does not know."""
-    known = {row[0] for row in connection.execute(f"DESCRIBE {alias}.functions").fetchall()}
-    return ", ".join(f"functions.{name}" if name in known else f"0::FLOAT AS {name}" for name in names)
 
 
 def _frames(key: bytes) -> NDArray[np.int32]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from indexes.names import LONGEST_NAME
@@ -176,13 +176,14 @@ def original(class_name: str) -> str | None:
     return name if first in _TOP_LEVEL or "." not in rest else rest
 
 
-def declaring_names(class_name: str) -> list[str]:
+@lru_cache(maxsize=1 << 16)
+def declaring_names(class_name: str) -> tuple[str, ...]:
     """Names to look a frame's class up by, best first: itself, its outermost class, the same for what it relocates.
 
     A Python path is looked up by its endings, longest first.  A class named like generated ones may yet be in a source.
     """
     if is_python(class_name):
-        return _path_endings(class_name)
+        return tuple(_path_endings(class_name))
     names = []
     dotted = class_name.replace("/", ".")
     for name in (dotted, original(dotted)):
@@ -195,7 +196,7 @@ def declaring_names(class_name: str) -> list[str]:
         outermost = simple[:1] + simple[1:].partition("$")[0]
         if outermost != simple:
             names.append(f"{package}.{outermost}" if package else outermost)
-    return names
+    return tuple(names)
 
 
 def is_python(class_name: str) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.exports import RESOLVING, at_hand, load_part
+from indexes.exports import at_hand
 from indexes.names import demangle
+from indexes.places import load_places
 from query import sql
 from query.code.names import declaring_names, nature, runtime_class
 
@@ -18,26 +20,54 @@ _TABLES = (
     *("frames_to_resolve", "frames_given", "frame_classes", "frame_methods", "frame_natures", "turns"),
     *("file_names", "located", "blocks", "named", "frames_found", "answered"),
 )
-_LOADING_AT_ONCE = 2
 _VIEWS = ("indexed_functions", "indexed_classes", "indexed_names")
+
+
+@dataclass(frozen=True)
+class Indexes:
+    """Indexes to look frames up in, the first that knows one answers: their names, and what they know as SQL.
+
+    Rows have a `turn`, the index's position among the names.  Functions are as indexes.places.load_places() has them.
+    """
+
+    names: tuple[str, ...]
+    functions: str = ""
+    classes: str = ""
+    runtime_names: str = ""
+    known: tuple[str, ...] = ()
+    """Of the names, those that know a class of the frames that were loaded."""
+
+
+def attached(indexes: Sequence[tuple[str, str]]) -> Indexes:
+    """Of (alias that an index is attached under, its name)."""
+
+    def union(table: str, columns: str) -> str:
+        parts = (f"SELECT {turn} AS turn, {columns} FROM {alias}.{table}" for turn, (alias, _) in enumerate(indexes))
+        return f"({' UNION ALL '.join(parts)})"
+
+    return Indexes(
+        tuple(name for _, name in indexes),
+        union("functions", "*, split_part(qualified_name, '.', -1) AS name"),
+        union("classes", "class_name, file"),
+        union("runtime_names", "function_id, method, class_name"),
+    )
 
 
 def resolve(
     connection: duckdb.DuckDBPyConnection,
     frames_table: str,
-    indexes: Sequence[tuple[str, str]],
+    indexes: Indexes,
     *,
     result: str = "resolved_frames",
     other_version: Collection[str] = (),
 ) -> str:
-    """Look all frames up in the attached indexes and return the name of the temporary table with the answers.
+    """Look all frames up in indexes and return the name of the temporary table with the answers.
 
     frames_table   has frame_id INTEGER (unique), class_name, method VARCHAR, line INTEGER (NULL or ≤ 0: unknown);
                    class_name is a binary class name, packages by '.' or '/', or the path of a Python file
-    indexes        (alias it is attached under, name of the index); the first that knows a frame answers
     other_version  names of indexes whose version is not the one that ran: there names go before lines
     result         a temporary table, replaced, one row per frame:
-                   (frame_id, index_name, function_id, symbol, how), where how is
+                   (frame_id, turn, index_name, function_id, symbol, how), where how is
                    line, name     found, by class and line or by class and method
                    native         found, by class and method: one without a body in the source
                    class          the class is indexed, but the frame falls in no function of it
@@ -59,9 +89,10 @@ def resolve(
         "DELETE FROM frames_to_resolve"
         " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature = 'hidden')"
     )
-    if not indexes:
+    if not indexes.names:
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {result} AS SELECT frame_id, NULL::VARCHAR AS index_name,"
+            f"CREATE OR REPLACE TEMP TABLE {result} AS SELECT frame_id, NULL::INTEGER AS turn,"
+            " NULL::VARCHAR AS index_name,"
             " NULL::INTEGER AS function_id, NULL::VARCHAR AS symbol, how FROM frames_given"
         )
     else:
@@ -76,7 +107,7 @@ def resolve(
                     coalesce(how, 'class') AS how
                 FROM of_class LEFT JOIN answered USING (frame_id)
             )
-            SELECT frame_id, index_name, function_id, symbol, coalesce(known.how, given.how) AS how
+            SELECT frame_id, turn, index_name, function_id, symbol, coalesce(known.how, given.how) AS how
             FROM frames_given AS given
             LEFT JOIN known USING (frame_id)
             LEFT JOIN turns USING (turn)
@@ -88,65 +119,58 @@ def resolve(
     return result
 
 
-def load_indexes(
-    connection: duckdb.DuckDBPyConnection, names: Sequence[str], frames_table: str
-) -> list[tuple[str, str]]:
-    """Copy what it takes to resolve these frames from indexes into memory: (alias, index name), as `resolve` asks.
+def load_indexes(connection: duckdb.DuckDBPyConnection, names: Sequence[str], frames_table: str) -> Indexes:
+    """Copy what it takes to resolve these frames from indexes into memory, as tables of a schema `places`.
 
-    Those that know none of their classes are left out.  Raises IndexFileError where there is no such index.
+    Raises IndexFileError where there is no such index.
     """
-    frames = connection.execute(f"SELECT DISTINCT class_name, method, coalesce(line, 0) FROM {frames_table}").fetchall()
-    if not frames:  # a log without samples
-        for name in names:
-            at_hand(name)
-        return []
-    from concurrent.futures import ThreadPoolExecutor
-
-    asked = sorted(
-        {(name, line, demangle(method).name) for each, method, line in frames for name in declaring_names(each)}
+    names = list(dict.fromkeys(names))  # of two versions that are wanted one may stand in for both
+    for name in names:
+        at_hand(name)
+    classes = [row[0] for row in connection.execute(f"SELECT DISTINCT class_name FROM {frames_table}").fetchall()]
+    methods = [row[0] for row in connection.execute(f"SELECT DISTINCT method FROM {frames_table}").fetchall()]
+    if not classes or not names:  # a log without samples
+        return Indexes(())
+    asked = [(each, name) for each in classes for name in declaring_names(each)]
+    _create(
+        connection,
+        "asked_classes",
+        {"class_name": _texts([each for each, _ in asked]), "name": _texts([name for _, name in asked])},
     )
-    columns = {  # noqa: F841 (read by DuckDB)
-        "name": _texts([name for name, _, _ in asked]),
-        "line": np.array([line for _, line, _ in asked], np.int32),
-        "method": _texts([method for _, _, method in asked]),
-    }
-    connection.execute("CREATE TABLE memory.places_asked AS SELECT * FROM columns")
+    _create(
+        connection,
+        "asked_methods",
+        {"method": _texts(methods), "plain": _texts([demangle(each).name for each in methods])},
+    )
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE places_asked AS"
+        " SELECT DISTINCT name, coalesce(line, 0)::INTEGER AS line, plain AS method"
+        f" FROM {frames_table} JOIN asked_classes USING (class_name) JOIN asked_methods USING (method)"
+    )
     try:
-        # Half of the work is decompressing files of one row group, which one thread does.
-        with ThreadPoolExecutor(_LOADING_AT_ONCE) as pool:
-            loading = [pool.submit(_load, connection, name, f"index_{turn}") for turn, name in enumerate(names)]
-        return [(alias, name) for each, name in zip(loading, names, strict=True) if (alias := each.result())]
+        schema = load_places(connection, names, "places", "places_asked")
     finally:
-        connection.execute("DROP TABLE memory.places_asked")
+        connection.execute("DROP TABLE places_asked; DROP TABLE asked_classes; DROP TABLE asked_methods")
+    known = {turn for (turn,) in connection.execute(f"SELECT DISTINCT turn FROM {schema}.files").fetchall()}
+    return Indexes(
+        tuple(names),
+        f"{schema}.functions",
+        f"{schema}.classes",
+        f"{schema}.runtime_names",
+        known=tuple(name for turn, name in enumerate(names) if turn in known),
+    )
 
 
-def _load(connection: duckdb.DuckDBPyConnection, name: str, alias: str) -> str | None:
-    """Load what an index knows under this alias, by a cursor of its own; None where it knows none of the classes."""
-    with connection.cursor() as cursor:
-        schema = load_part(cursor, name, alias, "memory.places_asked", whole=False)
-        if cursor.execute(f"SELECT 1 FROM {schema}.classes LIMIT 1").fetchone() is not None:
-            return schema
-        cursor.execute(f"DROP SCHEMA {schema} CASCADE")
-        return None
-
-
-def _add_indexes(
-    connection: duckdb.DuckDBPyConnection, indexes: Sequence[tuple[str, str]], other_version: Collection[str]
-) -> None:
-    """The indexes in their order, and views of what all of them have."""
+def _add_indexes(connection: duckdb.DuckDBPyConnection, indexes: Indexes, other_version: Collection[str]) -> None:
+    """The indexes in their order, and what they know under the names that the questions have for it."""
     turns = {
-        "turn": np.arange(len(indexes), dtype=np.int32),
-        "index_name": _texts([name for _, name in indexes]),
-        "is_exact": np.array([name not in other_version for _, name in indexes], np.bool_),
+        "turn": np.arange(len(indexes.names), dtype=np.int32),
+        "index_name": _texts(list(indexes.names)),
+        "is_exact": np.array([name not in other_version for name in indexes.names], np.bool_),
     }
     _create(connection, "turns", turns)
-    for view, table, columns in (
-        ("indexed_functions", "functions", ", ".join(RESOLVING)),
-        ("indexed_classes", "classes", "class_name, file"),
-        ("indexed_names", "runtime_names", "function_id, method, class_name"),
-    ):
-        parts = (f"SELECT {turn} AS turn, {columns} FROM {alias}.{table}" for turn, (alias, _) in enumerate(indexes))
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {' UNION ALL '.join(parts)}")
+    for view, rows in zip(_VIEWS, (indexes.functions, indexes.classes, indexes.runtime_names), strict=True):
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {rows}")
 
 
 def _add_names(connection: duckdb.DuckDBPyConnection) -> None:

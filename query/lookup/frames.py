@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from indexes import guard
+from indexes.places import QUALIFIED_NAME
 from query.code.names import Frame, parse_frame
 from query.code.resolve import load_indexes, resolve
 
@@ -19,7 +20,9 @@ _WHY = {
     "unreadable": "not a frame; write package.Class.method:line, 'at a.B.m(F.scala:12)' or 'path.py:12 (f)'",
 }
 
-_FACTS = ("index_name", "function_id", "qualified_name", "file", "first_line", "last_line")
+_NOTHING = (
+    "SELECT 0 AS turn, 0 AS function_id, NULL AS qualified_name, '' AS file, 0 AS first_line, 0 AS last_line LIMIT 0"
+)
 
 Found = dict[str, Any]
 
@@ -35,19 +38,13 @@ def resolve_frames(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
         columns = _columns(frames)
         connection.execute("CREATE TEMP TABLE frames AS SELECT * FROM columns")
         del columns
-        aliases = load_indexes(connection, names, "frames")
-        table = resolve(connection, "frames", aliases)
-        functions = (
-            " UNION ALL ".join(
-                f"SELECT {guard.quoted(name)} AS index_name, function_id, qualified_name, file, first_line, last_line"
-                f" FROM {alias}.functions"
-                for alias, name in aliases
-            )
-            or f"SELECT {', '.join(f'NULL AS {each}' for each in _FACTS)} LIMIT 0"
-        )
+        indexes = load_indexes(connection, names, "frames")
+        table = resolve(connection, "frames", indexes)
+        said = f"SELECT turn, function_id, {QUALIFIED_NAME} AS qualified_name, file, first_line, last_line"
+        functions = f"{said} FROM {indexes.functions}" if indexes.names else _NOTHING
         rows = connection.execute(
             f"SELECT frame_id, how, index_name, symbol, qualified_name, file, first_line, last_line"
-            f" FROM {table} LEFT JOIN ({functions}) USING (index_name, function_id)"
+            f" FROM {table} LEFT JOIN ({functions}) USING (turn, function_id)"
         ).fetchall()
     finally:
         connection.close()

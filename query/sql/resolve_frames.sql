@@ -10,7 +10,8 @@
 --       frame_methods (method, name, is_lambda)                                 query.code.names
 --       turns (turn, index_name, is_exact)      the indexes in the order in which they answer; whether of the version
 --                                               that ran
---       indexed_functions, indexed_classes, indexed_names      the tables of all of them, with their turn
+--       indexed_functions, indexed_classes, indexed_names      the tables of all of them, with their turn; a function's
+--                                               name is what follows the last dot of its qualified name
 -- Out:  answered (frame_id, turn, function_id, how)      of the first index that knows it; how: line, name, native
 --       located                                          of frames that an index knows the class of, see below
 
@@ -55,8 +56,8 @@ SELECT
     last_line,
     -- Python calls the code of a class body by the class.
     CASE
-        WHEN language = 'python' AND ends_with(qualified_name, '<body>') THEN regexp_extract(class_name, '[^.]+$')
-        ELSE regexp_extract(qualified_name, '[^.:]+$')
+        WHEN language = 'python' AND ends_with(name, '<body>') THEN regexp_extract(class_name, '[^.]+$')
+        ELSE regexp_extract(name, '[^:]+$')
     END AS simple_name
 FROM indexed_functions
 WHERE (turn, file) IN (SELECT DISTINCT (turn, file) FROM located);
@@ -138,7 +139,7 @@ JOIN indexed_functions AS bodiless
     USING (turn, file)
 WHERE bodiless.kind = 'method'
     AND language = 'java'
-    AND regexp_extract(qualified_name, '[^.]+$') = located.name
+    AND bodiless.name = located.name
     AND concat_ws('.', nullif(package, ''), replace(class_name, '.', '$')) = located.runtime_class
     AND (frame_id, turn) NOT IN (
         SELECT (frame_id, turn) FROM frames_found JOIN turns USING (turn) WHERE is_exact OR how = 'name'

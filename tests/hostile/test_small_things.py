@@ -50,13 +50,13 @@ def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
 ) -> None:
     from indexes import exports
 
-    unpacking = exports._unpacking
+    unpacking = exports.unpacking
 
     def full(*arguments: Any, **settings: Any) -> str:
         rows = unpacking(*arguments, **settings)
         return f"SELECT * FROM ({rows}) WHERE error('Could not write file: No space left on device') IS NULL"
 
-    monkeypatch.setattr(exports, "_unpacking", full)
+    monkeypatch.setattr(exports, "unpacking", full)
     with pytest.raises(IndexFileError, match="the disk is full"):
         import_index(prebuilt_folder() / "parquet-1.15.2", tmp_path / "a.duckdb")
     assert list(tmp_path.iterdir()) == []
@@ -76,7 +76,7 @@ def test_an_export_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch:
     try:
         exports.export_index(built_path("mine-1"), tmp_path / "mine-1")
         before = {each.name: each.read_bytes() for each in (tmp_path / "mine-1").iterdir()}
-        monkeypatch.setitem(exports._PACKED, "calls", "SELECT error('No space left on device')")
+        monkeypatch.setitem(exports.PACKED, "calls", "SELECT error('No space left on device')")
         with pytest.raises((IndexFileError, duckdb.Error)):
             exports.export_index(built_path("mine-1"), tmp_path / "mine-1")
         assert {each.name: each.read_bytes() for each in (tmp_path / "mine-1").iterdir()} == before

@@ -13,7 +13,7 @@ import numpy as np
 
 from indexes import guard
 from indexes.errors import CrystalPerfError
-from indexes.exports import load_part
+from indexes.places import load_part
 from indexes.resources import OTHER, with_other
 from query import sql
 from query.answers.figures import grouped
