@@ -367,7 +367,7 @@ def test_the_verdict_is_told_step_by_step(run: Run) -> None:
     assert found.bottleneck.kind == "cause"
     assert found.bottleneck.name == found.debug.bottleneck == "no worker"
     assert found.best is not None
-    assert found.best.question == "twice the slots per executor"
+    assert found.best.question == "CPU twice as fast"
     assert found.next.kind == "setup"
     assert found.replay_error_ratio == pytest.approx(run.unchanged().replay_error_ratio)
 

@@ -128,14 +128,14 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     assert sweep["schema"] == "crystalperf.sweep/1"
     assert [each["setting"] for each in sweep["points"]] == ["cores=2", "cores=4", "cores=8"]
     assert sweep["amounts"] == [2, 4, 8]
-    assert sweep["knee"] == {"point": 2, "worth": True, "least_share": 0.1}
+    assert sweep["knee"] == {"point": 1, "worth": True, "least_share": 0.1}
     code, out, _ = crystalperf(*arguments, "--no-replan")
     assert code == 0
     assert out.count("cores=4") >= 1
     assert "More is worth it while doubling it saves 10 %: here it never does." in out
     code, out, _ = crystalperf(*arguments)
     assert "Spark would cut 5 stages into other tasks" in " ".join(out.split())
-    assert "does up to the last value asked." in " ".join(out.split())
+    assert "beyond cores=4 it saves less." in " ".join(out.split())
 
 
 def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:

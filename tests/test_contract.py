@@ -132,7 +132,7 @@ def test_worlds_beyond_all_reason_are_refused_at_once(crystalperf: Answer, run_f
 
 
 def test_nothing_is_called_worth_it_where_nothing_helps(crystalperf: Answer, run_file: Path) -> None:
-    _, useless, _ = crystalperf("predict", run_file, "--set", "cpu_speed=1x,2x")
+    _, useless, _ = crystalperf("predict", run_file, "--set", "memory=1x,2x")
     assert "<- worth it" not in useless
     assert "More is worth it while doubling it saves 10 %: here it never does." in useless
     _, useful, _ = crystalperf("predict", run_file, "--set", "executors=1x,2x")

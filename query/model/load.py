@@ -360,7 +360,9 @@ def _volumes(
     by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
     keeps = kept_groups(connection)
     is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
-    is_kept &= columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number])[group_of]
+    is_kept &= (
+        columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number], dtype=bool)[group_of]
+    )
     is_far = reads_far & (columns["is_far"].astype(bool) | ~(by_place | is_kept))
     return Volumes(
         input=volume("input"),
