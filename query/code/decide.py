@@ -123,9 +123,8 @@ def decide(
 ) -> None:
     """Fill the run's `stacks` table: frames, the deciding one and its vector.  Uses up what `add_frames` has made.
 
-    Of the `indexes` the framework's own are first; `other_version` names those
-    whose version is not the one that ran, `libraries` those of libraries, which decide only for want of others; `names`
-    are the run's resources.
+    Of the `indexes` the framework's own are first; `other_version` names those whose version is not the one that ran,
+    `libraries` those of libraries, which decide only for want of others; `names` are the run's resources.
     """
     if not table.stacks:
         connection.execute("DROP TABLE frames")

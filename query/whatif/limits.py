@@ -117,11 +117,13 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
     found = []
     seen = execution.units.parts_ms.sum(axis=0) / (execution.units.parts_ms.sum() or 1.0)
     for position, each in enumerate(execution.resources):
+        if world.ratio(each.setting) == 1:
+            continue
         share = execution.evidence.unseen
         if each.name == CPU:
             share = max(execution.evidence.unseen_cpu, waits_unknown(execution))
         is_seen = each.name != CPU and seen[position] >= SEEN_SHARE
-        if world.ratio(each.setting) != 1 and share > UNSEEN_SHARE and not is_seen and not moves_known(execution, each):
+        if share > UNSEEN_SHARE and not is_seen and not moves_known(execution, each):
             found.append((each, share))
     return found
 

@@ -221,12 +221,9 @@ def _transfers(
 def _as_crossed(recorded: Execution, known: Known, transfer: Transfer, execution: Execution) -> Transfer:
     """The transfer of units cut anew, whose group's bytes crossed the device as far as the recorded units had time
     for; the rest came from elsewhere, and will again."""
-    group, count = recorded.units.group, len(recorded.dag.groups)
     least = known.transfer.least_ms
-    crossed: Floats = np.bincount(group, np.minimum(known.took_ms / known.company, least), count).astype(np.float64)
-    whole: Floats = np.bincount(group, least, count).astype(np.float64)
-    share = over(crossed, whole, 1.0)
-    return replace(transfer, least_ms=transfer.least_ms * share[execution.units.group])
+    crossed = over(np.minimum(known.took_ms / known.company, least), least, 1.0)
+    return replace(transfer, least_ms=transfer.least_ms * _mean_of_group(recorded, crossed, least, execution))
 
 
 def _unknown(execution: Execution, physics: Physics) -> Floats:
