@@ -17,6 +17,7 @@ from indexes.resources import Resource, known, resources, with_other
 from indexes.schema import EACH, table, tables
 from query.answers.values import Prediction
 from query.code.decide import StackTable, _vector, add_frames, decide
+from query.code.resolve import attached
 from query.model.evidence import Evidence
 from query.model.execution import CoordinatorTime, Execution
 from query.model.load import run_resources
@@ -149,9 +150,7 @@ def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_of_what_an_index_does_not_know_its_functions_have_nothing(connection: duckdb.DuckDBPyConnection) -> None:
-    shares = connection.execute(
-        f"SELECT {_vector(connection, 'scala_index', NAMES)} FROM scala_index.functions"
-    ).fetchnumpy()
+    shares = connection.execute(f"SELECT {_vector(NAMES)} FROM scala_index.functions").fetchnumpy()
     assert list(shares) == list(NAMES)
     assert set(shares["gpu"].tolist()) == {0.0}
     assert sum(shares[name] for name in resources()).tolist() == pytest.approx([1.0] * len(shares["gpu"]))
@@ -167,7 +166,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
         truncated=[False],
     )
     add_frames(connection, stacks)
-    decide(connection, stacks, [("scala_index", "scala-1")], [], [], NAMES)
+    decide(connection, stacks, attached([("scala_index", "scala-1")]), [], [], NAMES)
     ((index_name, depth, shares, gpu),) = connection.execute(
         "SELECT index_name, deciding_depth, cpu + disk + net, gpu FROM stacks"
     ).fetchall()

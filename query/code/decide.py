@@ -147,10 +147,9 @@ def decide(
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
     # A native method has no text to judge: its caller, which has one, decides.
     found = resolve(connection, "frames", indexes, other_version=other_version)
-    shares = ", ".join(f"functions.{name}" if name in resources() else f"0::FLOAT AS {name}" for name in names)
     if indexes.names:
         vectors = (
-            f"SELECT frame_id, index_name, functions.symbol, {shares}"
+            f"SELECT frame_id, index_name, functions.symbol, {_vector(names)}"
             f" FROM {found} JOIN {indexes.functions} AS functions USING (turn, function_id) WHERE how <> 'native'"
         )
     else:  # the same columns without a row
@@ -179,6 +178,11 @@ def decide(
     }
     connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
     connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _vector(names: Sequence[str]) -> str:
+    """SQL: a function's shares; 0 of a resource that indexes do not know."""
+    return ", ".join(f"functions.{name}" if name in resources() else f"0::FLOAT AS {name}" for name in names)
 
 
 def _frames(key: bytes) -> NDArray[np.int32]:
