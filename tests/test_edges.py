@@ -17,7 +17,6 @@ from query.model.wire import FRAME_DATA
 from query.model.world import Value, World
 from query.whatif.predict import predict, replay_unchanged
 from query.whatif.transfers import visible
-from query.whatif.waves import first_wave, later_ms
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
 from tests.test_predict import GIB, execution, predicted, world
@@ -47,14 +46,6 @@ def test_warming_up_takes_a_large_task_no_longer_than_a_usual_one() -> None:
     rows = [(0.0, 2000.0)] * 4 + [(2000.0, 3000.0)] * 3 + [(2000.0, 17_000.0)]
     run = execution(rows, (1, 0, 0, 0), cores=4)
     assert predicted(run, "cores=2x") == pytest.approx(16_000)
-
-
-def test_the_usual_length_is_that_of_later_waves() -> None:
-    run = execution([(0, 20), (20, 30), (30, 42)], (1, 0, 0, 0))
-    wave = first_wave(group=run.units.group, replayed=replay_unchanged(run).replayed)
-    assert wave.tolist() == [True, False, False]
-    assert later_ms(run.units.group, run.units.duration_ms, wave, np.array([2.0])).tolist() == [11.0]
-    assert later_ms(run.units.group, run.units.duration_ms, wave, np.array([1.0])).tolist() == [0.0]
 
 
 def test_starting_takes_pieces_of_a_group_what_it_took_most_units() -> None:

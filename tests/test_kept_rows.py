@@ -11,11 +11,10 @@ import pytest
 
 import crystalperf as cp
 from query.answers.listing import sentence_of
-from query.answers.values import Prediction
 from query.attribute.storage import assumptions
 from query.frameworks.spark import SPARK
 from query.model.execution import Execution
-from query.model.keeping import anew
+from query.model.keeping import anew, with_room
 from query.model.load import load
 from query.model.places import KEPT, kept_groups
 from query.model.world import Value, changed_world
@@ -156,22 +155,28 @@ def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
     assert any("spark.executor.memory" in each.what for each in verdict.actions)
 
 
-def _side(answer: Prediction, end: int) -> float:
-    """An end of the range over the figure."""
-    assert answer.interval_ms is not None
-    assert answer.predicted_ms is not None
-    return answer.interval_ms[end] / answer.predicted_ms
-
-
-def test_more_room_may_bring_what_reading_anew_took(tmp_path: Path) -> None:
-    """Had all tasks found their rows, the five stages would take 1 s each and not 6: the range counts that in."""
+def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
+    """Half of the rows had room.  In twice of it there is all, and the five stages take 1 s each and not 6."""
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     twice = {key: Value(key, "2x", ratio=2) for key in ("workers", "cores")}
-    more_room, more_slots = (predict(run, changed_world({key: twice[key]}, run.recorded)) for key in twice)
-    below, above = ([_side(each, end) for each in (more_room, more_slots)] for end in (0, 1))
-    assert below[0] < 0.5 < 0.7 < below[1]
-    assert above[0] == pytest.approx(above[1], rel=0.1)
+    more_room, more_slots = (
+        predict(run, changed_world({key: twice[key]}, run.recorded), replans=False) for key in twice
+    )
+    assert more_room.predicted_ms is not None
+    assert more_slots.predicted_ms is not None
+    assert more_slots.predicted_ms - more_room.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
     assert "10 of 20 tasks read anew what executors were to keep" in " ".join(more_room.assumptions)
+    assert "none would" in " ".join(more_room.assumptions)
+
+
+def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Path) -> None:
+    run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
+    before, after = run.units.parts_ms.sum(axis=1), with_room(run, 1.5).units.parts_ms.sum(axis=1)
+    again = anew(run)
+    assert sorted(after[again].tolist()) == pytest.approx([1000] * 5 + [6000] * 5)
+    assert after[~again].tolist() == pytest.approx(before[~again].tolist())
+    answer = predict(run, changed_world({"workers": Value("workers", "3", ratio=1.5)}, run.recorded))
+    assert "for 1.5 times as much about 5 would" in " ".join(answer.assumptions)
 
 
 def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:

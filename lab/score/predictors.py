@@ -104,7 +104,7 @@ def plain(base: Base, configuration: Configuration) -> float | None:
     own time shows."""
     run = by_labels(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
-    bare = replace(run, slots=slots)
+    bare = replace(run, slots=slots, repeated=None)  # it learns what first waves cost of the run alone
     return _answer(bare, base, configuration, replans=False, states=False, physics=PAPER).predicted_ms
 
 
@@ -116,7 +116,10 @@ def slots_alone(base: Base, configuration: Configuration) -> float | None:
     run = execution(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
     asked = replace(configuration, changed=only)
-    return _answer(replace(run, slots=slots), base, asked, replans=False, states=False, physics=PAPER).predicted_ms
+    as_recorded = replace(PAPER, cold=False)
+    return _answer(
+        replace(run, slots=slots), base, asked, replans=False, states=False, physics=as_recorded
+    ).predicted_ms
 
 
 def _answer(

@@ -233,6 +233,10 @@ class Execution:
     left out; None where nobody measured it."""
     version: str | None = None
     """The framework's, as the log states it."""
+    repeated: NDArray[np.bool_] | None = None
+    """Whether code of the same words had run before, (groups,); None where nothing tells."""
+    starts: bool = False
+    """Whether nothing had run before the scope."""
     flow: Flow | None = None
     """Where the scope's measure is what becomes of a record, its steady stretch."""
 

@@ -37,10 +37,26 @@ def anew_ms(execution: Execution) -> Floats:
     return found
 
 
-def had_room(execution: Execution) -> Execution:
-    """The execution, had all that was to be kept been there, at best."""
+def with_room(execution: Execution, times: float) -> Execution:
+    """The execution with `times` as much room, more than 1, for what workers keep, which had not enough.
+
+    What a worker keeps is as much as it has room for, so of what is read so many times as much is found, until all of
+    it is.  As many of the units that read anew find it, every so many-th; the others do as before.
+    """
+    again, group = anew(execution), execution.units.group
+    concerned = np.bincount(group, again, len(execution.dag.groups)) > 0
+    found = 1.0 - float(again.sum()) / max(int(concerned[group].sum()), 1)
+    spared = min(found * (times - 1.0) / (1.0 - found), 1.0) if found < 1 else 0.0
+    rank = np.zeros(len(again))
+    rank[again] = np.arange(again.sum())
+    finds = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
+    share = np.where(again, finds, spared)  # those that found it are the less in each other's way
+    return _spared(execution, anew_ms(execution) * share)
+
+
+def _spared(execution: Execution, less_ms: Floats) -> Execution:
     units = execution.units
-    parts = units.parts_ms * (1.0 - over(anew_ms(execution), units.duration_ms))[:, None]
+    parts = units.parts_ms * (1.0 - over(less_ms, units.duration_ms))[:, None]
     return replace(execution, units=replace(units, parts_ms=parts))
 
 

@@ -116,7 +116,14 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         operators=_operators(connection, groups, names),
         **_readers(connection, groups, framework),
         lost=_lost(connection, stretch, clock),
+        repeated=_repeated(connection, groups),
+        starts=not _has(connection, f"units WHERE launch_ms < {stretch.start_ms}"),
     )
+
+
+def _repeated(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    known = dict(connection.execute(sql.text("first_runs")).fetchall())
+    return np.array([known.get(each.group_id, False) for each in groups], np.bool_)
 
 
 def _evidence(

@@ -24,11 +24,13 @@ from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
-from query.model.keeping import anew, had_room
+from query.model.keeping import anew, with_room
 from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.records import Floats
 from query.model.world import UNITS, World
 from query.plugins import entries
+from query.whatif.cold import NOTICED as COLD_NOTICED
+from query.whatif.cold import Cold, cold
 from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import MOST_APART, interval, variances
@@ -40,7 +42,10 @@ from query.whatif.replay import NoWorkerLeftError, Replayed, replay
 from query.whatif.settle import Settled, settled
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Physics
-from query.whatif.waves import sequential_limits, warm_up_factors
+from query.whatif.waves import sequential_limits
+
+ROOM_KNOWN = 1.15
+"""What workers have room for is known within this factor (docs/model.md)."""
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
@@ -56,8 +61,8 @@ class Unchanged:
     """How the framework gave out slots."""
     beside: Beside
     """Which units ran beside each other."""
-    warm_up: Floats
-    """Per group how much longer a unit takes in its first wave, see warm_up_factors()."""
+    first: Cold | None
+    """What it costs units to be the first on their worker; None where none is (cold())."""
     carried_bps: Callable[[], float | None]
     """What the network of a host carried at least, bytes a second; None where nothing tells."""
     lent: Callable[[], tuple[Execution, tuple[str, ...]]]
@@ -76,7 +81,7 @@ def replay_unchanged(execution: Execution) -> Unchanged:
         replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
     beside = Beside(slots, replayed)
     carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
-    return Unchanged(replayed, limits, policy, beside, warm_up_factors(execution, replayed), carried, lent)
+    return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
 
 
 def _policy(execution: Execution) -> Policy:
@@ -117,6 +122,9 @@ def predict(
     )
     groups = _groups(execution, base.replayed, None)
     execution, lent = _lent(execution, world, base, physics)
+    tight, room = execution, world.ratio("workers") * world.ratio("memory")
+    if room > 1 and anew(execution).any():
+        execution, lent = with_room(execution, room), (*lent, _roomy(execution, room))
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
@@ -190,11 +198,14 @@ def predict(
             execution.resources,
             bytes_known=ends is not None,
         )
-        sides = None if ends is None else (min(ends[0][0], predicted), max(ends[1][0], predicted))
-        if (least_ms := _with_room(execution, world, base, replans)) is not None:
-            low, high = sides or (predicted, predicted)
-            sides = min(low, least_ms), high
-            lent = (*lent, _roomy(execution))
+        others_ms = [predicted, *(each for each, _ in ends or ())]
+        if execution is not tight:
+            known_to = (with_room(tight, max(each, 1.0)) for each in (room / ROOM_KNOWN, room * ROOM_KNOWN))
+            others_ms += [_predicted(each, world, base, replans)[0] for each in known_to]
+        if physics == MODEL and any(each.settled.cold_share > COLD_NOTICED for each in outcomes):
+            warm, _ = _predicted(execution, world, base, replans, replace(MODEL, cold=False))
+            others_ms += [warm, predicted**2 / warm]
+        sides = min(others_ms), max(others_ms)
         if steady is not None:
             low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
             sides = min(low, predicted), max(high, predicted)
@@ -272,21 +283,15 @@ def _runtime(found: tuple[float, _Outcome]) -> float:
     return found[0]
 
 
-def _with_room(execution: Execution, world: World, base: Unchanged, replans: bool) -> float | None:
-    """The least that a run may take, ms, whose workers get more room for what they keep, which had not enough; None
-    where they do not, or had."""
-    if world.ratio("workers") * world.ratio("memory") <= 1 or not anew(execution).any():
-        return None
-    return _predicted(had_room(execution), world, base, replans)[0]
-
-
-def _roomy(execution: Execution) -> str:
-    """A word on units that read anew what had no room in memory."""
+def _roomy(execution: Execution, room: float) -> str:
+    """A word on units that read anew what had no room in memory, where there is `room` times as much."""
     words, again = execution.framework.vocabulary, anew(execution)
     groups = np.isin(execution.units.group, execution.units.group[again])
+    still = round(again.sum() - (groups.sum() - again.sum()) * (room - 1.0))
+    then = f"about {still} would" if still > 0 else "none would"
     return (
-        f"{again.sum()} of {groups.sum()} {words.units} read anew what {words.workers} were to keep; with more room for"
-        " it they may take as little as those that found it, which the range counts in"
+        f"{again.sum()} of {groups.sum()} {words.units} read anew what {words.workers} were to keep; with room for"
+        f" {room:.3g} times as much {then}"
     )
 
 
@@ -413,7 +418,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
         policy = chosen(asked, execution.dag, policy.patience_ms)
-    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.warm_up)
+    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.first)
     return _Outcome(state.assuming(*_assumed(state, world, found.replayed, physics.link_bps)), found)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from indexes.resources import CPU
 from query.model.arrays import over
@@ -19,12 +18,12 @@ from query.model.execution import Execution, Slots
 from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
+from query.whatif.cold import Cold, cold, levels_of
 from query.whatif.effects import State
 from query.whatif.effects.speed import starving_ms
 from query.whatif.replay import Replayed, prepared, replay
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
-from query.whatif.waves import first_wave, later_ms, warm_up_factors
 
 ROUNDS = 12
 """Most replays until sharing and schedule agree."""
@@ -35,10 +34,14 @@ SETTLED = 0.002
 
 @dataclass(frozen=True)
 class Settled:
-    """A replay, and what the time of each of its units goes to there, (units, resources + 1); rows sum to durations."""
+    """A replay, and what the time of each of its units goes to there, (units, resources + 1); rows sum to durations.
+
+    `cold_share` is how much of that time came or went with which units are the first on their worker.
+    """
 
     replayed: Replayed
     parts_ms: Floats
+    cold_share: float
 
 
 def settled(
@@ -50,13 +53,13 @@ def settled(
     limits: list[int | None],
     physics: Physics = MODEL,
     beside: Beside | None = None,
-    warm_up: Floats | None = None,
+    first: Cold | None = None,
 ) -> Settled:
     """The replay of a changed state.
 
     `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
-    `beside` is who ran beside whom in `base`, and `warm_up` the factors of its first waves (warm_up_factors), where
-    several questions share them.
+    `beside` is who ran beside whom in `base`, and `first` what being first costs its units, where several questions
+    share them.
     """
     execution, slots = state.execution, state.slots
     units, names = execution.units, execution.names
@@ -82,8 +85,8 @@ def settled(
     }
     as_before = World(recorded=world.recorded)
     allowed = np.maximum(_pressure(execution, beside_before, as_before), 1.0)
-    wave_before = first_wave(group=units.group, replayed=before)
-    warm_up = warm_up_factors(recorded, base) if warm_up is None else warm_up
+    level_before = levels_of(units.group, before, recorded.slots, recorded.starts)
+    first = first or cold(recorded, base)
 
     placed = units
     if world.ratio("workers") != 1 and not execution.framework.in_order:  # other workers: units go where there is room
@@ -103,7 +106,7 @@ def settled(
     has_more_cpu = more_cpu > 1
     if more_cpu != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
         parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
-        warm_up = warm_up_factors(recorded, base, recorded.volumes.on_cpu_ms)
+        first = cold(recorded, base, recorded.volumes.on_cpu_ms)
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     # Of lanes that bring no CPU, units cut anew share what there is, so each waits for more or for fewer of them.
     is_recut = units is not recorded.units
@@ -117,8 +120,8 @@ def settled(
         crowd_before = _mean_of_group(recorded, crowd_before, limited, execution)
     elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
-    warms_up = bool((warm_up != 1).any())
-    usual_ms = later_ms(units.group, parts.sum(axis=1), wave_before, warm_up)
+    if first is not None and physics.cold:  # loading and compiling is computing
+        first = replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
     for _ in range(ROUNDS):
         current = parts.copy(order="F")
         for column in shared:
@@ -132,8 +135,10 @@ def settled(
             current[:, each.transfer.column] = np.maximum(mine + (seen_ms - each.seen_ms), 0.0)
             took.append(transfer_ms)
         length = current.sum(axis=1)
-        warms_ms = _warms_ms(units.group, now, wave_before, warm_up, usual_ms, length) if warms_up else 0.0
-        takes = np.maximum(length + warms_ms, least_ms)
+        takes = length = np.maximum(length, least_ms)
+        if first is not None and physics.cold:
+            level = levels_of(units.group, now, recorded.slots if now is before else slots, recorded.starts)
+            takes = first.at(level, level_before, units.group, length)
         last, now = now, again(takes)
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
@@ -155,28 +160,8 @@ def settled(
             crowd = np.where(now_crowd > 0, crowd, 1.0) if shares_anew else np.minimum(crowd, 1.0)
             eased = np.maximum(parts[:, cpu] * crowd, on_cpu) - on_cpu
             left = (left + over(eased, waits, 1.0)) / 2
-    return Settled(now, _lasting(current * over(takes, length, 1.0)[:, None], now.finish_ms - now.launch_ms))
-
-
-def _warms_ms(
-    group: Ints,
-    now: Replayed,
-    wave_before: npt.NDArray[np.bool_],
-    warm_up: Floats,
-    usual_ms: Floats,
-    length_ms: Floats,
-) -> Floats:
-    """How much longer each unit takes for being the first of its group on its slot where it was not, or shorter in the
-    reverse, (units,).
-
-    To warm up takes as long beside a large unit as beside the usual one.
-    """
-    wave, more = first_wave(group=group, replayed=now), warm_up[group] - 1.0
-    usual = usual_ms[group]
-    warms = np.where(wave & ~wave_before, more * np.minimum(length_ms, usual), 0.0)
-    was_warming = np.minimum(more * usual, length_ms * (more / (more + 1.0)))
-    found: Floats = np.where(~wave & wave_before, -was_warming, warms)
-    return found
+    lasting = _lasting(current * over(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
+    return Settled(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
 
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:

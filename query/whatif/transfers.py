@@ -55,6 +55,7 @@ class Physics:
     unseen    whether time of unknown cause may be a transfer's where no samples tell
     borrowed  whether what a log alone leaves open is shared out by the run's own starving and by recorded runs
     turns     whether units of a worker short of CPU wait alike for it where the slots are others
+    cold      whether the first units on a worker take longer, for they load and compile what they run
     link_bps  what a network of unknown bandwidth carries at least, bytes a second (query.whatif.links), where known
     end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse; of a
               network with a link_bps neither
@@ -70,6 +71,7 @@ class Physics:
     unseen: bool = True
     borrowed: bool = True
     turns: bool = True
+    cold: bool = True
     link_bps: float | None = None
     end: Literal["", "best", "worst"] = ""
 

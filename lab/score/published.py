@@ -1,0 +1,261 @@
+"""Predictions against reruns that others published: ``python -m lab.score.published FOLDER``, Markdown tables.
+
+FOLDER holds event logs of Spark of jobs that were run on several numbers of executors, each number several times; a
+clone of github.com/cemsbr/phd_notebook has 1 430 (k-means and sort of HiBench, an analysis of Wikipedia).  Logs of one
+job are those in one folder with the name, the tasks of each stage and the records of the first in common: where the
+tasks differ, somebody changed more than executors.
+
+Logs are split by hash: those whose sha256(file name) ends in an odd hex digit are `odd` and only scored, others may be
+looked at.  Within a half, the first log by name of each number of executors is asked for each other number, as a user
+with this one log would; the truth is the median of the half's runs there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import query
+from lab.pages import put
+from lab.runs.suites import ROLES, Configuration
+from lab.score.floors import nearer
+from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone
+from lab.scored import OURS, Scored, spread
+
+MARK = "published reruns"
+
+Job = tuple[str, str, tuple[int, ...], int]
+"""Folder, application's name, tasks of each stage, and records of the first."""
+
+OTHERS: Mapping[str, Predictor] = {
+    "no change": no_change,
+    "linear in executors": linear,
+    "Amdahl": amdahl,
+    "Sparklens: recorded tasks on other slots": slots_alone,
+}
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """One log: its job, on how many executors, and how long the application took, ms."""
+
+    log: Path
+    job: Job
+    executors: int
+    wall_ms: float
+
+    @property
+    def role(self) -> str:
+        """``even`` (may be looked at) or ``odd`` (only scored)."""
+        return role_of(self.log.name)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question: of which log, how many executors, what is true, and what each predictor says."""
+
+    base: Rerun
+    executors: int
+    actual_ms: float
+    runs: int
+    predicted_ms: Mapping[str, float | None]
+    interval_ms: tuple[float, float] | None
+    bound_ms: tuple[float | None, float | None] | None
+
+    @property
+    def off(self) -> float | None:
+        """(predicted − actual) / actual of ours."""
+        given = self.predicted_ms[OURS]
+        return None if given is None else given / self.actual_ms - 1
+
+
+def digit_of(name: str) -> str:
+    """The hex digit that splits logs, by a log's file name."""
+    return hashlib.sha256(name.encode()).hexdigest()[-1]
+
+
+def role_of(name: str) -> str:
+    """The half that a log is in, by its file name."""
+    return ROLES[int(digit_of(name), 16) % 2]
+
+
+def reruns(folder: Path, role: str) -> list[Rerun]:
+    """The finished runs of a half below a folder, sorted by path; what is no event log is left out, the other half is
+    not opened."""
+    files = sorted(each for each in folder.rglob("*") if each.is_file() and ".git" not in each.parts)
+    found = (_read(each, folder) for each in files if role_of(each.name) == role)
+    return [each for each in found if each is not None]
+
+
+def _read(log: Path, folder: Path) -> Rerun | None:
+    """A log by its plain lines: nothing of the product takes part in what is true."""
+    name, began, ended, records = "", 0, 0, 0
+    executors: set[str] = set()
+    tasks: dict[int, int] = defaultdict(int)
+    try:
+        for event in _events(log):
+            match event["Event"]:
+                case "SparkListenerApplicationStart":
+                    name, began = event["App Name"], event["Timestamp"]
+                case "SparkListenerApplicationEnd":
+                    ended = event["Timestamp"]
+                case "SparkListenerBlockManagerAdded":
+                    executors.add(event["Block Manager ID"]["Executor ID"])
+                case "SparkListenerTaskEnd":
+                    tasks[event["Stage ID"]] += 1
+                    metrics = event.get("Task Metrics") or {} if event["Stage ID"] == 0 else {}
+                    records += (metrics.get("Input Metrics") or {}).get("Records Read", 0)
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+        return None
+    workers = len(executors - {"driver", "<driver>"})
+    if not began or not ended or not workers or not tasks:
+        return None
+    job = (str(log.parent.relative_to(folder)), name, tuple(tasks[each] for each in sorted(tasks)), records)
+    return Rerun(log, job, workers, float(ended - began))
+
+
+_WANTED = ("ApplicationStart", "ApplicationEnd", "BlockManagerAdded", "TaskEnd")
+
+
+def _events(log: Path) -> Iterator[dict[str, Any]]:
+    with log.open(encoding="utf-8") as lines:
+        first = next(lines, "")
+        if '"Event"' not in first:
+            raise KeyError("Event")
+        for line in lines:
+            head = line[:60]
+            if any(f"SparkListener{each}" in head for each in _WANTED):
+                yield json.loads(line)
+
+
+def ask(runs: Sequence[Rerun], profiles: Path, say: Callable[[str], None]) -> list[Asked]:
+    """Every question that the runs of one half can answer."""
+    of: dict[Job, dict[int, list[Rerun]]] = defaultdict(lambda: defaultdict(list))
+    for each in runs:
+        of[each.job][each.executors].append(each)
+    found = []
+    for job, numbers in sorted(of.items()):
+        for executors, same in sorted(numbers.items()):
+            if others := sorted(set(numbers) - {executors}):
+                say(f"{job[0]}, {job[2][0]} tasks of {job[3]} records, {executors} executors")
+                found += _ask(same[0], {each: numbers[each] for each in others}, profiles)
+    return found
+
+
+def _ask(rerun: Rerun, others: Mapping[int, Sequence[Rerun]], profiles: Path) -> list[Asked]:
+    profiles.mkdir(parents=True, exist_ok=True)
+    kept = profiles / f"{rerun.log.name}.duckdb"
+    run = query.profile([rerun.log], output=kept).path
+    knobs = {"workers": rerun.executors}
+    base = Base(run, "all", rerun.wall_ms, Configuration(0, 0, rerun.job[0], 1, knobs, {}, True, {}))
+    found = []
+    for executors, same in others.items():
+        changed = {"workers": executors}
+        one = Configuration(1, 0, rerun.job[0], 1, changed, {}, False, changed)
+        given = answer(base, one)
+        predicted = {OURS: given.predicted_ms, **{who: other(base, one) for who, other in OTHERS.items()}}
+        actual = statistics.median(each.wall_ms for each in same)
+        found.append(Asked(rerun, executors, actual, len(same), predicted, given.interval_ms, given.bound_ms))
+    return found
+
+
+def floor(runs: Iterable[Rerun]) -> list[float]:
+    """|run / median − 1| of all runs of a job on one number of executors, as lab.score.floors has it."""
+    of: dict[tuple[Job, int], list[float]] = defaultdict(list)
+    for each in runs:
+        of[each.job, each.executors].append(each.wall_ms)
+    return [
+        abs(time / statistics.median(times) - 1) * nearer(len(times))
+        for times in of.values()
+        if len(times) > 1
+        for time in times
+    ]
+
+
+def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
+    """By folder and by who predicts: questions, deviations, worst, ranges that hold, refusals."""
+    heads = [
+        "job",
+        "who",
+        "answered",
+        "off, mean ± deviation %",
+        "median %",
+        "worst %",
+        "ranges that held %",
+        "refused",
+    ]
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    folders = sorted({each.base.job[0] for each in asked})
+    for folder in (*folders, "all"):
+        these = [each for each in asked if folder in (each.base.job[0], "all")]
+        for who in (OURS, *OTHERS):
+            lines.append(_row(folder, who, these))
+        off = floor(each for each in runs if folder in (each.job[0], "all"))
+        mean, deviation = spread(off)
+        lines.append(
+            f"| {folder} | one run against the median of its reruns | {len(off)} | {100 * mean:.1f} ± "
+            f"{100 * deviation:.1f} | {100 * statistics.median(off):.1f} | {100 * max(off):.0f} | | |"
+        )
+    return lines
+
+
+def _row(folder: str, who: str, asked: Sequence[Asked]) -> str:
+    scored = Scored()
+    for each in asked:
+        scored.take(who, each.predicted_ms[who], each.actual_ms)
+        given = each.predicted_ms[who]
+        if who == OURS and given is not None and each.interval_ms is not None:
+            scored.take_range(given, each.interval_ms, each.actual_ms)
+    off = [abs(each) for each in scored.off.get(who, [])]
+    refused = len(asked) - len(off)
+    if not off:
+        return f"| {folder} | {who} | 0 | | | | | {refused} |"
+    mean, deviation = spread(off)
+    held = f"{100 * statistics.mean(scored.held):.0f}" if scored.held else ""
+    return (
+        f"| {folder} | {who} | {len(off)} | {100 * mean:.1f} ± {100 * deviation:.1f} "
+        f"| {100 * statistics.median(off):.1f} | {100 * max(off):.0f} | {held} | {refused or ''} |"
+    )
+
+
+def main() -> None:
+    """Score one half; `--each` prints every question."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--role", choices=ROLES, default="odd")
+    parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
+    parser.add_argument("--each", action="store_true", help="a line for every question, too")
+    parser.add_argument("--write", type=Path, help="page that gets the table")
+    given = parser.parse_args()
+    runs = reruns(given.folder, given.role)
+    asked = ask(runs, given.profiles, lambda text: print(text, flush=True))
+    if given.each:
+        for each in asked:
+            print(_line(each))
+    lines = table(asked, runs)
+    print("\n".join(lines))
+    if given.write:
+        put(given.write, MARK, lines)
+
+
+def _line(each: Asked) -> str:
+    ours, interval = each.predicted_ms[OURS], each.interval_ms
+    said = "refused" if ours is None or each.off is None else f"{ours / 1000:.1f} ({100 * each.off:+.0f} %)"
+    around = "" if interval is None else f" {interval[0] / 1000:.1f} to {interval[1] / 1000:.1f}"
+    if each.bound_ms is not None:
+        around += f" bounds {each.bound_ms}"
+    return (
+        f"{each.base.log.name} {each.base.job[0]} {each.base.job[3]} {each.base.executors} -> {each.executors}: "
+        f"{each.base.wall_ms / 1000:.1f} -> {each.actual_ms / 1000:.1f} s ({each.runs}); {said}{around}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What units take longer for being the first on their worker: it loads and compiles the code that it meets.
+
+A unit is the first of its group on a worker where it was launched before any of that group had ended there, and a
+worker's first where nothing at all had.  Other slots make other units the first.  Where a group has both kinds, its own
+units tell what that costs; elsewhere it is what recorded runs took (docs/model.md, "Cold code").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from query.model.arrays import members
+from query.model.execution import Execution, Slots
+from query.model.records import Floats, Ints
+from query.whatif.replay import Replayed
+
+LATER, FIRST, STARTING = 0, 1, 2
+"""Levels: units that come later, the first of their group on their worker, and the first of all there."""
+
+NEW_MS, NEW_MOST = 250.0, 6.0
+"""What the first units take longer where such code had not run before, on a core, and at most how many times what later
+ones take."""
+
+REPEATED_MS, REPEATED_MOST = 50.0, 2.0
+"""The same where a group of the same words had run before."""
+
+STARTING_MS, STARTING_MOST = 2000.0, 10.0
+"""What a worker's first units take longer."""
+
+MEASURED_UNITS = 4
+"""Fewest first and fewest later units of a group that tell what being first costs it."""
+
+MEASURED_MOST = 1.0
+"""First units that take more than this of a later one longer, and more than others do, had other data, or their workers
+were still arriving."""
+
+PLACES = 8
+"""Most pairs of a group and a worker for each unit up to which a table of all pairs is the quickest."""
+
+NOTICED = 0.01
+"""Share of unit time that being first, or first no more, has to change for it to matter how much exactly."""
+
+
+@dataclass(frozen=True)
+class Cold:
+    """By level and group, (3, groups): a unit takes so much longer, ms, at most so many times what it takes later."""
+
+    more_ms: Floats
+    most: Floats
+
+    def at(self, level: Ints, before: Ints, group: Ints, length_ms: Floats) -> Floats:
+        """What units take at a level, of what they take at the level that they had before."""
+        most = self.most[before, group]
+        later_ms = length_ms - np.minimum(self.more_ms[before, group], length_ms * most / (most + 1.0))
+        moved_ms = later_ms + np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
+        found: Floats = np.where(level == before, length_ms, moved_ms)
+        return found
+
+
+def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
+    """The level of each unit, (units,); `starts` is whether workers had run nothing before."""
+    place = group * (int(worker.max(initial=-1)) + 2) + worker + 1
+    found = np.where(_before_any(place, launch_ms, finish_ms), FIRST, LATER)
+    return np.where(_before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
+
+
+def levels_of(group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Ints:
+    """The same in a replay."""
+    return levels(group, slots.worker[replayed.slot], replayed.launch_ms, replayed.finish_ms, starts)
+
+
+def _before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np.bool_]:
+    """Whether each unit was launched before any had ended in the same place."""
+    count = int(place.max(initial=-1)) + 1
+    if count > PLACES * len(place):
+        used, place = np.unique(place, return_inverse=True)
+        count = len(used)
+    ended = np.full(count, np.inf)
+    np.minimum.at(ended, place, finish_ms)
+    return np.asarray(launch_ms < ended[place], np.bool_)
+
+
+def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Cold | None:
+    """What being first costs the groups of a scope; None where one operator follows the other, each of another kind.
+
+    `lasting_ms` is what is compared, the units' durations where it is not given: of a worker short of CPU these tell
+    who waited longer, and the CPU time alone what had to be done.
+    """
+    units, count = execution.units, len(execution.dag.groups)
+    if execution.framework.in_order or not len(units):
+        return None
+    took_ms = units.duration_ms if lasting_ms is None else lasting_ms
+    level = levels_of(units.group, base, execution.slots, execution.starts)
+    more, most = _usual(execution)
+    started = []
+    for number, mine in enumerate(members(units.group, count)):
+        starting, first, later = (mine[level[mine] == each] for each in (STARTING, FIRST, LATER))
+        rest = later if len(later) > 1 else first
+        if len(starting) and len(rest) > 1:
+            started.append(float(np.median(units.duration_ms[starting]) - np.median(units.duration_ms[rest])))
+        if min(len(first), len(later)) >= MEASURED_UNITS and (one := float(np.median(took_ms[later]))) > 0:
+            usual_ms = float(np.median(units.duration_ms[later]))
+            most[FIRST, number] = max(MEASURED_MOST, more[FIRST, number] / usual_ms)
+            times = float(np.median(took_ms[first])) / one - 1.0
+            more[FIRST, number] = min(max(times, 0.0), most[FIRST, number]) * usual_ms
+    if started:
+        more[STARTING] = float(np.median(started))
+    more[STARTING] = np.maximum(more[STARTING], more[FIRST])
+    return Cold(more, np.maximum(most, most[FIRST]))
+
+
+def _usual(execution: Execution) -> tuple[Floats, Floats]:
+    """What being first costs in recorded runs, (3, groups): ms, and times what units take later.
+
+    A worker with less than a core for each slot loads and compiles as much slower.
+    """
+    more, most = np.zeros((3, len(execution.dag.groups))), np.ones((3, len(execution.dag.groups)))
+    if execution.repeated is not None:
+        cores = min(execution.slots.cpu_limit(), 1.0)
+        more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS) / cores
+        most[FIRST] = np.where(execution.repeated, REPEATED_MOST, NEW_MOST)
+        more[STARTING], most[STARTING] = STARTING_MS / cores, STARTING_MOST
+    return more, most

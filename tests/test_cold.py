@@ -1,0 +1,78 @@
+"""Units that are the first on their worker, each a sum that can be done by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from query.model.execution import Execution
+from query.whatif.cold import FIRST, LATER, NEW_MS, REPEATED_MS, STARTING, STARTING_MOST, cold, levels
+from query.whatif.predict import predict, replay_unchanged
+from tests.test_predict import execution, predicted, world
+
+
+def waves(count: int, executors: int, *, repeated: bool = False, starts: bool = False, ms: float = 1000) -> Execution:
+    """So many waves of one task on each executor of one slot, all of one length."""
+    rows = [(wave * ms, (wave + 1) * ms) for wave in range(count) for _ in range(executors)]
+    run = execution(rows, (1, 0, 0, 0), executors=executors)
+    return replace(run, repeated=np.array([repeated]), starts=starts)
+
+
+def test_a_unit_is_the_first_until_one_has_ended_on_its_worker() -> None:
+    launch, finish = np.array([0.0, 0.0, 10.0, 10.0, 20.0]), np.array([10.0, 20.0, 20.0, 30.0, 30.0])
+    group, worker = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 0, 0, 1])
+    assert levels(group, worker, launch, finish, starts=False).tolist() == [FIRST, FIRST, LATER, FIRST, FIRST]
+    assert levels(group, worker, launch, finish, starts=True).tolist() == [STARTING, STARTING, LATER, FIRST, FIRST]
+
+
+@pytest.mark.parametrize(
+    ("run", "more_ms"),
+    [
+        (waves(1, 4), NEW_MS),
+        (waves(1, 4, repeated=True), REPEATED_MS),
+        (waves(1, 4, starts=True), 1000 * STARTING_MOST / (STARTING_MOST + 1)),
+    ],
+)
+def test_on_half_the_workers_half_the_units_find_the_code_loaded(run: Execution, more_ms: float) -> None:
+    assert predicted(run, "executors=0.5x") == pytest.approx(2000 - more_ms)
+
+
+def test_on_twice_the_workers_all_units_have_to_load_it() -> None:
+    assert predicted(waves(2, 2), "executors=2x") == pytest.approx(1000 + NEW_MS)
+    assert predicted(waves(2, 2, repeated=True), "executors=2x") == pytest.approx(1000 + REPEATED_MS)
+
+
+def test_loading_and_compiling_is_computing() -> None:
+    assert predicted(waves(2, 2), "executors=2x", "cpu_speed=2x") == pytest.approx((1000 + NEW_MS) / 2)
+
+
+def test_a_run_that_does_not_change_its_slots_is_as_cold_as_it_was() -> None:
+    assert predicted(waves(1, 4, starts=True), "cpu_speed=2x") == pytest.approx(500)
+
+
+def test_nothing_is_told_of_a_run_that_does_not_tell_what_ran_before() -> None:
+    run = replace(waves(1, 4), repeated=None)
+    assert predicted(run, "executors=0.5x") == pytest.approx(2000)
+
+
+def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
+    """The first of each of four executors take 1 600 ms, later ones 1 000."""
+    rows = [(0.0, 1600.0)] * 4 + [(1600.0, 2600.0)] * 4
+    run = replace(execution(rows, (1, 0, 0, 0), executors=4), repeated=np.array([False]))
+    costs = cold(run, replay_unchanged(run).replayed)
+    assert costs is not None
+    assert costs.more_ms[FIRST] == pytest.approx([600])
+    assert predicted(run, "executors=2x") == pytest.approx(1600)
+    assert predicted(run, "executors=0.5x") == pytest.approx(1600 + 3 * 1000)
+
+
+def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
+    run = waves(1, 4, starts=True)
+    told = predict(run, world(run, "executors=0.5x"))
+    assert told.interval_ms is not None
+    assert told.interval_ms[1] >= 2000
+    assert told.interval_shares["physics"] > 0.3
+    surer = predict(replace(run, repeated=None), world(run, "executors=0.5x"))
+    assert surer.interval_shares["physics"] == 0
