@@ -85,8 +85,8 @@ def settled(
     }
     as_before = World(recorded=world.recorded)
     allowed = np.maximum(_pressure(execution, beside_before, as_before), 1.0)
-    level_before = levels_of(units.group, before, recorded.slots, recorded.starts)
-    first = first or cold(recorded, base)
+    same = units is recorded.units and slots is recorded.slots  # then the same units are the first
+    first = None if same or not physics.cold else first or cold(recorded, base)
 
     placed = units
     if world.ratio("workers") != 1 and not execution.framework.in_order:  # other workers: units go where there is room
@@ -106,7 +106,7 @@ def settled(
     has_more_cpu = more_cpu > 1
     if more_cpu != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
         parts[:, cpu] = in_turns(units.group, on_cpu, parts[:, cpu])
-        first = cold(recorded, base, recorded.volumes.on_cpu_ms)
+        first = first and cold(recorded, base, recorded.volumes.on_cpu_ms)
     waits, left = parts[:, cpu] - on_cpu, np.ones(len(units))
     # Of lanes that bring no CPU, units cut anew share what there is, so each waits for more or for fewer of them.
     is_recut = units is not recorded.units
@@ -120,7 +120,8 @@ def settled(
         crowd_before = _mean_of_group(recorded, crowd_before, limited, execution)
     elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
-    if first is not None and physics.cold:  # loading and compiling is computing
+    level_before = levels_of(units.group, before, recorded.slots, recorded.starts)
+    if first is not None:  # loading and compiling is computing
         first = replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
     for _ in range(ROUNDS):
         current = parts.copy(order="F")
@@ -136,7 +137,7 @@ def settled(
             took.append(transfer_ms)
         length = current.sum(axis=1)
         takes = length = np.maximum(length, least_ms)
-        if first is not None and physics.cold:
+        if first is not None:
             level = levels_of(units.group, now, recorded.slots if now is before else slots, recorded.starts)
             takes = first.at(level, level_before, units.group, length)
         last, now = now, again(takes)
