@@ -27,6 +27,7 @@ TERMS: tuple[tuple[str, Physics], ...] = (
     ("bytes explain no unknown time", replace(MODEL, unseen=False)),
     ("what a log leaves open is not shared out", replace(MODEL, borrowed=False)),
     ("units short of CPU keep the waits of the recorded run", replace(MODEL, turns=False)),
+    ("being first on a worker costs nothing", replace(MODEL, cold=False)),
     ("no bytes: all time on a device scales (Algorithm 2)", PAPER),
 )
 
