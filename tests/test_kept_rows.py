@@ -169,6 +169,14 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     assert "none would" in " ".join(more_room.assumptions)
 
 
+def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
+    run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
+    run = replace(run, recorded={**run.recorded, "memory": 2.0 * 1024 * MIB})
+    answer = predict(run, changed_world({"memory": Value("memory", "2x", ratio=2)}, run.recorded), replans=False)
+    assert answer.predicted_ms == pytest.approx(run.runtime_ms - 5 * 5000, rel=0.1)
+    assert answer.interval_ms is not None
+
+
 def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     before, after = run.units.parts_ms.sum(axis=1), with_room(run, 1.5).units.parts_ms.sum(axis=1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from query.model.arrays import members, over
 from query.model.execution import Execution
 from query.model.records import Floats
+from query.model.world import World
 
 QUICKEST = 0.1
 """Units that found what they read in memory take as long as this share of them do at most, had all found it: those that
@@ -58,6 +59,21 @@ def _spared(execution: Execution, less_ms: Floats) -> Execution:
     units = execution.units
     parts = units.parts_ms * (1.0 - over(less_ms, units.duration_ms))[:, None]
     return replace(execution, units=replace(units, parts_ms=parts))
+
+
+def more_room(execution: Execution, world: World) -> float:
+    """How many times as much room the workers of a changed world have, all of them, for what they keep."""
+    before, after = usable_bytes(execution, world)
+    return world.ratio("workers") * (after / before if before > 0 else world.ratio("memory"))
+
+
+def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
+    """What a worker's units and what it keeps have of its memory, as recorded and in the changed world; 0 where the run
+    does not tell."""
+    memory, rule = float(execution.recorded.get("memory") or 0.0), execution.framework.memory
+    sizes = memory, memory * world.ratio("memory")
+    before, after = (each if rule is None else max(rule.usable(each, execution.properties), 0.0) for each in sizes)
+    return before, after
 
 
 def kept_bytes(execution: Execution) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from indexes.resources import CPU, Resource
 from query.model.execution import Execution, most_spilling_ms
-from query.model.keeping import anew, kept_bytes
+from query.model.keeping import anew, kept_bytes, usable_bytes
 from query.model.world import World
 from query.whatif.priors import waits_unknown
 from query.whatif.transfers import moves_known
@@ -69,14 +69,10 @@ def no_room(execution: Execution, world: World) -> str | None:
             f"what {words.workers} keep in memory had no room there already, and nothing in the run tells how much more"
             f" of it {words.units} would read anew"
         )
-    memory, workers = execution.recorded.get("memory"), execution.recorded.get("workers")
-    if not memory or not workers:
+    workers = execution.recorded.get("workers")
+    before, after = usable_bytes(execution, world)
+    if not before or not workers:
         return None
-    rule = execution.framework.memory
-    before, after = (
-        each if rule is None else rule.usable(each, execution.properties)
-        for each in (memory, memory * world.ratio("memory"))
-    )
     room = after * workers * world.ratio("workers")
     if kept <= room or kept > before * workers:
         return None

@@ -24,7 +24,7 @@ from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
-from query.model.keeping import anew, with_room
+from query.model.keeping import anew, more_room, with_room
 from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.records import Floats
 from query.model.world import UNITS, World
@@ -122,13 +122,13 @@ def predict(
     )
     groups = _groups(execution, base.replayed, None)
     execution, lent = _lent(execution, world, base, physics)
-    tight, room = execution, world.ratio("workers") * world.ratio("memory")
+    tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
         execution, lent = with_room(execution, room), (*lent, _roomy(execution, room))
     if world.changes and (reason := lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
-        ends, unstated = None, _unstated(execution, world)
+        ends, unstated, at_least = None, _unstated(execution, world), physics
         link_bps = base.carried_bps() if physics == MODEL and _asks_for_link(execution, world) else None
         if unstated and physics == MODEL and _is_told(execution, world):
             ends = _ends(execution, world, base, replans, link_bps)
@@ -201,10 +201,10 @@ def predict(
         others_ms = [predicted, *(each for each, _ in ends or ())]
         if execution is not tight:
             known_to = (with_room(tight, max(each, 1.0)) for each in (room / ROOM_KNOWN, room * ROOM_KNOWN))
-            others_ms += [_predicted(each, world, base, replans)[0] for each in known_to]
-        if physics == MODEL and any(each.settled.cold_share > COLD_NOTICED for each in outcomes):
-            warm, _ = _predicted(execution, world, base, replans, replace(MODEL, cold=False))
-            others_ms += [warm, predicted**2 / warm]
+            others_ms += [_predicted(each, world, base, replans, at_least)[0] for each in known_to]
+        if at_least.cold and between is None and outcome.settled.cold_share > COLD_NOTICED:
+            warm_ms, _ = _predicted(execution, world, base, replans, replace(at_least, cold=False))
+            others_ms += [warm_ms, predicted**2 / warm_ms]
         sides = min(others_ms), max(others_ms)
         if steady is not None:
             low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)

@@ -10,7 +10,6 @@ import numpy as np
 from indexes.errors import NoAnswerError, Remedy
 from indexes.resources import CPU, DISK
 from query.frameworks import MemoryRule
-from query.model.keeping import anew
 from query.model.world import World
 from query.whatif.effects import State
 from query.whatif.limits import no_room
@@ -53,12 +52,6 @@ def apply(state: State, world: World) -> State:
     unit_time = f"{words.vocabulary.unit} time"
     if reason := no_room(execution, world):
         raise BoundedError(reason, low=1.0)
-    if ratio > 1 and anew(execution).any():
-        raise BoundedError(
-            f"what {words.vocabulary.workers} keep in memory had no room there, and nothing in the run tells how much"
-            " more there has to be",
-            high=1.0,
-        )
     if ratio > 1 and not spilled and gc > MUCH_COLLECTING:
         raise BoundedError(
             f"{100 * gc:.0f} % of {unit_time} went to garbage collection, which more memory would shorten by an"
