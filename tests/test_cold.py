@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from query.model.execution import Execution
-from query.whatif.cold import FIRST, LATER, NEW_MS, REPEATED_MS, STARTING, STARTING_MOST, cold, levels
+from query.model.recut import with_units
+from query.whatif.cold import FIRST, LATER, NEW_MS, REPEATED_MS, STARTING, STARTING_MOST, before, cold, levels
 from query.whatif.predict import predict, replay_unchanged
 from tests.test_predict import execution, predicted, world
 
@@ -42,6 +43,20 @@ def test_on_half_the_workers_half_the_units_find_the_code_loaded(run: Execution,
 def test_on_twice_the_workers_all_units_have_to_load_it() -> None:
     assert predicted(waves(2, 2), "executors=2x") == pytest.approx(1000 + NEW_MS)
     assert predicted(waves(2, 2, repeated=True), "executors=2x") == pytest.approx(1000 + REPEATED_MS)
+
+
+def test_pieces_of_units_share_what_being_first_cost_these() -> None:
+    """Two executors of one slot had a task each, 1 000 ms of which 250 went to being first; four pieces have 375 ms of
+    work each, and on four executors all of them are first."""
+    run = waves(1, 2)
+    cut = with_units(run, {0: 4})
+    base = replay_unchanged(run)
+    costs = cold(run, base.replayed)
+    assert costs is not None
+    pieces = before(costs, run, base.replayed, cut.units, replay_unchanged(cut).replayed)
+    assert pieces.is_cut.all()
+    first = np.full(4, FIRST)
+    assert pieces.moved(costs, first, cut.units.group, cut.units.duration_ms) == pytest.approx([375 + NEW_MS] * 4)
 
 
 def test_loading_and_compiling_is_computing() -> None:

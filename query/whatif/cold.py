@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.arrays import members
+from query.model.arrays import members, over
+from query.model.dag import Units
 from query.model.execution import Execution, Slots
 from query.model.records import Floats, Ints
 from query.whatif.replay import Replayed
@@ -21,8 +22,7 @@ LATER, FIRST, STARTING = 0, 1, 2
 """Levels: units that come later, the first of their group on their worker, and the first of all there."""
 
 NEW_MS, NEW_MOST = 250.0, 6.0
-"""What the first units take longer where such code had not run before, on a core, and at most how many times what later
-ones take."""
+"""What first units take longer where such code had not run before, and at most how many times what later ones take."""
 
 REPEATED_MS, REPEATED_MOST = 50.0, 2.0
 """The same where a group of the same words had run before."""
@@ -51,13 +51,47 @@ class Cold:
     more_ms: Floats
     most: Floats
 
-    def at(self, level: Ints, before: Ints, group: Ints, length_ms: Floats) -> Floats:
-        """What units take at a level, of what they take at the level that they had before."""
-        most = self.most[before, group]
-        later_ms = length_ms - np.minimum(self.more_ms[before, group], length_ms * most / (most + 1.0))
-        moved_ms = later_ms + np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
-        found: Floats = np.where(level == before, length_ms, moved_ms)
+    def of(self, level: Ints, group: Ints, length_ms: Floats) -> Floats:
+        """How much of what units take at a level goes to being first, ms."""
+        most = self.most[level, group]
+        found: Floats = np.minimum(self.more_ms[level, group], length_ms * most / (most + 1.0))
         return found
+
+    def at(self, level: Ints, group: Ints, later_ms: Floats) -> Floats:
+        """What units take at a level, of what they take as later ones, ms."""
+        found: Floats = later_ms + np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
+        return found
+
+
+@dataclass(frozen=True)
+class Before:
+    """Units of a changed world before any of them is moved to other slots.
+
+    `level` is theirs on the recorded slots and `is_cut` whether they are pieces of recorded units, (units,).  Pieces
+    share what being first cost the recorded units of their group: `each_ms`, (groups,).
+    """
+
+    level: Ints
+    is_cut: NDArray[np.bool_]
+    each_ms: Floats
+
+    def moved(self, costs: Cold, level: Ints, group: Ints, length_ms: Floats) -> Floats:
+        """What units take at other levels, ms."""
+        first = costs.of(self.level, group, length_ms)
+        share = np.minimum(self.each_ms[group], costs.of(np.full_like(level, STARTING), group, length_ms))
+        moved = costs.at(level, group, length_ms - np.where(self.is_cut, share, first))
+        found: Floats = np.where((level == self.level) & ~self.is_cut, length_ms, moved)
+        return found
+
+
+def before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
+    """How units that are to run would be on the recorded slots, where `replayed` has them."""
+    old, count = recorded.units, len(recorded.dag.groups)
+    level = levels_of(units.group, replayed, recorded.slots, recorded.starts)
+    had, has = (np.bincount(each.group, minlength=count) for each in (old, units))
+    was = level if units is old else levels_of(old.group, base, recorded.slots, recorded.starts)
+    first_ms = np.bincount(old.group, costs.of(was, old.group, old.duration_ms), count).astype(np.float64)
+    return Before(level, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
 
 
 def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
@@ -113,14 +147,10 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
 
 
 def _usual(execution: Execution) -> tuple[Floats, Floats]:
-    """What being first costs in recorded runs, (3, groups): ms, and times what units take later.
-
-    A worker with less than a core for each slot loads and compiles as much slower.
-    """
+    """What being first costs in recorded runs, (3, groups): ms, and times what units take later."""
     more, most = np.zeros((3, len(execution.dag.groups))), np.ones((3, len(execution.dag.groups)))
     if execution.repeated is not None:
-        cores = min(execution.slots.cpu_limit(), 1.0)
-        more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS) / cores
+        more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS)
         most[FIRST] = np.where(execution.repeated, REPEATED_MOST, NEW_MOST)
-        more[STARTING], most[STARTING] = STARTING_MS / cores, STARTING_MOST
+        more[STARTING], most[STARTING] = STARTING_MS, STARTING_MOST
     return more, most

@@ -19,6 +19,7 @@ from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
 from query.whatif.cold import Cold, cold, levels_of
+from query.whatif.cold import before as firsts_before
 from query.whatif.effects import State
 from query.whatif.effects.speed import starving_ms
 from query.whatif.replay import Replayed, prepared, replay
@@ -120,9 +121,9 @@ def settled(
         crowd_before = _mean_of_group(recorded, crowd_before, limited, execution)
     elif has_more_cpu:
         crowd_before = _crowd(beside_before, parts_before, cpu)
-    level_before = levels_of(units.group, before, recorded.slots, recorded.starts)
     if first is not None:  # loading and compiling is computing
         first = replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
+        were_first = firsts_before(first, recorded, base, units, before)
     for _ in range(ROUNDS):
         current = parts.copy(order="F")
         for column in shared:
@@ -139,7 +140,7 @@ def settled(
         takes = length = np.maximum(length, least_ms)
         if first is not None:
             level = levels_of(units.group, now, recorded.slots if now is before else slots, recorded.starts)
-            takes = first.at(level, level_before, units.group, length)
+            takes = were_first.moved(first, level, units.group, length)
         last, now = now, again(takes)
         if last is not before and abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms:
             break
