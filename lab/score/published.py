@@ -1,8 +1,9 @@
 """Predictions against reruns that others published: ``python -m lab.score.published FOLDER``, Markdown tables.
 
 FOLDER holds event logs of Spark of jobs that were run on several numbers of executors, each number several times; a
-clone of github.com/cemsbr/phd_notebook has 1 430 (k-means and sort of HiBench, an analysis of Wikipedia).  Logs of one
-job are those in one folder with the name, the tasks of each stage and the records of the first in common: where the
+clone of github.com/cemsbr/phd_notebook has 1 430 (k-means and sort of HiBench, an analysis of Wikipedia), commit
+1bba8fc of github.com/eubr-bigsea/lundstrom 608 (two queries of TPC-DS; ``--flat``).  Logs of one job are those in one
+folder with the name, the tasks of all stages and the most records of a stage in common, of one cluster of YARN: where
 tasks differ, somebody changed more than executors.
 
 Logs are split by hash: those whose sha256(file name) ends in an odd hex digit are `odd` and only scored, others may be
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +33,11 @@ from lab.scored import OURS, Scored, spread
 
 MARK = "published reruns"
 
-Job = tuple[str, str, tuple[int, ...], int]
-"""Folder, application's name, tasks of each stage, and records of the first."""
+Job = tuple[str, str, str, tuple[int, ...], int]
+"""Folder, cluster, application's name, tasks of its stages in order of size, and the most records that one read."""
+
+_CLUSTER = re.compile(r"application_(\d+)_\d+")
+"""An application's id in YARN: when its resource manager was started, and a number."""
 
 OTHERS: Mapping[str, Predictor] = {
     "no change": no_change,
@@ -86,38 +91,41 @@ def role_of(name: str) -> str:
     return ROLES[int(digit_of(name), 16) % 2]
 
 
-def reruns(folder: Path, role: str) -> list[Rerun]:
+def reruns(folder: Path, role: str, *, flat: bool = False) -> list[Rerun]:
     """The finished runs of a half below a folder, sorted by path; what is no event log is left out, the other half is
-    not opened."""
+    not opened.  `flat` is whether logs of one job lie in several folders."""
     files = sorted(each for each in folder.rglob("*") if each.is_file() and ".git" not in each.parts)
-    found = (_read(each, folder) for each in files if role_of(each.name) == role)
+    found = (_read(each, folder, flat) for each in files if role_of(each.name) == role)
     return [each for each in found if each is not None]
 
 
-def _read(log: Path, folder: Path) -> Rerun | None:
+def _read(log: Path, folder: Path, flat: bool) -> Rerun | None:
     """A log by its plain lines: nothing of the product takes part in what is true."""
-    name, began, ended, records = "", 0, 0, 0
+    name, cluster, began, ended = "", "", 0, 0
     executors: set[str] = set()
     tasks: dict[int, int] = defaultdict(int)
+    records: dict[int, int] = defaultdict(int)
     try:
         for event in _events(log):
             match event["Event"]:
                 case "SparkListenerApplicationStart":
                     name, began = event["App Name"], event["Timestamp"]
+                    cluster = match[1] if (match := _CLUSTER.fullmatch(event.get("App ID") or "")) else ""
                 case "SparkListenerApplicationEnd":
                     ended = event["Timestamp"]
                 case "SparkListenerBlockManagerAdded":
                     executors.add(event["Block Manager ID"]["Executor ID"])
                 case "SparkListenerTaskEnd":
                     tasks[event["Stage ID"]] += 1
-                    metrics = event.get("Task Metrics") or {} if event["Stage ID"] == 0 else {}
-                    records += (metrics.get("Input Metrics") or {}).get("Records Read", 0)
+                    metrics = (event.get("Task Metrics") or {}).get("Input Metrics") or {}
+                    records[event["Stage ID"]] += metrics.get("Records Read", 0)
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
         return None
     workers = len(executors - {"driver", "<driver>"})
     if not began or not ended or not workers or not tasks:
         return None
-    job = (str(log.parent.relative_to(folder)), name, tuple(tasks[each] for each in sorted(tasks)), records)
+    where = "" if flat else str(log.parent.relative_to(folder))
+    job = (where, cluster, name, tuple(sorted(tasks.values())), max(records.values()))
     return Rerun(log, job, workers, float(ended - began))
 
 
@@ -144,7 +152,7 @@ def ask(runs: Sequence[Rerun], profiles: Path, say: Callable[[str], None]) -> li
     for job, numbers in sorted(of.items()):
         for executors, same in sorted(numbers.items()):
             if others := sorted(set(numbers) - {executors}):
-                say(f"{job[0]}, {job[2][0]} tasks of {job[3]} records, {executors} executors")
+                say(f"{_called(same[0])}, {job[4]} records, {executors} executors")
                 found += _ask(same[0], {each: numbers[each] for each in others}, profiles)
     return found
 
@@ -154,16 +162,21 @@ def _ask(rerun: Rerun, others: Mapping[int, Sequence[Rerun]], profiles: Path) ->
     kept = profiles / f"{rerun.log.name}.duckdb"
     run = query.profile([rerun.log], output=kept).path
     knobs = {"workers": rerun.executors}
-    base = Base(run, "all", rerun.wall_ms, Configuration(0, 0, rerun.job[0], 1, knobs, {}, True, {}))
+    base = Base(run, "all", rerun.wall_ms, Configuration(0, 0, _called(rerun), 1, knobs, {}, True, {}))
     found = []
     for executors, same in others.items():
         changed = {"workers": executors}
-        one = Configuration(1, 0, rerun.job[0], 1, changed, {}, False, changed)
+        one = Configuration(1, 0, _called(rerun), 1, changed, {}, False, changed)
         given = answer(base, one)
         predicted = {OURS: given.predicted_ms, **{who: other(base, one) for who, other in OTHERS.items()}}
         actual = statistics.median(each.wall_ms for each in same)
         found.append(Asked(rerun, executors, actual, len(same), predicted, given.interval_ms, given.bound_ms))
     return found
+
+
+def _called(run: Rerun) -> str:
+    """What a row of the table calls the job: its folder, or its name."""
+    return run.job[0] or run.job[2]
 
 
 def floor(runs: Iterable[Rerun]) -> list[float]:
@@ -192,12 +205,12 @@ def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
         "refused",
     ]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    folders = sorted({each.base.job[0] for each in asked})
-    for folder in (*folders, "all"):
-        these = [each for each in asked if folder in (each.base.job[0], "all")]
+    called = sorted({_called(each.base) for each in asked})
+    for folder in [*called, "all"] if len(called) > 1 else called:
+        these = [each for each in asked if folder in (_called(each.base), "all")]
         for who in (OURS, *OTHERS):
             lines.append(_row(folder, who, these))
-        off = floor(each for each in runs if folder in (each.job[0], "all"))
+        off = floor(each for each in runs if folder in (_called(each), "all"))
         mean, deviation = spread(off)
         lines.append(
             f"| {folder} | one run against the median of its reruns | {len(off)} | {100 * mean:.1f} ± "
@@ -231,10 +244,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--role", choices=ROLES, default="odd")
     parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
+    parser.add_argument("--flat", action="store_true", help="logs of one job lie in several folders")
     parser.add_argument("--each", action="store_true", help="a line for every question, too")
     parser.add_argument("--write", type=Path, help="page that gets the table")
+    parser.add_argument("--under", default=MARK, help="the mark in that page")
     given = parser.parse_args()
-    runs = reruns(given.folder, given.role)
+    runs = reruns(given.folder, given.role, flat=given.flat)
     asked = ask(runs, given.profiles, lambda text: print(text, flush=True))
     if given.each:
         for each in asked:
@@ -242,7 +257,7 @@ def main() -> None:
     lines = table(asked, runs)
     print("\n".join(lines))
     if given.write:
-        put(given.write, MARK, lines)
+        put(given.write, given.under, lines)
 
 
 def _line(each: Asked) -> str:
@@ -252,7 +267,7 @@ def _line(each: Asked) -> str:
     if each.bound_ms is not None:
         around += f" bounds {each.bound_ms}"
     return (
-        f"{each.base.log.name} {each.base.job[0]} {each.base.job[3]} {each.base.executors} -> {each.executors}: "
+        f"{each.base.log.name} {_called(each.base)} {each.base.job[4]} {each.base.executors} -> {each.executors}: "
         f"{each.base.wall_ms / 1000:.1f} -> {each.actual_ms / 1000:.1f} s ({each.runs}); {said}{around}"
     )
 
