@@ -164,6 +164,18 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     return told[cause]
 
 
+def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
+    """A cause of time on no resource within a sentence that names it: `the driver alone comes next`."""
+    named: dict[Cause, str] = {
+        "no scope": "the program itself",
+        "coordinator": f"the {vocabulary.coordinator} alone",
+        "no unit": f"time without any {vocabulary.unit}",
+        "unknown": "time of unknown cause",
+        "filling": "waiting in buffers",
+    }
+    return named.get(cause) or cause_words(cause, vocabulary)
+
+
 def _upstream(vocabulary: Vocabulary) -> str:
     return vocabulary.upstream or f"{vocabulary.units} of other {vocabulary.groups}"
 
@@ -217,7 +229,7 @@ def _no_room(debug: Debug, figures: Figures) -> str:
 def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
     words, whole_ms = debug.vocabulary, debug.runtime_ms
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
-    second = "" if found.second is None else _resource_name(found.second, debug, resources)
+    second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
         close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
         return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{close}"
@@ -244,6 +256,13 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     return f"{told[found.name]}{alone}{following}"
 
 
+def _part_name(name: str, debug: Debug, resources: Sequence[Resource]) -> str:
+    """A resource or a Cause within a sentence."""
+    if name in debug.other_ms or name == "unknown":
+        return _cause_name(cast("Cause", name), debug.vocabulary)
+    return _resource_name(name, debug, resources)
+
+
 def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -> str:
     """A resource within a sentence.  Time on the CPU that is nearly all collecting garbage, as where a log has no other
     time on it, is told as that: a faster CPU is not what helps."""
@@ -268,8 +287,8 @@ def _doubtful_sentence(
         sentence += f" That may be {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
     if found.second is None or figures.is_nothing(found.second_ms):
         return sentence
-    rest = {each.name: each.device for each in resources} | {"coordinator": f"the {debug.vocabulary.coordinator}"}
-    name = rest.get(found.second) or cause_words(cast("Cause", found.second), debug.vocabulary)
+    devices = {each.name: each.device for each in resources}
+    name = devices.get(found.second) or _cause_name(cast("Cause", found.second), debug.vocabulary)
     return f"{sentence} Of what is known, {name} takes most: {figures.text(found.second_ms)}."
 
 
