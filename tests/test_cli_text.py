@@ -16,7 +16,7 @@ from cli.remedies import error_sentence, note_sentence, with_remedy
 from cli.render import debug_text
 from cli.rows import rows_text
 from cli.screen import verdict_text
-from cli.text import change, counted, cut_left, percent, printable, time_unit
+from cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from cli.whatifs import prediction_text, refusal_text, sweep_text
 from indexes.errors import NoAnswerError, Remedy
 from query.answers.actions import actions
@@ -114,7 +114,7 @@ def test_the_verdict_answers_first() -> None:
     answer = lines.index("Network holds this run up: 19.7 of 26.0 s (76 %).")
     assert answer <= 4
     assert "98 % of the 4 000 stack samples of tasks are in code that an index has." in words
-    assert "What to do: Nothing that CrystalPerf can work out saves 3 % of it and a second." in words
+    assert "What to do: Nothing that CrystalPerf can work out saves as much as 3 % of the time and 1 s." in words
     assert "network twice as fast network=2x 16.0 -38 % 14.0 to 18.0" in words
     assert "No effect (under 3 %): twice the slots per executor." in words
     assert "Not known: memory=0.5x, memory=2x; nothing tells." in words
@@ -358,6 +358,7 @@ def test_one_unit_for_an_answer() -> None:
     assert time_unit(900).text(12.4) == "12 ms"
     assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
+    assert time_unit(7.6e12).text(7.6e12) == "2111.1 h", "a week and more is not told in minutes"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
@@ -461,3 +462,8 @@ def words(text: str) -> list[str]:
 def test_the_reference_page_is_what_help_says() -> None:
     kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert words(kept) == words(page()), "write it again with `python -m cli.reference > docs/cli.md`"
+
+
+def test_volumes_are_told_in_the_unit_that_fits() -> None:
+    told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
+    assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]

@@ -45,8 +45,8 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
 
     Time on no resource counts by its largest cause, for its causes have nothing to do with each other.  Where no cause
     is larger than the largest resource, yet more than half of the time passed while the coordinator alone moved the
-    path on, that holds it up.  Time of unknown cause does so where no unit runs for less long.  Where something is missing
-    that could change this, it is unknown.
+    path on, that holds it up.  Time of unknown cause does so where no unit runs for less long.  Where something is
+    missing that could change this, it is unknown.
     """
     if debug.doubts:
         first, missing_ms = debug.doubts[0], sum(each.time_ms for each in debug.doubts)

@@ -473,8 +473,10 @@ def nothing_to_do(verdict: Verdict) -> str:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."
-    least = f"{100 * NOTICEABLE:.0f} % of it" + (" and a second" if happens_once(verdict.debug, verdict.header) else "")
-    return f"Nothing that CrystalPerf can work out saves {least}."
+    least = f"{100 * NOTICEABLE:.0f} % of the time" + (
+        " and 1 s" if happens_once(verdict.debug, verdict.header) else ""
+    )
+    return f"Nothing that CrystalPerf can work out saves as much as {least}."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------

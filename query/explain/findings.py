@@ -17,8 +17,9 @@ import numpy as np
 from indexes.resources import CPU, DISK, NET, OTHER
 from query.answers.values import Basis, Cause, Finding
 from query.explain.facts import Detail, HostTime, Neighbours
-from query.explain.wording import Terms, counted
+from query.explain.wording import Terms
 from query.frameworks import either, plural, with_article
+from query.model.amounts import counted, volume
 from query.model.capacity import STARVED
 from query.model.execution import most_spilling_ms
 
@@ -51,8 +52,6 @@ LITTLE_BYTES = 1 << 20
 SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""
 
-_MIB = 2**20
-
 
 COMMITTING = "committing"
 """The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""
@@ -63,7 +62,9 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
     words = terms.words
     workers = words.workers
     unknown = other_ms.get("coordinator", 0.0)
-    unseen = f" ({unknown / 1000:.1f} s of it waiting or unknown)" if unknown > 0.1 * alone_ms["coordinator"] else ""
+    unseen = ""
+    if 0.1 < unknown / max(alone_ms["coordinator"], 1e-9) < 0.9:
+        unseen = f"; {unknown / 1000:.1f} s of it waiting or unknown"
     none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
     doing = f": {words.coordinating}" if words.coordinating else ""
     advice = terms.advice("coordinator", f"look at what the {words.coordinator} does then")
@@ -214,7 +215,7 @@ def _more_data(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
     advice = f"spread what is read more evenly over the {terms.words.units}"
     if terms.rules.skew is not None:
         advice = terms.rules.skew(detail)
-    return Why("data", f"it read {longest.read_bytes / _MIB:.0f} MiB, {times}", advice, "measured")
+    return Why("data", f"it read {volume(longest.read_bytes)}, {times}", advice, "measured")
 
 
 def _collections(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
@@ -463,7 +464,7 @@ def spilling(terms: Terms, details: Sequence[Detail], spilled_by: Sequence[str])
         cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
     worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
     by = f", mostly by {spilled_by[0]}" if spilled_by else ""
-    what = f"{spilled / _MIB:.0f} MiB were spilled to disk for want of memory, most in {worst.id} {worst.name}{by}"
+    what = f"{volume(spilled)} were spilled to disk for want of memory, most in {worst.id} {worst.name}{by}"
     words = terms.words
     neutral = f"more memory per {words.worker}, fewer {words.lanes}, or smaller {words.units}"
     advice = terms.advice("spilling", neutral)
@@ -575,17 +576,14 @@ def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) ->
                 continue
             if moved / (time_ms / 1000) >= SLOW_BPS:
                 continue
-            what = (
-                f"{time_ms / 1000:.1f} s of {terms.words.unit} time on"
-                f" {terms.device(resource)} for {moved / _MIB:.1f} MiB"
-            )
-            advice = _ODD_ADVICE.get(resource, "something else than data: many small transfers, or waiting in them")
+            what = f"{time_ms / 1000:.1f} s of {terms.words.unit} time on {terms.device(resource)} for {volume(moved)}"
+            advice = f"look for what is no data: {_ODD.get(resource, 'many small transfers, or waiting in them')}"
             cost, many = facts.path_ms * time_ms / facts.unit_ms, f"use {terms.device(resource)} and hardly move data"
             found.append(Part("odd use", resource, cost, _group(detail), what, "modelled", advice, many))
     return found
 
 
-_ODD_ADVICE = {
-    DISK: "something else than data: many small files, metadata, a disk that is slow to answer or shared",
-    NET: "something else than data: connections, retries, name look-ups, a service that is slow to answer",
+_ODD = {
+    DISK: "many small files, metadata, a disk that is slow to answer or shared",
+    NET: "connections, retries, name look-ups, a service or a worker that is slow to answer",
 }

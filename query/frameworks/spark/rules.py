@@ -12,12 +12,12 @@ from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven, were_free
-from query.explain.wording import counted
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
 from query.frameworks.spark.settings import flag, number, whole
+from query.model.amounts import counted
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
 from query.model.timeline import covered, merged
