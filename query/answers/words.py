@@ -165,7 +165,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
 
 
 def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
-    """A cause of time on no resource within a sentence that names it: `the driver alone comes next`."""
+    """A cause of time on no resource within a sentence that names it: `the program itself comes next`."""
     named: dict[Cause, str] = {
         "no scope": "the program itself",
         "coordinator": f"the {vocabulary.coordinator} alone",
@@ -473,10 +473,9 @@ def nothing_to_do(verdict: Verdict) -> str:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."
-    least = f"{100 * NOTICEABLE:.0f} % of the time" + (
-        " and 1 s" if happens_once(verdict.debug, verdict.header) else ""
-    )
-    return f"Nothing that CrystalPerf can work out saves as much as {least}."
+    least = f"{100 * NOTICEABLE:.0f} % of the time"
+    also = " and 1 s" if happens_once(verdict.debug, verdict.header) else ""
+    return f"Nothing that CrystalPerf can work out saves as much as {least}{also}."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------

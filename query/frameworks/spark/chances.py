@@ -282,7 +282,7 @@ def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance
 
 
 def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
-    """Stages that read a shuffle and wait for the task of a large key, or have little to read in most of their tasks."""
+    """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
     terms = terms_of(execution)
     found = [
         (detail, part)
@@ -436,9 +436,8 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     if local:
         if not cores:
             return None
-        failures = re.fullmatch(
-            r"local\[[^,\]]*(,[^\]]*)\]", master.replace(" ", "")
-        )  # local[N, how often a task may fail]
+        # local[N, how often a task may fail]
+        failures = re.fullmatch(r"local\[[^,\]]*(,[^\]]*)\]", master.replace(" ", ""))
         wider = f"local[{ratio * cores:.0f}{failures[1] if failures else ''}]"
         what = f"{shown('spark.master', master, wider)}, on a machine with as many cores free"
         line = f"--master '{wider}'"  # a shell would take the brackets for a pattern of file names

@@ -28,7 +28,8 @@ _SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
 _LEAST_TELLING = 12  # characters of a first sentence
 # What follows in the reason for an executor's end is advice, or the whole output of its process.
 _REST_OF_LOSS = re.compile(
-    r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the|Check driver logs).*"
+    r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the"
+    r"|Check driver logs).*"
 )
 
 _RELEASED = re.compile(
