@@ -178,11 +178,15 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     ]
     heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
     heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
+    waves = f"waves: {words.units} for each {words.lane}; "
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) > page.width:  # names are not to be broken; waves follow from the others
+        heads, rows, waves = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows], ""
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
     if len(debug.groups) > len(rows):
         page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
     page.paragraph(
-        f"waves: {words.units} for each {words.lane}; longest: the longest {words.unit}'s time, and bytes: what the"
+        f"{waves}longest: the longest {words.unit}'s time, and bytes: what the"
         f" {words.unit} that read most read, both in medians; idle: of the {words.lanes}' time; start, GC: of the"
         f" {words.units}' time"
     )

@@ -129,6 +129,31 @@ def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
     assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of files that do not divide: ")
 
 
+def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:
+    """It was told to cut the rows of an RDD that no line of the program has."""
+    reading = [Task(35_000, "1", cpu_ms=33_000, read_bytes=128 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(reading, name="csv at job.py:1")])
+    first = verdict.actions[0]
+    assert first.what == (
+        "Give the schema where files are read: 1 job read them only to infer it (stage:0.0 scan: csv at job.py:1)"
+    )
+    assert first.gain_ms_range is not None
+    assert first.gain_ms_range[1] == pytest.approx(35_000, rel=0.05)
+    assert not any("repartition" in each or "textFile" in each for each in lines(verdict))
+    (tmp_path / "query").mkdir()
+    of_query = told(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
+    assert not any("schema" in each.what for each in of_query.actions), "a query reads for its rows"
+
+
+def test_a_task_of_less_than_a_second_is_not_worth_parts(tmp_path: Path) -> None:
+    """A hundred jobs of one short task each were to be cut in 16."""
+    short = [Stage([Task(700, "1", cpu_ms=680, read_bytes=128 * MIB)]) for _ in range(100)]
+    assert not any("partition" in each.what for each in told(tmp_path, short).actions)
+    (tmp_path / "long").mkdir()
+    long = [Stage([Task(7_000, "1", cpu_ms=6_800, read_bytes=128 * MIB)]) for _ in range(10)]
+    assert any("partition" in each.what for each in told(tmp_path / "long", long).actions)
+
+
 def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than_usual(tmp_path: Path) -> None:
     """Of 64 tasks one has something to read: no median tells that it is long."""
     none = [Task(200, "1", cpu_ms=100) for _ in range(63)]

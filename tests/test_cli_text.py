@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,10 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+import crystalperf as cp
+from cli import parts
 from cli.answering import next_command
+from cli.page import Page
 from cli.reference import page
 from cli.remedies import error_sentence, note_sentence, with_remedy
 from cli.render import debug_text
@@ -27,6 +31,7 @@ from query.answers.values import (
     Doubt,
     Finding,
     FunctionTime,
+    GroupFacts,
     GroupPrediction,
     NextStep,
     Note,
@@ -46,6 +51,7 @@ from query.frameworks.known import get
 from query.frameworks.spark.places import NOT_TRIED, PLACES
 from query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from tests import hand_made
+from tests.spark_logs import START
 
 ROOT = Path(__file__).parent.parent
 
@@ -358,7 +364,7 @@ def test_one_unit_for_an_answer() -> None:
     assert time_unit(900).text(12.4) == "12 ms"
     assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
-    assert time_unit(7.6e12).text(7.6e12) == "2111.1 h", "a week and more is not told in minutes"
+    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "a week and more is not told in minutes"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
@@ -467,3 +473,34 @@ def test_the_reference_page_is_what_help_says() -> None:
 def test_volumes_are_told_in_the_unit_that_fits() -> None:
     told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
     assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
+
+
+def test_a_run_in_which_nothing_was_submitted_is_told_so_once(tmp_path: Path) -> None:
+    """Three sentences said that there was nothing, beside an empty table."""
+    events = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "3.4.0"},
+        {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "a", "Timestamp": START, "User": "u"},
+        {"Event": "SparkListenerExecutorAdded", "Timestamp": START + 500, "Executor ID": "1",
+         "Executor Info": {"Host": "h", "Total Cores": 1, "Log Urls": {}}},
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": START + 8100},
+    ]  # fmt: skip
+    (tmp_path / "log").write_text("".join(f"{json.dumps(each)}\n" for each in events), encoding="utf-8")
+    found = cp.profile([tmp_path / "log"], output=tmp_path / "run.duckdb").verdict()
+    text = verdict_text(found, "", "run")
+    assert text.count("othing") == 2, text
+    assert "Nothing to explain: nothing was submitted in all of 8.1 s." in text
+    assert "whole" not in text
+
+
+def test_no_name_of_a_wide_table_is_broken() -> None:
+    """A column more, of what was spilled, broke `stage:14.0` in two lines."""
+    stage = GroupFacts(
+        id="stage:1414.0", name="work", scope=None, units=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
+        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, unit_ms=72e3, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
+        gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
+    )  # fmt: skip
+    page = Page()
+    parts.groups(page, replace(DEBUG, groups=(stage,)), time_unit(18e3), 5)
+    (row,) = [each for each in page.text().split("\n") if each.startswith("stage:")]
+    assert row.startswith("stage:1414.0  6 758 ")
+    assert row.endswith("381 GiB")

@@ -59,21 +59,23 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     largest = max(on_resources, key=lambda each: on_resources[each])
     most_ms, other_ms = on_resources[largest], debug.resource_ms.get(OTHER, 0.0)
     by_cause: dict[Cause, float] = dict(debug.other_ms) or {"unknown": other_ms}
+    parts: dict[str, float] = {**on_resources}
+    parts.update((str(each), ms) for each, ms in by_cause.items())
     if most_ms > 0 and most_ms >= min(other_ms, max(by_cause.values())):
-        second, second_ms = _next({**on_resources, **by_cause}, {largest})
+        second, second_ms = _next(parts, {largest})
         if second_ms < CLOSE_SECOND * most_ms:
             return Bottleneck("resource", largest, most_ms, most_ms / whole_ms)
         return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, second_ms)
     cause = _leading(by_cause)
     cause_ms = by_cause[cause]
     # What of the rest passes while no unit runs is told in one figure with a cause of such time.
-    second, second_ms = _next({**on_resources, **by_cause}, {*ALONE} if cause in ALONE else {cause})
+    second, second_ms = _next(parts, {*ALONE} if cause in ALONE else {cause})
     if cause != "unknown":
         alone_ms = debug.no_unit_ms if debug.no_unit_ms > cause_ms else None
         return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, second, second_ms, alone_ms)
     if debug.coordinator_ms > max(most_ms, whole_ms / 2):
         share = debug.coordinator_ms / whole_ms
-        second, second_ms = _next({**on_resources, **by_cause}, {*ALONE, "unknown"})
+        second, second_ms = _next(parts, {*ALONE, "unknown"})
         return Bottleneck("coordinator", "coordinator", debug.coordinator_ms, share, second, second_ms)
     return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, second, second_ms)
 

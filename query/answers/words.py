@@ -211,9 +211,14 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
-            return "Nothing to explain: nothing was submitted."
+            return f"Nothing to explain: nothing was submitted in all of {_whole_text(debug)}."
         return "Nothing to explain: no time passes between the first and the last event of the log."
     return _held_up(found, debug, resources, it, figures) + _no_room(debug, figures)
+
+
+def _whole_text(debug: Debug) -> str:
+    whole_ms = 0.0 if debug.unsubmitted is None else debug.unsubmitted.whole_ms
+    return time_unit(whole_ms).text(whole_ms)
 
 
 def _no_room(debug: Debug, figures: Figures) -> str:
@@ -295,7 +300,7 @@ def _doubtful_sentence(
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     """How much was left out because nothing was submitted; empty where nothing was.  `whole` writes the whole time."""
     found = debug.unsubmitted
-    if found is None:
+    if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
     of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
     return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
@@ -468,8 +473,8 @@ def gain_text(action: Action, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for actions; empty where there are some."""
-    if verdict.actions:
+    """The sentence that stands for actions; empty where there are some, or no time that any could save."""
+    if verdict.actions or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."

@@ -20,7 +20,15 @@ from query.explain.findings import LITTLE_BYTES, Part, idle_slots, starting_unit
 from query.explain.wording import terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
-from query.frameworks.spark.rules import MOST_EXECUTORS, RULES, most_slots, reads_files, reads_schema, unasked_slots
+from query.frameworks.spark.rules import (
+    MOST_EXECUTORS,
+    RULES,
+    infers_schema,
+    most_slots,
+    reads_files,
+    reads_schema,
+    unasked_slots,
+)
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.amounts import counted
 from query.model.execution import Execution
@@ -112,9 +120,11 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
     terms = terms_of(execution)
     for detail in details:
         facts = detail.facts
-        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)):
+        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
             continue
         for part in idle_slots(terms, detail):
+            if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
+                continue  # parts of so short a task would be all starting and ending
             if part.kind in ("few", "empty"):
                 yield Cut(detail, facts.slots, part)
             elif part.kind == "last wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
@@ -269,7 +279,16 @@ def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator
 
 
 def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
-    """Jobs that only read the schema of files: a stage of one task each, that ends with a schema given."""
+    """Jobs that only read the schema of files, and need not with a schema given: from their ends, in a stage of one
+    task each, or from all of their rows."""
+    inferring = [each for each in details if infers_schema(each)]
+    if inferring:
+        longest = max(inferring, key=lambda each: each.facts.path_ms).facts
+        what = f"Give the schema where files are read: {counted(len(inferring), 'job')} read them only to infer it"
+        what += f" ({longest.id} {longest.name})"
+        most_ms = sum(each.facts.path_ms for each in inferring)
+        line = "spark.read.schema(schema).csv(path)  # or json, or what else it reads"
+        yield Chance("code", what, "idle slots", "measured", None, most_ms, (line,))
     mine = [each for each in details if each.facts.units == 1 and reads_schema(each)]
     if mine:
         most_ms = sum(each.facts.path_ms for each in mine)
