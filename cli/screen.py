@@ -57,18 +57,17 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     parts.heading(page, header)
     page.line()
     parts.lead(page, verdict.bottleneck, header, debug, unit)
-    _to_do(page, verdict, room.to_do, unit)
-    page.line()
-    if debug.runtime_ms <= 0:
-        pass
-    elif debug.path_operators:  # hundreds of stretches say little each
-        parts.path_operators(page, debug, unit, room.path)
-        parts.other(page, debug, unit)
-    else:
-        parts.path_table(page, debug, unit, room.path)
-    parts.stations(page, debug)
-    page.line()
-    usual(page, verdict, unit, room.what_ifs)
+    if debug.runtime_ms > 0:
+        _to_do(page, verdict, room.to_do, unit)
+        page.line()
+        if debug.path_operators:  # hundreds of stretches say little each
+            parts.path_operators(page, debug, unit, room.path)
+            parts.other(page, debug, unit)
+        else:
+            parts.path_table(page, debug, unit, room.path)
+        parts.stations(page, debug)
+        page.line()
+        usual(page, verdict, unit, room.what_ifs)
     if full:
         parts.findings(page, debug.findings, unit)
         parts.operators(page, header, debug, unit, 20)
@@ -89,12 +88,9 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
 
 def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
     """What to do, what that saves, and the lines to paste."""
-    none = nothing_to_do(verdict)
-    if not verdict.actions and not none:
-        return
     page.line()
-    if none:
-        page.paragraph(f"What to do: {none}")
+    if not verdict.actions:
+        page.paragraph(f"What to do: {nothing_to_do(verdict)}")
         return
     page.line("What to do")
     for number, action in enumerate(verdict.actions[:most], 1):

@@ -440,6 +440,20 @@ def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> 
     return f"{sentence} Do not rely on it." if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms else sentence
 
 
+def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
+    """What stands below the what-ifs that change the runtime: how far off the model is, what a range is (`ranges` names
+    it, where there are some), and of a run that failed up to what end all times are."""
+    debug = verdict.debug
+    if verdict.replayed_ms is None:
+        return ""
+    found = [replay_sentence(verdict.replayed_ms, debug.runtime_ms, figures)]
+    if ranges:
+        found.append(range_sentence(ranges))
+    if debug.outcome is not None and debug.outcome.status == "failed":
+        found.append("All these times are up to where the run failed.")
+    return " ".join(found)
+
+
 def range_sentence(name: str) -> str:
     """What the range is that stands beside a prediction."""
     return f"{name}: 9 of 10 reruns would end there."
