@@ -15,7 +15,7 @@ import duckdb
 from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Debug, Finding
 from query.explain.facts import Detail
-from query.explain.findings import SEE
+from query.explain.findings.parts import SEE
 from query.explain.losses import SOONER
 from query.explain.wording import Terms, terms_of
 from query.frameworks import plural

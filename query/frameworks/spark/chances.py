@@ -16,7 +16,9 @@ import duckdb
 from query.answers.values import Debug
 from query.explain.chances import STOPPED, Chance
 from query.explain.facts import Detail
-from query.explain.findings import LITTLE_BYTES, Part, idle_slots, starting_units, straggler
+from query.explain.findings.lanes import idle_slots, starting_units
+from query.explain.findings.parts import LITTLE_BYTES, Part
+from query.explain.findings.stragglers import straggler
 from query.explain.wording import terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set

@@ -11,7 +11,9 @@ import numpy as np
 from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven, were_free
+from query.explain.findings.alone import COMMITTING
+from query.explain.findings.lanes import is_uneven, were_free
+from query.explain.findings.parts import LITTLE_BYTES, Part
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
