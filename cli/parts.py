@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.remedies import note_sentence
-from cli.text import counted, cut_left, grouped, percent, printable, time_unit
+from cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
 from query.answers.folding import fold_path
 from query.answers.stations import stations_table
 from query.answers.words import (
@@ -171,18 +171,22 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
             percent(each.idle_ms, each.slots * each.length_ms),
             percent(each.starting_ms, each.unit_ms),
             percent(each.gc_ms, each.unit_ms),
-            *([f"{each.spill_bytes / 2**20:.0f} MiB" if each.spill_bytes else "."] if spilled else []),
+            *([volume(each.spill_bytes) if each.spill_bytes else "."] if spilled else []),
         ]
         for each in debug.groups
         if each.id in shown
     ]
     heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
     heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
+    waves = f"waves: {words.units} for each {words.lane}; "
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) > page.width:  # names are not to be broken; waves follow from the others
+        heads, rows, waves = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows], ""
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
     if len(debug.groups) > len(rows):
         page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
     page.paragraph(
-        f"waves: {words.units} for each {words.lane}; longest: the longest {words.unit}'s time, and bytes: what the"
+        f"{waves}longest: the longest {words.unit}'s time, and bytes: what the"
         f" {words.unit} that read most read, both in medians; idle: of the {words.lanes}' time; start, GC: of the"
         f" {words.units}' time"
     )
@@ -200,6 +204,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     several = len({each.scope for each in known}) > 1
     # Where each unit is an operator, all of its time is known.
     partly = () if debug.path_operators else (PLAN_METRICS,)
+    starred = any(each.basis not in partly for each in known[:most] if each.node_id is not None)
     rows = []
     for each in known[:most]:
         place = "" if each.node_id is None else str(each.node_id)
@@ -207,7 +212,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
         rows.append(
             [
                 f"{each.scope} {place}" if several else place,
-                f"{each.name} *" if each.basis in partly else each.name,
+                f"* {each.name}" if starred and each.basis in partly else each.name,
                 ", ".join(ran_in[:3]) + (" …" if len(ran_in) > 3 else ""),
                 unit.number(each.time_ms),
                 *(unit.number(each.resource_ms.get(key, 0.0)) for key in resources),
@@ -219,7 +224,8 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
     if any(each.basis in partly for each in known[:most]):
-        page.paragraph(f"* timed by {header.framework_title} itself, which leaves some out; the others by samples")
+        whose = "* timed" if starred else "Operators are timed"
+        page.paragraph(f"{whose} by {header.framework_title} itself, which leaves some out")
 
 
 def _short_ids(groups: Sequence[str]) -> list[str]:

@@ -57,16 +57,17 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     parts.heading(page, header)
     page.line()
     parts.lead(page, verdict.bottleneck, header, debug, unit)
-    _to_do(page, verdict, room.to_do, unit)
-    page.line()
-    if debug.path_operators:  # hundreds of stretches say little each
-        parts.path_operators(page, debug, unit, room.path)
-        parts.other(page, debug, unit)
-    else:
-        parts.path_table(page, debug, unit, room.path)
-    parts.stations(page, debug)
-    page.line()
-    usual(page, verdict, unit, room.what_ifs)
+    if debug.runtime_ms > 0:
+        _to_do(page, verdict, room.to_do, unit)
+        page.line()
+        if debug.path_operators:  # hundreds of stretches say little each
+            parts.path_operators(page, debug, unit, room.path)
+            parts.other(page, debug, unit)
+        else:
+            parts.path_table(page, debug, unit, room.path)
+        parts.stations(page, debug)
+        page.line()
+        usual(page, verdict, unit, room.what_ifs)
     if full:
         parts.findings(page, debug.findings, unit)
         parts.operators(page, header, debug, unit, 20)

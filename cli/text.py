@@ -15,6 +15,7 @@ from query.answers.figures import (
     percent,
     printable,
     time_unit,
+    volume,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "printable",
     "shell_word",
     "time_unit",
+    "volume",
 ]
 
 

@@ -13,6 +13,7 @@ from query.answers.verdict import knee_of
 from query.answers.whatifs import alike, told
 from query.answers.words import (
     capitalised,
+    check_sentences,
     counted_digits,
     knee_sentence,
     measure_word,
@@ -81,9 +82,8 @@ def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
     if same := [each for each in found.same if each not in rates]:
         page.paragraph(same_sentence(same), hanging="  ")
     _not_known(page, found.unknown, runtime_ms, unit)
-    if shown and verdict.replayed_ms is not None:
-        sentence = replay_sentence(verdict.replayed_ms, runtime_ms, unit)
-        page.paragraph(f"{sentence} {range_sentence(RANGE)}" if intervals else sentence)
+    if shown and (sentences := check_sentences(verdict, unit, RANGE if intervals else "")):
+        page.paragraph(sentences)
 
 
 def prediction_text(header: Header, prediction: Prediction) -> str:

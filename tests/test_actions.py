@@ -121,6 +121,64 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
     assert gain_text(verdict.actions[0], Seconds()) == "saves at most 15 s (modelled)"
 
 
+def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
+    """Rows were to be spread by a shuffle of all that was read."""
+    blocks = [Task(20_000, "1", cpu_ms=19_000, read_bytes=128 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(blocks)])
+    assert verdict.actions[0].what == "Ask for 16 partitions where the files are read (stage:0.0: 4 tasks for 16 slots)"
+    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of files that do not divide: ")
+
+
+def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:
+    """It was told to cut the rows of an RDD that no line of the program has."""
+    reading = [Task(35_000, "1", cpu_ms=33_000, read_bytes=128 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(reading, name="csv at job.py:1")])
+    first = verdict.actions[0]
+    assert first.what == (
+        "Give the schema where files are read: 1 job read them only to infer it (stage:0.0 scan: csv at job.py:1)"
+    )
+    assert first.gain_ms_range is not None
+    assert first.gain_ms_range[1] == pytest.approx(35_000, rel=0.05)
+    assert not any("repartition" in each or "textFile" in each for each in lines(verdict))
+    (tmp_path / "query").mkdir()
+    of_query = told(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
+    assert not any("schema" in each.what for each in of_query.actions), "a query reads for its rows"
+
+
+def test_a_task_of_less_than_a_second_is_not_worth_parts(tmp_path: Path) -> None:
+    """A hundred jobs of one short task each were to be cut in 16."""
+    short = [Stage([Task(700, "1", cpu_ms=680, read_bytes=128 * MIB)]) for _ in range(100)]
+    assert not any("partition" in each.what for each in told(tmp_path, short).actions)
+    (tmp_path / "long").mkdir()
+    long = [Stage([Task(7_000, "1", cpu_ms=6_800, read_bytes=128 * MIB)]) for _ in range(10)]
+    assert any("partition" in each.what for each in told(tmp_path / "long", long).actions)
+
+
+def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than_usual(tmp_path: Path) -> None:
+    """Of 64 tasks one has something to read: no median tells that it is long."""
+    none = [Task(200, "1", cpu_ms=100) for _ in range(63)]
+    verdict = told(tmp_path, [Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=2700 * MIB), *none],
+                                    reads="ShuffledRowRDD")], query=SHUFFLED)  # fmt: skip
+    (skew,) = [each for each in verdict.actions if each.why == "straggler"]
+    assert skew.what.startswith("Split the few keys that hold most rows (salting): stage:0.0")
+    assert skew.what.endswith("1 of 64 tasks had something to read, for 16 slots")
+    (tmp_path / "small").mkdir()
+    little = Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=MIB // 20), *none], reads="ShuffledRowRDD")
+    small = told(tmp_path / "small", [little], query=SHUFFLED)
+    assert "straggler" not in {each.why for each in small.actions}, "there are no rows to split"
+
+
+def test_what_predict_says_brings_nothing_is_no_thing_to_do(tmp_path: Path) -> None:
+    """What is known at most stood beside a what-if that says no effect."""
+    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_000, shuffled_bytes=MIB)], query=SHUFFLED)
+    chance = Chance("setting", "more memory", "spilling", "modelled", "memory=2x", 37_000.0)
+    none = ranking.actions([chance], verdict.debug, verdict.header, lambda _asked: prediction(0.0))
+    assert [each.what for each in none] == []
+    unknown = replace(prediction(0.0), predicted_ms=None, interval_ms=None)
+    (bound,) = ranking.actions([chance], verdict.debug, verdict.header, lambda _asked: unknown)
+    assert bound.gain_ms_range == (0.0, 37_000.0)
+
+
 def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
     tmp_path: Path,
 ) -> None:
@@ -225,7 +283,7 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     tasks = [replace(each, executor="driver") for each in busy.tasks]
     verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
-    assert "--master local[16,4]" in lines(verdict)
+    assert "--master 'local[16,4]'" in lines(verdict)
     assert not any("executor" in each for each in lines(verdict))
 
 
@@ -247,7 +305,7 @@ def test_what_brings_less_than_a_second_is_nothing_to_do(tmp_path: Path) -> None
 def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
     verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
     none = replace(verdict, actions=())
-    assert nothing_to_do(none) == "Nothing that CrystalPerf can work out saves 3 % of it and a second."
+    assert nothing_to_do(none) == "Nothing that CrystalPerf can work out saves as much as 3 % of the time and 1 s."
     assert nothing_to_do(replace(verdict, actions=(Action("code", "x", None, None, "measured", "x"),))) == ""
 
 
@@ -283,6 +341,17 @@ def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> No
     heap = ranked(run, replace(failed, memory="heap"))
     assert any(each.what.startswith("`spark.executor.memory` 4g → 8g: a heap was too small") for each in heap[:2])
     assert all("Fix what failed" not in each.what for each in ranked(run, Outcome("succeeded")))
+
+
+def test_a_program_that_stopped_spark_is_told_to_look_at_itself(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=40_000, cpu_ms=39_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    error = "Job cancelled because SparkContext was shut down"
+    failed = Failed("job", "job:3", "sort", error)
+    first, *_ = ranked(run, Outcome("failed", failures=(failed,)))
+    assert first.what == ("Look in the driver's own log for why it ended: it stopped Spark while job:3 was under way")
+    other = replace(failed, error="BadRow: row 7 has no id")
+    assert ranked(run, Outcome("failed", failures=(other,)))[0].what.startswith("Fix what failed first: job:3: BadRow")
 
 
 # Ranks ----------------------------------------------------------------------------------------------------------------

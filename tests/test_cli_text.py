@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,13 +11,16 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+import crystalperf as cp
+from cli import parts
 from cli.answering import next_command
+from cli.page import Page
 from cli.reference import page
 from cli.remedies import error_sentence, note_sentence, with_remedy
 from cli.render import debug_text
 from cli.rows import rows_text
 from cli.screen import verdict_text
-from cli.text import change, counted, cut_left, percent, printable, time_unit
+from cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from cli.whatifs import prediction_text, refusal_text, sweep_text
 from indexes.errors import NoAnswerError, Remedy
 from query.answers.actions import actions
@@ -27,9 +31,11 @@ from query.answers.values import (
     Doubt,
     Finding,
     FunctionTime,
+    GroupFacts,
     GroupPrediction,
     NextStep,
     Note,
+    Outcome,
     PathItem,
     Prediction,
     ReadingProblem,
@@ -40,12 +46,14 @@ from query.answers.values import (
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, not_seen
+from query.answers.words import check_sentences
 from query.explain.chances import Chance
 from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.spark.places import NOT_TRIED, PLACES
 from query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from tests import hand_made
+from tests.spark_logs import START
 
 ROOT = Path(__file__).parent.parent
 
@@ -114,7 +122,7 @@ def test_the_verdict_answers_first() -> None:
     answer = lines.index("Network holds this run up: 19.7 of 26.0 s (76 %).")
     assert answer <= 4
     assert "98 % of the 4 000 stack samples of tasks are in code that an index has." in words
-    assert "What to do: Nothing that CrystalPerf can work out saves 3 % of it and a second." in words
+    assert "What to do: Nothing that CrystalPerf can work out saves as much as 3 % of the time and 1 s." in words
     assert "network twice as fast network=2x 16.0 -38 % 14.0 to 18.0" in words
     assert "No effect (under 3 %): twice the slots per executor." in words
     assert "Not known: memory=0.5x, memory=2x; nothing tells." in words
@@ -358,6 +366,7 @@ def test_one_unit_for_an_answer() -> None:
     assert time_unit(900).text(12.4) == "12 ms"
     assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
+    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "a week and more is not told in minutes"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
@@ -461,3 +470,47 @@ def words(text: str) -> list[str]:
 def test_the_reference_page_is_what_help_says() -> None:
     kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert words(kept) == words(page()), "write it again with `python -m cli.reference > docs/cli.md`"
+
+
+def test_volumes_are_told_in_the_unit_that_fits() -> None:
+    told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
+    assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
+
+
+def test_a_run_in_which_nothing_was_submitted_is_told_so_once(tmp_path: Path) -> None:
+    """Three sentences said that there was nothing, beside an empty table."""
+    events = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "3.4.0"},
+        {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "a", "Timestamp": START, "User": "u"},
+        {"Event": "SparkListenerExecutorAdded", "Timestamp": START + 500, "Executor ID": "1",
+         "Executor Info": {"Host": "h", "Total Cores": 1, "Log Urls": {}}},
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": START + 8100},
+    ]  # fmt: skip
+    (tmp_path / "log").write_text("".join(f"{json.dumps(each)}\n" for each in events), encoding="utf-8")
+    found = cp.profile([tmp_path / "log"], output=tmp_path / "run.duckdb").verdict()
+    text = verdict_text(found, "", "run")
+    assert "\n\nNothing to explain: nothing was submitted in all of 8.1 s.\n\nNot seen: " in text
+    assert not any(each in text for each in ("What to do", "All that follows", "whole"))
+
+
+def test_no_name_of_a_wide_table_is_broken() -> None:
+    """A column more, of what was spilled, broke `stage:14.0` in two lines."""
+    stage = GroupFacts(
+        id="stage:1414.0", name="work", scope=None, units=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
+        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, unit_ms=72e3, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
+        gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
+    )  # fmt: skip
+    page = Page()
+    parts.groups(page, replace(DEBUG, groups=(stage,)), time_unit(18e3), 5)
+    (row,) = [each for each in page.text().split("\n") if each.startswith("stage:")]
+    assert row.startswith("stage:1414.0  6 758 ")
+    assert row.endswith("381 GiB")
+
+
+def test_what_ifs_of_a_run_that_failed_say_up_to_where_they_are() -> None:
+    verdict = Verdict(run="", header=HEADER, debug=DEBUG, bottleneck=bottleneck_of(DEBUG), replayed_ms=DEBUG.runtime_ms,
+                      what_ifs=(), best=None, next=NextStep("setup", {}), actions=())  # fmt: skip
+    unit = time_unit(DEBUG.runtime_ms)
+    assert "failed" not in check_sentences(verdict, unit, "90 % range")
+    failed = replace(verdict, debug=replace(DEBUG, outcome=Outcome("failed")))
+    assert check_sentences(failed, unit, "").endswith(" All these times are up to where the run failed.")

@@ -182,7 +182,7 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
 
     assert told(answer) == (
         "What holds this run up cannot be told: 7 of 10 units of g have no end in the log. That may be 13 of 20 s"
-        " (64 %). Of what is known, no step running (the program itself) takes most: 4 s."
+        " (64 %). Of what is known, the program itself takes most: 4 s."
     )
     endless = replace(answer, doubts=(*answer.doubts, Doubt("3 holes", 0.0)))
     assert "; 3 holes. That may be 13 of 20 s (64 %), and time that the log does not have." in told(endless)

@@ -24,11 +24,12 @@ from query.explain.diagnose import diagnose
 from query.explain.facts import Detail, HostTime, Longest, Neighbours, Siblings, group_details, neighbours
 from query.explain.findings import Part
 from query.explain.waiting import waiting, with_workers
-from query.explain.wording import Terms, counted
+from query.explain.wording import Terms
 from query.frameworks import Framework, Setup, Vocabulary
 from query.frameworks.known import frameworks
 from query.frameworks.spark import SPARK
 from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
+from query.model.amounts import counted
 from query.model.critical import Piece, critical_path
 from query.model.load import load
 from query.model.records import Problems
@@ -476,9 +477,11 @@ def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_p
 
 def test_time_without_a_task_is_told_apart() -> None:
     alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "coordinator": 1000.0}
-    found = findings.coordinator(TERMS, alone, {"coordinator": 900.0})
+    found = findings.coordinator(TERMS, alone, {"coordinator": 700.0})
     assert [each.cost_ms for each in found] == [2000, 1000]
-    assert "0.9 s of it" in found[1].what
+    assert found[1].what.endswith("while no task ran; 0.7 s of it waiting or unknown")
+    (_, whole) = findings.coordinator(TERMS, alone, {"coordinator": 1000.0})
+    assert whole.what.endswith("while no task ran"), "nor is all of it told twice"
 
 
 def test_compiling_is_a_finding_of_sparks_own() -> None:

@@ -124,6 +124,34 @@ def test_of_a_run_that_went_well_nothing_is_said(make: Make) -> None:
     assert "wasted" not in found
 
 
+LEGACY = json.dumps(
+    {
+        "errorClass": "LEGACY",
+        "messageParameters": {
+            "message": "Job aborted due to stage failure: Task 2 in stage 0.0 failed 4 times, most recent failure: Lost"
+            " task 2.3 in stage 0.0 (TID 14) (10.139.64.126 executor 0): ExecutorLostFailure (executor 0 exited caused"
+            " by one of the running tasks) Reason: Command exited with code 137\nDriver stacktrace:"
+        },
+    },
+    indent=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (LEGACY, "ExecutorLostFailure: Command exited with code 137"),
+        ('{"errorClass":"NO_ROOM","messageTemplate":"<what> is full","messageParameters":{"what":"/tmp"}}',
+         "[NO_ROOM] /tmp is full"),
+        ('{"errorClass":"NO_ROOM","messageParameters":{"what":"/tmp"}}', "[NO_ROOM] what: /tmp"),
+        ('{"errorClass":"NO_ROOM"', '{"errorClass":"NO_ROOM"'),
+        ('{"errorClass":3,"messageParameters":[1]}', '{"errorClass":3,"messageParameters":[1]}'),
+    ],
+)  # fmt: skip
+def test_an_error_that_spark_wrote_as_json_is_its_message(error: str, told: str) -> None:
+    assert failures.cause(error) == told
+
+
 def test_a_failed_job_is_told_first_with_the_cause_and_not_the_wrapper(make: Make) -> None:
     stack = "Caused by: com.acme.BadRow: row 7 has no id\n\tat com.acme.Rows.read(Rows.java:3)\n\t... 12 more"
     bad = thrown("org.apache.spark.SparkException", "Task failed while writing rows", stack)

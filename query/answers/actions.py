@@ -68,12 +68,11 @@ def _gain(
     most_ms = chance.at_most_ms
     if answer is not None and answer.predicted_ms is not None:
         gain_ms = runtime_ms - answer.predicted_ms
-        if gain_ms > 0 or most_ms is None:
-            if answer.interval_ms is None:
-                return gain_ms, None
-            low, high = answer.interval_ms
-            return gain_ms, (runtime_ms - high, runtime_ms - low)
-    elif answer is not None and answer.bound_ms is not None and answer.bound_ms[0] is not None:
+        if answer.interval_ms is None:
+            return gain_ms, None
+        low, high = answer.interval_ms
+        return gain_ms, (runtime_ms - high, runtime_ms - low)
+    if answer is not None and answer.bound_ms is not None and answer.bound_ms[0] is not None:
         bound_ms = runtime_ms - answer.bound_ms[0]
         most_ms = bound_ms if most_ms is None else min(most_ms, bound_ms)
     return None, None if most_ms is None else (0.0, most_ms)

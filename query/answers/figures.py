@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from query.model.amounts import counted as counted
+from query.model.amounts import grouped as grouped
+from query.model.amounts import volume as volume
+
 NOTHING = "."
 """What a table shows for no time at all, so that the eye finds what matters."""
 
@@ -28,7 +32,7 @@ def _shown(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-_APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|%)(?!\w))")
+_APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
 
 
 def tied(text: str) -> str:
@@ -83,7 +87,9 @@ def time_unit(longest_ms: float) -> TimeUnit:
         return TimeUnit("ms", 1.0, 0)
     if longest_ms < 10_000_000:
         return TimeUnit("s", 1_000.0, 1)
-    return TimeUnit("min", 60_000.0, 1)
+    if longest_ms < 360_000_000:
+        return TimeUnit("min", 60_000.0, 1)
+    return TimeUnit("h", 3_600_000.0, 1)
 
 
 def percent(part: float, whole: float) -> str:
@@ -100,15 +106,3 @@ def change(after: float, before: float) -> str:
         return "?"
     value = round(100 * (after - before) / before)
     return f"{value:+d} %" if value else "0 %"
-
-
-def grouped(number: int) -> str:
-    """`6 104`: thousands apart."""
-    return f"{number:,}".replace(",", " ")
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 function`, `2 functions`."""
-    from query.frameworks import plural  # not needed for a help text, which must be quick
-
-    return f"{grouped(number)} {noun if number == 1 else plural(noun)}"

@@ -667,8 +667,8 @@ class Bottleneck:
     name          the resource's name, or the Cause
     time_ms       of wall-clock on the critical path that it takes …
     share         … and of the scope's runtime
-    second        the resource that comes next: where a resource holds the run up, only one that follows closely; where
-                  something is missing, what takes most of the rest, a resource or a Cause
+    second        the resource or Cause that comes next: where a resource holds the run up, only one that follows
+                  closely; where a Cause does in which no unit runs, none that is part of alone_ms
     second_ms     its time
     alone_ms      of a cause: the whole time in which no unit ran, where it is longer
     """

@@ -164,6 +164,18 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     return told[cause]
 
 
+def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
+    """A cause of time on no resource within a sentence that names it: `the program itself comes next`."""
+    named: dict[Cause, str] = {
+        "no scope": "the program itself",
+        "coordinator": f"the {vocabulary.coordinator} alone",
+        "no unit": f"time without any {vocabulary.unit}",
+        "unknown": "time of unknown cause",
+        "filling": "waiting in buffers",
+    }
+    return named.get(cause) or cause_words(cause, vocabulary)
+
+
 def _upstream(vocabulary: Vocabulary) -> str:
     return vocabulary.upstream or f"{vocabulary.units} of other {vocabulary.groups}"
 
@@ -199,9 +211,14 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
-            return "Nothing to explain: nothing was submitted."
+            return f"Nothing to explain: nothing was submitted in all of {_whole_text(debug)}."
         return "Nothing to explain: no time passes between the first and the last event of the log."
     return _held_up(found, debug, resources, it, figures) + _no_room(debug, figures)
+
+
+def _whole_text(debug: Debug) -> str:
+    whole_ms = 0.0 if debug.unsubmitted is None else debug.unsubmitted.whole_ms
+    return time_unit(whole_ms).text(whole_ms)
 
 
 def _no_room(debug: Debug, figures: Figures) -> str:
@@ -217,7 +234,7 @@ def _no_room(debug: Debug, figures: Figures) -> str:
 def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
     words, whole_ms = debug.vocabulary, debug.runtime_ms
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
-    second = "" if found.second is None else _resource_name(found.second, debug, resources)
+    second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
         close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
         return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{close}"
@@ -244,6 +261,13 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     return f"{told[found.name]}{alone}{following}"
 
 
+def _part_name(name: str, debug: Debug, resources: Sequence[Resource]) -> str:
+    """A resource or a Cause within a sentence."""
+    if name in debug.other_ms or name == "unknown":
+        return _cause_name(cast("Cause", name), debug.vocabulary)
+    return _resource_name(name, debug, resources)
+
+
 def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -> str:
     """A resource within a sentence.  Time on the CPU that is nearly all collecting garbage, as where a log has no other
     time on it, is told as that: a faster CPU is not what helps."""
@@ -268,15 +292,15 @@ def _doubtful_sentence(
         sentence += f" That may be {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
     if found.second is None or figures.is_nothing(found.second_ms):
         return sentence
-    rest = {each.name: each.device for each in resources} | {"coordinator": f"the {debug.vocabulary.coordinator}"}
-    name = rest.get(found.second) or cause_words(cast("Cause", found.second), debug.vocabulary)
+    devices = {each.name: each.device for each in resources}
+    name = devices.get(found.second) or _cause_name(cast("Cause", found.second), debug.vocabulary)
     return f"{sentence} Of what is known, {name} takes most: {figures.text(found.second_ms)}."
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     """How much was left out because nothing was submitted; empty where nothing was.  `whole` writes the whole time."""
     found = debug.unsubmitted
-    if found is None:
+    if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
     of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
     return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
@@ -416,6 +440,20 @@ def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> 
     return f"{sentence} Do not rely on it." if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms else sentence
 
 
+def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
+    """What stands below the what-ifs that change the runtime: how far off the model is, what a range is (`ranges` names
+    it, where there are some), and of a run that failed up to what end all times are."""
+    debug = verdict.debug
+    if verdict.replayed_ms is None:
+        return ""
+    found = [replay_sentence(verdict.replayed_ms, debug.runtime_ms, figures)]
+    if ranges:
+        found.append(range_sentence(ranges))
+    if debug.outcome is not None and debug.outcome.status == "failed":
+        found.append("All these times are up to where the run failed.")
+    return " ".join(found)
+
+
 def range_sentence(name: str) -> str:
     """What the range is that stands beside a prediction."""
     return f"{name}: 9 of 10 reruns would end there."
@@ -449,13 +487,14 @@ def gain_text(action: Action, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for actions; empty where there are some."""
-    if verdict.actions:
+    """The sentence that stands for actions; empty where there are some, or no time that any could save."""
+    if verdict.actions or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."
-    least = f"{100 * NOTICEABLE:.0f} % of it" + (" and a second" if happens_once(verdict.debug, verdict.header) else "")
-    return f"Nothing that CrystalPerf can work out saves {least}."
+    least = f"{100 * NOTICEABLE:.0f} % of the time"
+    also = " and 1 s" if happens_once(verdict.debug, verdict.header) else ""
+    return f"Nothing that CrystalPerf can work out saves as much as {least}{also}."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import duckdb
 from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Debug, Finding
 from query.explain.facts import Detail
-from query.explain.findings import SEE
+from query.explain.findings.parts import SEE
 from query.explain.losses import SOONER
 from query.explain.wording import Terms, terms_of
 from query.frameworks import plural
@@ -67,13 +67,17 @@ def chances(
     alone = _alone(terms, debug, {each.why for each in own})
     known = {each.why for each in (*own, *alone)}
     return [
-        *_failure(debug),
+        *([] if any(each.why == STOPPED for each in own) else _failure(debug)),
         *_unmeasured(connection, terms),
         *own,
         *alone,
         *_other_findings(debug.findings, known, has_own=terms.rules.chances is not None),
         *_resized(terms, execution, debug),
     ]
+
+
+STOPPED = "stopped"
+"""Why a framework's own chance stands for what failed: the program ended its work, which is no error of that work."""
 
 
 def _failure(debug: Debug) -> list[Chance]:

@@ -25,7 +25,7 @@ from query.answers.bottleneck import bottleneck_of
 from query.answers.values import Cause, Debug, Doubt
 from query.explain.facts import named
 from query.explain.waiting import waiting
-from query.explain.wording import counted
+from query.model.amounts import counted
 from query.model.critical import Piece, WallClock
 from query.model.execution import Execution, Lost
 from query.model.load import ALL, WHOLE

@@ -11,8 +11,9 @@ import numpy as np
 
 from query.answers.values import Finding, LostWorker
 from query.explain.outcome import Ended, merged_reasons
-from query.explain.wording import Terms, counted
+from query.explain.wording import Terms
 from query.frameworks import Exhausted, plural
+from query.model.amounts import counted
 
 SOONER = "let the cluster manager start them sooner, or keep an application for several runs"
 """What to do about workers that came late."""

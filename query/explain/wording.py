@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from indexes.resources import Resource
-from query.frameworks import Rules, Vocabulary, plural
+from query.frameworks import Rules, Vocabulary
 from query.model.execution import Execution
 
 
@@ -35,8 +35,3 @@ def terms_of(execution: Execution) -> Terms:
     """The terms of a run."""
     framework = execution.framework
     return Terms(framework.vocabulary, execution.resources, framework.rules or Rules())
-
-
-def counted(number: int, word: str) -> str:
-    """A number with its word: 1 query, 40 queries."""
-    return f"{number} {word if number == 1 else plural(word)}"

@@ -14,6 +14,7 @@ from query.answers.words import (
     bottleneck_sentence,
     capitalised,
     cause_words,
+    check_sentences,
     device_name,
     disagreement_words,
     flow_sentences,
@@ -23,8 +24,6 @@ from query.answers.words import (
     nothing_to_do,
     other_words,
     outcome_sentences,
-    range_sentence,
-    replay_sentence,
     same_sentence,
     samples_sentence,
     unmodelled_sentence,
@@ -53,10 +52,7 @@ def said(verdict: Verdict, door: Door) -> Said:
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
     asked = told(verdict.what_ifs, debug.runtime_ms)
     intervals = any(each.interval_ms for each in asked.changing)
-    check = ""
-    if asked.changing and verdict.replayed_ms is not None:
-        check = replay_sentence(verdict.replayed_ms, debug.runtime_ms, unit)
-        check += f" {range_sentence(RANGE)}" if intervals else ""
+    check = check_sentences(verdict, unit, RANGE if intervals else "") if asked.changing else ""
     heads, stations = stations_table(debug)
     left_out = ""
     if debug.unsubmitted is not None:

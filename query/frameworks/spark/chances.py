@@ -14,14 +14,25 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from query.answers.values import Debug
-from query.explain.chances import Chance
+from query.explain.chances import STOPPED, Chance
 from query.explain.facts import Detail
-from query.explain.findings import Part, idle_slots, starting_units, straggler
-from query.explain.wording import counted, terms_of
+from query.explain.findings.lanes import idle_slots, starting_units
+from query.explain.findings.parts import LITTLE_BYTES, Part
+from query.explain.findings.stragglers import straggler
+from query.explain.wording import terms_of
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
-from query.frameworks.spark.rules import MOST_EXECUTORS, RULES, most_slots, reads_files, reads_schema, unasked_slots
+from query.frameworks.spark.rules import (
+    MOST_EXECUTORS,
+    RULES,
+    infers_schema,
+    most_slots,
+    reads_files,
+    reads_schema,
+    unasked_slots,
+)
 from query.frameworks.spark.settings import flag, size_bytes, whole
+from query.model.amounts import counted
 from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -69,6 +80,7 @@ def chances(
     on_path = [each for each in details if each.facts.path_ms > 0]
     cuts = list(_cuts(execution, on_path, most_slots(connection, execution.properties)))
     return [
+        *_stopped(debug),
         *_out_of_memory(execution, debug),
         *_schemas(execution, on_path),
         *_shuffles(execution.properties, cuts),
@@ -110,9 +122,11 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
     terms = terms_of(execution)
     for detail in details:
         facts = detail.facts
-        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)):
+        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
             continue
         for part in idle_slots(terms, detail):
+            if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
+                continue  # parts of so short a task would be all starting and ending
             if part.kind in ("few", "empty"):
                 yield Cut(detail, facts.slots, part)
             elif part.kind == "last wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
@@ -233,11 +247,17 @@ def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chanc
         key, before = (_CUTS_FILES[1], cost) if after < cost else (_CUTS_FILES[0], largest)
         what = f"{shown(key, size(before), size(after))}, so that Spark cuts smaller parts of the files ({where})"
         yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
+    of_rdds = by_hand.pop("", [])
+    if of_rdds:  # by their blocks, unless the program asks for more
+        wanted, where, most_ms = _told(of_rdds)
+        what = f"Ask for {wanted} partitions where the files are read ({where})"
+        line = f"rdd = sc.textFile(path, {wanted})  # of files that do not divide: rdd.repartition({wanted})"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
     for why, these in by_hand.items():
         wanted, where, most_ms = _told(these)
         name = max(these, key=lambda each: each.part.cost_ms).detail.facts.name
         what = f"Spread the rows over {wanted} partitions once {name} has read them"
-        what += f": {why} ({where})" if why else f" ({where})"
+        what += f": {why} ({where})"
         line = f"df = df.repartition({wanted})" if these[0].detail.facts.scope else f"rdd = rdd.repartition({wanted})"
         yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
 
@@ -261,7 +281,16 @@ def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator
 
 
 def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
-    """Jobs that only read the schema of files: a stage of one task each, that ends with a schema given."""
+    """Jobs that only read the schema of files, and need not with a schema given: from their ends, in a stage of one
+    task each, or from all of their rows."""
+    inferring = [each for each in details if infers_schema(each)]
+    if inferring:
+        longest = max(inferring, key=lambda each: each.facts.path_ms).facts
+        what = f"Give the schema where files are read: {counted(len(inferring), 'job')} read them only to infer it"
+        what += f" ({longest.id} {longest.name})"
+        most_ms = sum(each.facts.path_ms for each in inferring)
+        line = "spark.read.schema(schema).csv(path)  # or json, or what else it reads"
+        yield Chance("code", what, "idle slots", "measured", None, most_ms, (line,))
     mine = [each for each in details if each.facts.units == 1 and reads_schema(each)]
     if mine:
         most_ms = sum(each.facts.path_ms for each in mine)
@@ -274,14 +303,14 @@ def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance
 
 
 def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
-    """Stages that read a shuffle and wait for the task of a large key."""
+    """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
     terms = terms_of(execution)
     found = [
         (detail, part)
         for detail in details
         if "shuffle read" in detail.what
-        for part in straggler(terms, detail, ())
-        if part.kind == "data"
+        for part in (*straggler(terms, detail, ()), *idle_slots(terms, detail))
+        if part.kind == "data" or (part.kind == "empty" and detail.read_bytes > LITTLE_BYTES)
     ]
     if not found:
         return
@@ -298,6 +327,17 @@ def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def _stopped(debug: Debug) -> Iterator[Chance]:
+    """That the program itself stopped Spark while work was under way: what it did that for is in no event."""
+    outcome = debug.outcome
+    if outcome is None or outcome.status != "failed" or not outcome.failures:
+        return
+    first = outcome.failures[0]
+    if "SparkContext was shut down" in first.error:
+        what = f"Look in the driver's own log for why it ended: it stopped Spark while {first.id} was under way"
+        yield Chance("code", what, STOPPED, "measured", comes_first=True)
 
 
 def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
@@ -417,10 +457,12 @@ def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     if local:
         if not cores:
             return None
-        failures = re.fullmatch(r"local\[[^,\]]*(,[^\]]*)\]", master)  # local[N, how often a task may fail]
+        # local[N, how often a task may fail]
+        failures = re.fullmatch(r"local\[[^,\]]*(,[^\]]*)\]", master.replace(" ", ""))
         wider = f"local[{ratio * cores:.0f}{failures[1] if failures else ''}]"
         what = f"{shown('spark.master', master, wider)}, on a machine with as many cores free"
-        return Chance("machine", what, "cores", "modelled", f"cores={ratio:g}x", None, (f"--master {wider}",))
+        line = f"--master '{wider}'"  # a shell would take the brackets for a pattern of file names
+        return Chance("machine", what, "cores", "modelled", f"cores={ratio:g}x", None, (line,))
     if not executors:
         return None
     now, then = f"{executors:.0f}", f"{ratio * executors:.0f}"

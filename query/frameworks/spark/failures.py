@@ -6,6 +6,7 @@ stages, YarnAllocator and ExecutorPodsLifecycleManager for containers, Spark 1.3
 
 from __future__ import annotations
 
+import json
 import re
 
 from query.frameworks import Exhausted
@@ -22,11 +23,13 @@ _CAUSED_BY = re.compile(r"^Caused by: ([^\n]*(?:\n(?!\s+at |\s*\.{3} |Caused by:
 _PACKAGE = re.compile(r"^(?:[\w$-]+\.)+(?=[A-Z_$])")
 _BARE_CLASS = re.compile(r"[\w.$-]*")
 _NEXT_SENTENCE = re.compile(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
+_PARAMETER = re.compile(r"<(\w+)>")
 _SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
 _LEAST_TELLING = 12  # characters of a first sentence
 # What follows in the reason for an executor's end is advice, or the whole output of its process.
 _REST_OF_LOSS = re.compile(
-    r" ?\.? ?(Diagnostics:|Possible causes:|Consider (boosting|increasing)|The API gave the|Check driver logs).*"
+    r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the"
+    r"|Check driver logs).*"
 )
 
 _RELEASED = re.compile(
@@ -59,7 +62,7 @@ def cause(text: str | None) -> str | None:
 
     Of a chain it is the last cause that has a message, of Python's the exception that was raised first.
     """
-    text = (text or "")[:_MOST_READ].strip()
+    text = _message((text or "")[:_MOST_READ].strip())
     if not text:
         return None
     if lost := _LOST_TASK.search(text):
@@ -74,6 +77,23 @@ def cause(text: str | None) -> str | None:
     if not telling or telling[-1] == last:
         return shortened(f"{fetching}{_one_sentence(last)}")
     return shortened(f"{fetching}{_one_sentence(telling[-1])} (caused by {_PACKAGE.sub('', last)})")
+
+
+def _message(text: str) -> str:
+    """The message of an error that Spark wrote as JSON, as of a query since 3.4 (SparkThrowableHelper); others as they
+    are."""
+    if not text.startswith("{"):
+        return text
+    try:
+        told = json.loads(text)
+        parameters = told["messageParameters"]
+        if told["errorClass"] == "LEGACY":
+            return str(parameters["message"]).strip()
+        template = str(told.get("messageTemplate") or ", ".join(f"{key}: <{key}>" for key in parameters))
+        filled = _PARAMETER.sub(lambda each: str(parameters.get(each[1], each[0])), template)
+        return f"[{told['errorClass']}] {filled}".strip()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return text
 
 
 def _first_line(text: str) -> str:

@@ -11,18 +11,22 @@ import numpy as np
 from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
-from query.explain.findings import COMMITTING, LITTLE_BYTES, Part, is_uneven, were_free
-from query.explain.wording import counted
+from query.explain.findings.alone import COMMITTING
+from query.explain.findings.lanes import is_uneven, were_free
+from query.explain.findings.parts import LITTLE_BYTES, Part
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
 from query.frameworks.spark.settings import flag, number, whole
+from query.model.amounts import counted
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
 from query.model.timeline import covered, merged
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
+_INFERRED = re.compile(r"(csv|json|load|xml) at ")
+"""Of what is read with DataFrameReader, what rows have to be looked at for."""
 _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
 _COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
 _CLEARLY = 1.2
@@ -47,7 +51,7 @@ ADVICE = {
     ),
     "delegates spilling": "more memory for each Python worker (spark.python.worker.memory), or more partitions",
     "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
-    "killed units": "where they were speculative copies, look at what made the others slow",
+    "killed units": "look at why they were killed: Spark ran speculative copies of slow tasks, or called work off",
     "container memory": (
         "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more partitions"
     ),
@@ -66,6 +70,8 @@ ADVICE = {
 
 def idle_advice(detail: Detail) -> str | None:
     """What to do about a stage that left slots idle; None where nothing can or need be done."""
+    if infers_schema(detail):
+        return "Spark reads the files to infer their schema: give the schema"
     if detail.with_data < detail.facts.slots:
         return few_tasks_advice(detail)
     if were_free(detail):
@@ -131,6 +137,16 @@ def reads_files(detail: Detail) -> bool:
 def reads_schema(detail: Detail) -> bool:
     """Whether a stage reads the schema of files, from their ends, for the query to come."""
     return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
+
+
+def infers_schema(detail: Detail) -> bool:
+    """Whether a stage reads files through to infer their schema, for the query to come: it is of no query itself."""
+    return (
+        detail.facts.scope is None
+        and reads_files(detail)
+        and bool(_INFERRED.match(detail.place))
+        and detail.read_bytes > 0
+    )
 
 
 def runs_python(what: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from query.explain.wording import counted
+from query.model.amounts import counted
 from query.model.execution import Execution
 
 BUSY = 0.95

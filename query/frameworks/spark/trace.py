@@ -147,7 +147,7 @@ def _scopes(queries: Columns, jobs: Columns) -> Columns:
     rows = []
     for each in _rows(queries):
         parent = None if each["root_sql_id"] in (None, each["sql_id"]) else scope_id(int(each["root_sql_id"]))
-        name = each["name"] or f"query {each['sql_id']}"
+        name = _NOWHERE.sub("", each["name"] or "") or f"query {each['sql_id']}"
         times = each["start_ms"], each["end_ms"]
         rows.append(
             (scope_id(each["sql_id"]), "sql", parent, name, each["call_site"], *times, each["status"], each["error"])

@@ -7,10 +7,10 @@ from importlib.resources import files
 
 import duckdb
 
-from query.answers.figures import counted
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks import Rules
+from query.model.amounts import counted
 from query.model.execution import Execution
 
 _WORTH = 0.02
