@@ -67,7 +67,29 @@ def run(arguments: Sequence[str]) -> int:
 @cache
 def _command() -> Any:
     """The commands as typer makes them of the functions above, once for who runs several."""
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    _take_texts(command)
+    return command
+
+
+def _take_texts(command: Any) -> None:
+    """Have texts go as they are from the command line to the functions of a command, and of those below it.
+
+    Typer asks pydantic whether a text is a text, and to import that takes a twentieth of an analysis.  A typer that
+    knows these names no more asks again.
+    """
+    for each in command.params:
+        if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str]):
+            each.get_runtime_param = _Text
+    for each in getattr(command, "commands", {}).values():
+        _take_texts(each)
+
+
+class _Text:
+    """What typer has for a parameter, where there is nothing to convert: what was typed is a text, or several."""
+
+    def coerce(self, value: Any, **_: Any) -> Any:
+        return list(value) if isinstance(value, tuple) else value
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:
