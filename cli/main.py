@@ -73,19 +73,26 @@ def _command() -> Any:
 
 
 def _take_texts(command: Any) -> None:
-    """Have texts go as they are from the command line to the functions of a command, and of those below it.
+    """Have texts and flags go as they are from the command line to the functions of a command, and of those below it.
 
     Typer asks pydantic whether a text is a text, and to import that takes a twentieth of an analysis.  A typer that
     knows these names no more asks again.
     """
-    for each in command.params:
-        if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str]):
-            each.get_runtime_param = _Text
+    parameters = command.get_params
+
+    def taking_texts(context: Any) -> Any:
+        found = parameters(context)
+        for each in found:
+            if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str], bool):
+                each.get_runtime_param = _AsTyped
+        return found
+
+    command.get_params = taking_texts
     for each in getattr(command, "commands", {}).values():
         _take_texts(each)
 
 
-class _Text:
+class _AsTyped:
     """What typer has for a parameter, where there is nothing to convert: what was typed is a text, or several."""
 
     def coerce(self, value: Any, **_: Any) -> Any:
