@@ -94,7 +94,7 @@ class Batch:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The lines without their newlines, split when they are asked for: who passes over a batch need not split it."""
+        """The lines without their newlines, split when asked for: who passes over a batch need not split it."""
         return [self.first] if self.piece is None else [self.first, *self.piece.split(b"\n")[1:-1]]
 
     @property
