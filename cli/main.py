@@ -67,7 +67,36 @@ def run(arguments: Sequence[str]) -> int:
 @cache
 def _command() -> Any:
     """The commands as typer makes them of the functions above, once for who runs several."""
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    _take_texts(command)
+    return command
+
+
+def _take_texts(command: Any) -> None:
+    """Have texts and flags go as they are from the command line to the functions of a command, and of those below it.
+
+    Typer asks pydantic whether a text is a text, and to import that takes a twentieth of an analysis.  A typer that
+    knows these names no more asks again.
+    """
+    parameters = command.get_params
+
+    def taking_texts(context: Any) -> Any:
+        found = parameters(context)
+        for each in found:
+            if getattr(getattr(each, "type_descriptor", None), "annotation", None) in (str, list[str], bool):
+                each.get_runtime_param = _AsTyped
+        return found
+
+    command.get_params = taking_texts
+    for each in getattr(command, "commands", {}).values():
+        _take_texts(each)
+
+
+class _AsTyped:
+    """What typer has for a parameter, where there is nothing to convert: what was typed is a text, or several."""
+
+    def coerce(self, value: Any, **_: Any) -> Any:
+        return list(value) if isinstance(value, tuple) else value
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:

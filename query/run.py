@@ -29,7 +29,6 @@ from query.explain.flow import diagnose_flow, flow_chances
 from query.frameworks.known import get
 from query.model.execution import Execution, work_of
 from query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
-from query.model.sharing import replace_names
 from query.model.world import (
     Configuration,
     Value,
@@ -159,6 +158,8 @@ class Run:
 
         All that is asked of it, and the JSON of that, has them replaced in the same way (query.model.sharing).
         """
+        from query.model.sharing import replace_names
+
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "run.duckdb"
             copy.touch(mode=0o600)

@@ -416,6 +416,20 @@ def test_help_imports_nothing_slow() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_what_was_typed_goes_past_pydantic() -> None:
+    """Which typer would import, to hear that a text is a text."""
+    program = (
+        "import sys\n"
+        "from cli.main import run\n"
+        "code = run(['analyze', 'no-such-log', 'nor-this', '--index', 'a-1', '--index', 'b-2', '--full'])\n"
+        "sys.exit('pydantic' if 'pydantic' in sys.modules else code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "crystalperf: no-such-log: no such file or folder\n")
+
+
 class Terminal(io.StringIO):
     """What a terminal is sent."""
 

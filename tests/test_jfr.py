@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from query.recordings.jfr import INTERVAL_KINDS, SAMPLE_KINDS, JfrError, Recording, is_jfr, read
+from query.recordings.jfr.metadata import read_string
 from query.recordings.jfr.model import ProblemLog
 from query.recordings.jfr.source import load
 from query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
@@ -320,6 +321,23 @@ def test_an_unfinished_integer_is_no_integer() -> None:
 
 
 # ---- what a recording says ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", ["", "plain", "é and 漢", "plain, then é", "x" * 200, "𝄞"])
+def test_texts_of_every_encoding(known: str) -> None:
+    units = np.frombuffer(known.encode("utf-16-le"), np.uint16).tolist()
+    written = [
+        bytes([3]) + varint(len(known.encode())) + known.encode(),
+        bytes([4]) + varint(len(units)) + b"".join(map(varint, units)),
+    ]
+    if all(unit < 256 for unit in units):
+        written.append(bytes([5]) + varint(len(units)) + known.encode("latin-1"))
+    for each in written:
+        behind = memoryview(each + b"\x7f" * 9)
+        assert read_string(behind, 0, len(behind)) == (known, len(each))
+        if known:
+            with pytest.raises(Truncated):
+                read_string(memoryview(each), 0, len(each) - 1)
 
 
 def test_samples_frames_threads_and_times() -> None:

@@ -16,7 +16,7 @@ from query.frameworks.spark import SPARK
 from query.model.execution import Execution
 from query.model.keeping import anew, with_room
 from query.model.load import load
-from query.model.places import KEPT, kept_groups
+from query.model.places import KEPT, kept_groups, reaches
 from query.model.world import Value, changed_world
 from query.run import Run
 from query.whatif.predict import predict
@@ -54,7 +54,7 @@ def profiled(folder: Path, *stages: Stage) -> Run:
 
 def kept(run: Run) -> set[str]:
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        return {group_id for group_id, in_part in kept_groups(connection).items() if not in_part}
+        return {group_id for group_id, in_part in kept_groups(reaches(connection)).items() if not in_part}
 
 
 def execution(run: Run) -> Execution:
@@ -101,7 +101,7 @@ def test_of_rows_that_had_no_room_only_those_are_of_memory_that_were_there(tmp_p
     run = profiled(tmp_path, stage(10 * MIB), half_kept(says=says))
     assert kept(run) == set()
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        assert kept_groups(connection) == {"stage:1.0": True}
+        assert kept_groups(reaches(connection)) == {"stage:1.0": True}
     here = execution(run)
     found = np.sort(here.volumes.kept[4:])
     assert found.tolist() == [0, 0, 70 * MIB, 70 * MIB]

@@ -18,7 +18,7 @@ import numpy as np
 from indexes.resources import DISK, NET
 from query import sql
 from query.model.inserting import readable
-from query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach
+from query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
 from query.model.records import Columns, objects
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
     units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
     view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
     connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view", texts)
-    far, keeps = far_groups(connection), kept_groups(connection)
+    read = reaches(connection)
+    far, keeps = far_groups(read), kept_groups(read)
     elsewhere = {  # noqa: F841 (read by DuckDB)
         "group_id": objects(far),
         "by_place": np.array(list(far.values()), dtype=bool),
@@ -96,7 +97,7 @@ def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
 ) -> list[str]:
     """One sentence per file system that the given groups read from elsewhere, and one about what was in memory."""
-    wanted, units, keeps = set(groups), f"{framework.vocabulary.units}", kept_groups(connection)
+    wanted, units, keeps = set(groups), f"{framework.vocabulary.units}", kept_groups(reaches(connection))
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}

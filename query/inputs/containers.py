@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -91,15 +92,17 @@ class Batch:
     first: bytes
     piece: bytes | None = None
 
-    @property
+    @cached_property
     def lines(self) -> list[bytes]:
-        """The lines without their newlines, split anew each time: who passes over a batch need not split it."""
+        """The lines without their newlines, split when asked for: who passes over a batch need not split it."""
         return [self.first] if self.piece is None else [self.first, *self.piece.split(b"\n")[1:-1]]
 
     @property
     def count(self) -> int:
         if self.piece is None:
             return 1
+        if "lines" in self.__dict__:  # split by now, and to count takes as long
+            return len(self.lines)
         # bytes.count() takes as long as splitting does.
         return int(np.count_nonzero(np.frombuffer(self.piece, dtype=np.uint8) == _NEWLINE))
 

@@ -23,7 +23,7 @@ from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.loads import measured_loads
-from query.model.places import FAR, IN_WORKER, far_groups, kept_groups
+from query.model.places import FAR, IN_WORKER, far_groups, kept_groups, reaches
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
 from query.model.world import settings_of
@@ -362,10 +362,11 @@ def _volumes(
 
     is_whole = bool((kept == 1.0).all())
 
-    far = far_groups(connection)
+    inputs = reaches(connection)
+    far = far_groups(inputs)
     reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
     by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
-    keeps = kept_groups(connection)
+    keeps = kept_groups(inputs)
     is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
     is_kept &= (
         columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number], dtype=bool)[group_of]

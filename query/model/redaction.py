@@ -7,6 +7,7 @@ a secret was stays recognisable by its name; its value does not.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 HIDDEN = "***"
 
@@ -44,6 +45,7 @@ _WORTH = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)  # a log says the same again and again
 def redacted(text: str) -> str:
     """The text without the values of what is called like a secret, and without what looks like one."""
     if _WORTH.search(text) is None:

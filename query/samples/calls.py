@@ -32,16 +32,14 @@ def answered_at_once(recording: jfr.Recording, *, short_waits: bool) -> NDArray[
     has in reading and writing where the recording keeps `short_waits` too, since samples that fall into those are not
     counted: what is left are calls that took less.
     """
-    at_once = np.array(
-        [
-            bool(_JDK.match(name)) and not _WAITS.match(name) and (short_waits or not _READS_OR_WRITES.match(name))
-            for name in map(recording.frames.name, range(len(recording.frames)))
-        ],
-        dtype=bool,
-    )
     found = np.zeros(len(recording.stacks) + 1, dtype=bool)
     some = np.flatnonzero(np.diff(recording.stacks.offsets) > 0)
-    found[some] = at_once[recording.stacks.frame_index[recording.stacks.offsets[:-1][some]]]
+    leaves, leaf_of = np.unique(recording.stacks.frame_index[recording.stacks.offsets[:-1][some]], return_inverse=True)
+    at_once = [
+        bool(_JDK.match(name)) and not _WAITS.match(name) and (short_waits or not _READS_OR_WRITES.match(name))
+        for name in map(recording.frames.name, leaves.tolist())
+    ]
+    found[some] = np.array(at_once, dtype=bool)[leaf_of]
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,17 @@ class Pool:
     keys: list[int] = field(default_factory=list)
     values: list[list[object]] = field(default_factory=list)
     _rows: dict[int, list[object]] = field(default_factory=dict)
+
+    @cached_property
+    def text_column(self) -> int:
+        """Index of the first leaf that is a string, -1 if the type has none."""
+        return next((i for i, leaf in enumerate(self.layout) if leaf.code == "s"), -1)
+
+    @cached_property
+    def name_column(self) -> int:
+        """Index of a leaf `name` that refers to another pool's entry, -1 if the type has none."""
+        at = self.column("name")
+        return at if at >= 0 and self.layout[at].ref else -1
 
     def row(self, key: int) -> list[object] | None:
         if len(self._rows) == 0 and self.keys:
@@ -157,13 +169,12 @@ class Pools:
             row = pool.row(at[1]) if pool else None
             if pool is None or row is None:
                 break
-            strings = [i for i, leaf in enumerate(pool.layout) if leaf.code == "s"]
-            if strings:
-                found = self.string(row[strings[0]])
+            if pool.text_column >= 0:
+                found = self.string(row[pool.text_column])
                 break
-            column = pool.column("name")
+            column = pool.name_column
             value = row[column] if column >= 0 else None
-            if not isinstance(value, int) or not pool.layout[column].ref:
+            if not isinstance(value, int):
                 break
             at = (pool.layout[column].ref, value)
         self._texts[type_id, key] = found

@@ -499,7 +499,7 @@ def _kept(info: spark.StageInfo) -> dict[int, int]:
 def _kind(info: spark.StageInfo, metrics: set[str]) -> str:
     """What the tasks of a stage read and write, by the RDDs they compute and the metrics they updated."""
     names = {each.name or "" for each in info.rdds or []}
-    names |= {_scope(each.scope) for each in info.rdds or []}
+    names |= {_scope(scope) for scope in {each.scope for each in info.rdds or []}}
     cached = any(each.storage and (each.storage.disk or each.storage.memory) for each in info.rdds or [])
     shuffle_read = any(name.startswith("internal.metrics.shuffle.read.") for name in metrics)
     found = {
