@@ -165,6 +165,16 @@ def test_more_memory_helps_only_a_run_that_was_short_of_it() -> None:
     assert predicted(run, "memory=2x") == 1000
 
 
+def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
+    """Photon logs no bytes of memory that were spilled."""
+    run = with_volumes(execution([(0, 8000)], (0.5, 0.5, 0, 0), memory=GIB), spill_disk=300_000_000)
+    more, less = (predict(run, world(run, f"memory={times}x")) for times in (2, 0.5))
+    assert more.predicted_ms is None
+    assert more.bound_ms == (None, 8000)
+    assert less.bound_ms == (8000, None)
+    assert "286 MiB were spilled to disk" in more.refused[0]
+
+
 def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
     run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)

@@ -3,7 +3,7 @@
 FOLDER holds event logs of Spark of jobs that were run on several numbers of executors, each number several times; a
 clone of github.com/cemsbr/phd_notebook has 1 430 (k-means and sort of HiBench, an analysis of Wikipedia), commit
 1bba8fc of github.com/eubr-bigsea/lundstrom 608 (two queries of TPC-DS; ``--flat``).  Logs of one job are those in one
-folder with the name, the tasks of all stages and the most records of a stage in common, of one cluster of YARN: where
+folder with the name, the tasks of all stages and the records of the largest in common, of one cluster of YARN: where
 tasks differ, somebody changed more than executors.
 
 Logs are split by hash: those whose sha256(file name) ends in an odd hex digit are `odd` and only scored, others may be
@@ -34,7 +34,7 @@ from lab.scored import OURS, Scored, spread
 MARK = "published reruns"
 
 Job = tuple[str, str, str, tuple[int, ...], int]
-"""Folder, cluster, application's name, tasks of its stages in order of size, and the most records that one read."""
+"""Folder, cluster, name of the application, tasks of its stages in order of size, and records of the largest."""
 
 _CLUSTER = re.compile(r"application_(\d+)_\d+")
 """An application's id in YARN: when its resource manager was started, and a number."""
@@ -125,7 +125,8 @@ def _read(log: Path, folder: Path, flat: bool) -> Rerun | None:
     if not began or not ended or not workers or not tasks:
         return None
     where = "" if flat else str(log.parent.relative_to(folder))
-    job = (where, cluster, name, tuple(sorted(tasks.values())), max(records.values()))
+    largest = min(tasks, key=lambda each: (-tasks[each], each))
+    job = (where, cluster, name, tuple(sorted(tasks.values())), records[largest])
     return Rerun(log, job, workers, float(ended - began))
 
 

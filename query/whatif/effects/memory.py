@@ -52,6 +52,13 @@ def apply(state: State, world: World) -> State:
     unit_time = f"{words.vocabulary.unit} time"
     if reason := no_room(execution, world):
         raise BoundedError(reason, low=1.0)
+    if volumes.spill_disk.any() and not spilled:  # Photon logs no more
+        raise BoundedError(
+            f"{volumes.spill_disk.sum() / _MIB:.0f} MiB were spilled to disk, and the log does not tell how much memory"
+            f" {words.vocabulary.units} lacked for that",
+            low=1.0 if ratio < 1 else None,
+            high=1.0 if ratio > 1 else None,
+        )
     if ratio > 1 and not spilled and gc > MUCH_COLLECTING:
         raise BoundedError(
             f"{100 * gc:.0f} % of {unit_time} went to garbage collection, which more memory would shorten by an"
