@@ -117,7 +117,7 @@ def predict(
     )
     groups = _groups(execution, base.replayed, None)
     execution, lent = _lent(execution, world, base, physics)
-    if world.changes and (reason := lost(execution)):
+    if world.changes and (reason := execution.framework.endless(execution.properties) or lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
         ends, unstated = None, _unstated(execution, world)
