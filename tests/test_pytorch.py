@@ -638,6 +638,46 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp
     assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
 
 
+def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(tmp_path: Path) -> None:
+    """As with CUDA_LAUNCH_BLOCKING=1, or where a runtime runs what it is given before it returns."""
+    events = []
+    for number in range(3):
+        begin = number * 1_000
+        events += [
+            event("aten::mm", begin, 990),
+            event("cudaLaunchKernel", begin + 10, 960, "cuda_runtime", correlation=number),
+            kernel("gemm", begin + 20, 900, number),
+        ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    assert run.debug().resource_ms["gpu"] == pytest.approx(2.7, abs=0.01)
+    assert run.debug().resource_ms["cpu"] == pytest.approx(0.29, abs=0.02)
+    assert run.predict(["device.gpu=1000x"]).predicted_ms == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: Path) -> None:
+    events, moment = [], 0.0
+    for number in range(1_600):
+        end = moment + 6
+        if number > 1_000:  # it returns as the kernel ends that makes room
+            end = max(end, 12 + (number - 1_000) * 50.0)
+        events += [
+            event("aten::mm", moment, end - moment),
+            event("cudaLaunchKernel", moment + 1, end - moment - 1, "cuda_runtime", correlation=number),
+            kernel("gemm", 10 + number * 50, 50, number),
+        ]
+        moment = end
+    events += [event("cudaDeviceSynchronize", moment, 80_010 - moment, "cuda_runtime")]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(40.0, abs=1.5)
+    told = {each.name: each.time_ms for each in run.debug().path_operators}
+    assert sum(told.values()) == pytest.approx(80.0, abs=0.1)
+    (busy_ms,) = rows(
+        run,
+        "SELECT sum(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'op'",
+    )[0]
+    assert busy_ms < 10, "what a launch took while there was room"
+
+
 def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path: Path) -> None:
     """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
     events = [
