@@ -20,8 +20,9 @@ import crystalperf as cp
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.answers.bottleneck import bottleneck_of
+from query.answers.figures import time_unit
 from query.answers.whatifs import happens_once
-from query.answers.words import header_facts, step_sentence
+from query.answers.words import bottleneck_sentence, header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
@@ -540,6 +541,43 @@ def test_collectives_that_a_rank_has_fewer_of_are_said_not_to_be_joined(tmp_path
     of_group(tmp_path, 1, "0", count=2)
     told = [each.meaning for each in cp.profile(tmp_path).header().problems]
     assert any("ncclDevKernel_AllReduce_Sum (2 on rank 1, 3 on rank 0)" in each for each in told)
+
+
+def exchanging(folder: Path, ranks: int, world: int) -> cp.Run:
+    """A run of so many ranks of a world, of which a collective takes 8 of 10 ms on each."""
+    for rank in range(ranks):
+        events = [
+            event("aten::mm", 0, 1_000),
+            event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1),
+            kernel("ncclDevKernel_AllReduce", 1_000, 8_000, 1),
+            event("cudaDeviceSynchronize", 1_000, 8_000, "cuda_runtime"),
+            event("aten::add", 9_000, 1_000),
+        ]
+        written(folder / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": world})
+    return cp.profile(folder)
+
+
+def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Path) -> None:
+    run = exchanging(tmp_path, 1, 4)
+    debug = run.debug()
+    first = bottleneck_sentence(bottleneck_of(debug), debug, run.header().resources, time_unit(debug.runtime_ms))
+    assert "Some of that may be waiting for 3 of its 4 ranks, whose traces are not here." in first
+    answer = run.predict(["network=2x"])
+    assert answer.predicted_ms is None
+    assert answer.bound_ms == (pytest.approx(6.0, abs=0.1), pytest.approx(10.0, abs=0.1))
+    assert "all 4 ranks" in run.verdict().actions[0].what
+
+
+def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) -> None:
+    run = exchanging(tmp_path, 2, 2)
+    assert run.predict(["network=2x"]).predicted_ms == pytest.approx(6.0, abs=0.1)
+    assert not run.debug().or_else
+
+
+def test_what_is_asked_next_of_a_training_has_an_answer(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000)]))
+    setting = run.verdict().next.facts["setting"]
+    assert run.predict([f"{setting.partition('=')[0]}=2x"]).predicted_ms is not None
 
 
 def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:

@@ -410,6 +410,7 @@ class Debug(Listed):
     answer knows what more of it would bring.
     `told` is what the framework measured of itself, a sentence each.  `unending` is what is said first of a run that
     has no end of its own, as a stream that goes on until it is stopped; empty of any other.
+    `or_else` is by resource what else the time on it may be, a sentence.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
     """
 
@@ -440,6 +441,7 @@ class Debug(Listed):
     flow: FlowFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
     unending: str = ""
+    or_else: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def conclusive(self) -> bool:

@@ -222,7 +222,8 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     second = "" if found.second is None else _resource_name(found.second, debug, resources)
     if found.kind == "resource":
         close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
-        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{close}"
+        doubt = f" {debug.or_else[found.name]}" if found.name in debug.or_else else ""
+        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":

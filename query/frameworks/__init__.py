@@ -234,6 +234,7 @@ class Rules:
     unmeasured   the run file → what to record before what its user asks for can be told, None where all of it is there
     unending     the run file, a scope → what is said first of a run that has no end of its own, as a stream that goes
                  on until it is stopped; None of any other
+    or_else      the run file, a scope → by resource what else the time on it may be, a sentence
     filling      a flow, ms that a record of it spends in buffers that fill → how that is changed
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     released     why a worker ended → whether it was sent home, and not lost
@@ -254,6 +255,7 @@ class Rules:
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
     unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
     unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
     filling: Callable[[Flow, float], Chance] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None
     released: Callable[[str | None], bool] = lambda _reason: False
@@ -328,6 +330,8 @@ class Framework:
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
     shown_lanes  the most lanes of a worker, properties of a run → as many as its user counts, 0 where nothing tells
                 where its units ran
+    unsure      the run, a changed world → why its answer lies between two ends, and the world that the other end is of;
+                None where it does not
     endless     properties of a run → why nothing is told of how long it would take, None where it has an end of its own
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
@@ -373,6 +377,7 @@ class Framework:
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
+    unsure: Callable[[Execution, World], tuple[str, World] | None] = lambda _run, _world: None
     endless: Callable[[Mapping[str, str]], str | None] = lambda _properties: None
     memory: MemoryRule | None = None
     rules: Rules | None = None

@@ -157,6 +157,7 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     return {
         "backend": str(facts["backend"])[:40] if isinstance(facts.get("backend"), str) else "",
         "world_size": str(world) if isinstance(world, int) else "",
+        "traced": str(len(processes)),
         "processes": str(max(world if isinstance(world, int) else 1, len(processes))),
         "synchronous": "yes",
     }
