@@ -716,6 +716,23 @@ def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: P
     assert busy_ms < 10, "what a launch took while there was room"
 
 
+def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(tmp_path: Path) -> None:
+    """More launches than can be told apart: the accelerator waits for nearly each, and some kernels take longer."""
+    events, free = [], 0.0
+    for number in range(4_000):
+        moment = number * 50.0
+        begin = max(moment + 45, free)
+        free = begin + (60 if number % 10 == 0 else 30)
+        events += [
+            event("aten::mm", moment, 48),
+            event("cudaLaunchKernel", moment + 30, 10, "cuda_runtime", correlation=number),
+            kernel("gemm", begin, free - begin, number),
+        ]
+    events += [event("cudaDeviceSynchronize", 200_000, max(free - 200_000, 1), "cuda_runtime")]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    assert debug.resource_ms["cpu"] > 0.8 * debug.runtime_ms
+
+
 def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path: Path) -> None:
     """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
     events = [
