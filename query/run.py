@@ -102,6 +102,10 @@ class Run:
         configured = {} if framework.configured is None else framework.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
         most_lanes = max((lanes for _, _, lanes in workers if lanes is not None), default=None)
+        if "cores" not in configured:
+            most_lanes = framework.shown_lanes(most_lanes, properties)
+        if most_lanes == 0:
+            workers, most_lanes = [], None
         return Header(
             app_id=run[0],
             name=run[1] or run[0],

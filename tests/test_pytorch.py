@@ -20,8 +20,9 @@ import crystalperf as cp
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.answers.bottleneck import bottleneck_of
+from query.answers.figures import time_unit
 from query.answers.whatifs import happens_once
-from query.answers.words import header_facts, step_sentence
+from query.answers.words import bottleneck_sentence, header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
@@ -542,6 +543,43 @@ def test_collectives_that_a_rank_has_fewer_of_are_said_not_to_be_joined(tmp_path
     assert any("ncclDevKernel_AllReduce_Sum (2 on rank 1, 3 on rank 0)" in each for each in told)
 
 
+def exchanging(folder: Path, ranks: int, world: int) -> cp.Run:
+    """A run of so many ranks of a world, of which a collective takes 8 of 10 ms on each."""
+    for rank in range(ranks):
+        events = [
+            event("aten::mm", 0, 1_000),
+            event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1),
+            kernel("ncclDevKernel_AllReduce", 1_000, 8_000, 1),
+            event("cudaDeviceSynchronize", 1_000, 8_000, "cuda_runtime"),
+            event("aten::add", 9_000, 1_000),
+        ]
+        written(folder / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": world})
+    return cp.profile(folder)
+
+
+def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Path) -> None:
+    run = exchanging(tmp_path, 1, 4)
+    debug = run.debug()
+    first = bottleneck_sentence(bottleneck_of(debug), debug, run.header().resources, time_unit(debug.runtime_ms))
+    assert "Some of that may be waiting for 3 of its 4 ranks, whose traces are not here." in first
+    answer = run.predict(["network=2x"])
+    assert answer.predicted_ms is None
+    assert answer.bound_ms == (pytest.approx(6.0, abs=0.1), pytest.approx(10.0, abs=0.1))
+    assert "all 4 ranks" in run.verdict().actions[0].what
+
+
+def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) -> None:
+    run = exchanging(tmp_path, 2, 2)
+    assert run.predict(["network=2x"]).predicted_ms == pytest.approx(6.0, abs=0.1)
+    assert not run.debug().or_else
+
+
+def test_what_is_asked_next_of_a_training_has_an_answer(tmp_path: Path) -> None:
+    run = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000)]))
+    setting = run.verdict().next.facts["setting"]
+    assert run.predict([f"{setting.partition('=')[0]}=2x"]).predicted_ms is not None
+
+
 def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     assert names.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
     assert names.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
@@ -636,6 +674,63 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp
     ]
     busy = cp.profile(written(tmp_path / "b.json", [*events, *behind]))
     assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
+
+
+def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(tmp_path: Path) -> None:
+    """As with CUDA_LAUNCH_BLOCKING=1, or where a runtime runs what it is given before it returns."""
+    events = []
+    for number in range(3):
+        begin = number * 1_000
+        events += [
+            event("aten::mm", begin, 990),
+            event("cudaLaunchKernel", begin + 10, 960, "cuda_runtime", correlation=number),
+            kernel("gemm", begin + 20, 900, number),
+        ]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    assert run.debug().resource_ms["gpu"] == pytest.approx(2.7, abs=0.01)
+    assert run.debug().resource_ms["cpu"] == pytest.approx(0.29, abs=0.02)
+    assert run.predict(["device.gpu=1000x"]).predicted_ms == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: Path) -> None:
+    events, moment = [], 0.0
+    for number in range(1_600):
+        end = moment + 6
+        if number > 1_000:  # it returns as the kernel ends that makes room
+            end = max(end, 12 + (number - 1_000) * 50.0)
+        events += [
+            event("aten::mm", moment, end - moment),
+            event("cudaLaunchKernel", moment + 1, end - moment - 1, "cuda_runtime", correlation=number),
+            kernel("gemm", 10 + number * 50, 50, number),
+        ]
+        moment = end
+    events += [event("cudaDeviceSynchronize", moment, 80_010 - moment, "cuda_runtime")]
+    run = cp.profile(written(tmp_path / "t.json", events))
+    assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(40.0, abs=1.5)
+    told = {each.name: each.time_ms for each in run.debug().path_operators}
+    assert sum(told.values()) == pytest.approx(80.0, abs=0.1)
+    (busy_ms,) = rows(
+        run,
+        "SELECT sum(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'op'",
+    )[0]
+    assert busy_ms < 10, "what a launch took while there was room"
+
+
+def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(tmp_path: Path) -> None:
+    """More launches than can be told apart: the accelerator waits for nearly each, and some kernels take longer."""
+    events, free = [], 0.0
+    for number in range(4_000):
+        moment = number * 50.0
+        begin = max(moment + 45, free)
+        free = begin + (60 if number % 10 == 0 else 30)
+        events += [
+            event("aten::mm", moment, 48),
+            event("cudaLaunchKernel", moment + 30, 10, "cuda_runtime", correlation=number),
+            kernel("gemm", begin, free - begin, number),
+        ]
+    events += [event("cudaDeviceSynchronize", 200_000, max(free - 200_000, 1), "cuda_runtime")]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    assert debug.resource_ms["cpu"] > 0.8 * debug.runtime_ms
 
 
 def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path: Path) -> None:

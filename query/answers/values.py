@@ -408,7 +408,9 @@ class Debug(Listed):
     has no scopes and so does not tell whether it had anything to do; `no_unit_ms` that of the scope in which no unit
     ran, whatever was waited for.  `unmodelled` is a device that computed for units and is in no resource, so that no
     answer knows what more of it would bring.
-    `told` is what the framework measured of itself, a sentence each.
+    `told` is what the framework measured of itself, a sentence each.  `unending` is what is said first of a run that
+    has no end of its own, as a stream that goes on until it is stopped; empty of any other.
+    `or_else` is by resource what else the time on it may be, a sentence.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
     """
 
@@ -438,11 +440,13 @@ class Debug(Listed):
     told: tuple[str, ...] = ()
     flow: FlowFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
+    unending: str = ""
+    or_else: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def conclusive(self) -> bool:
-        """Whether nothing that is missing could change what holds the scope up."""
-        return not self.doubts
+        """Whether nothing that is missing could change what holds the scope up, and its length says something."""
+        return not self.doubts and not self.unending
 
 
 @dataclass(frozen=True)
@@ -624,7 +628,8 @@ class ReadingProblem:
 class Header:
     """What a run is, in the few words at the top of a verdict.
 
-    At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most.
+    At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most; 0
+    where nothing tells where units ran.
     `problems` has the worst first.  A run that does the same again and again did it `steps` times, in `step_ms` each on
     average; both are None of any other.
     """

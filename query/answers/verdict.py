@@ -166,7 +166,7 @@ def next_step(
 ) -> NextStep:
     """Samples first, then an index of their code, then more of what holds the run up.
 
-    More slots stand for more CPUs, unless that was `asked` and refused.
+    More slots stand for more CPUs, unless that was `asked` and refused, or changes nothing in the framework.
     """
     framework = get(header.framework)
     if not header.has_samples and framework.takes_samples:
@@ -177,8 +177,8 @@ def next_step(
     if debug is not None and debug.flow is not None:
         return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
     lanes = header.vocabulary.word_of("cores")
-    setting = "cores"
-    refused = any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)
+    setting = "cores" if "cores" not in framework.unasked else "cpu_speed"
+    refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting

@@ -85,7 +85,7 @@ def header_facts(header: Header) -> list[str]:
     facts = [
         cut_right(printable(header.name), _LONGEST_NAME),
         f"{header.framework_title} {printable(version)}",
-        f"{workers_words(header)}{slots}",
+        f"{workers_words(header)}{slots}" if header.workers else "",
         time_unit(header.duration_ms).text(header.duration_ms),
         "" if header.steps is None or header.step_ms is None else _steps_words(header.steps, header.step_ms),
         "" if header.complete else "log incomplete",
@@ -207,6 +207,8 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         it = "the work"
     if debug.flow is not None:
         it = "a record"
+    if debug.unending:
+        return debug.unending
     if debug.doubts:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
@@ -237,7 +239,8 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
         close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
-        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{close}"
+        doubt = f" {debug.or_else[found.name]}" if found.name in debug.or_else else ""
+        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":

@@ -103,7 +103,11 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
+        or_else=terms_of(execution).rules.or_else(connection, execution),
+        unending=terms_of(execution).rules.unending(connection, execution) or "",
     )
+    if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
+        return answer, details
     return doubted(connection, execution, pieces, alive, answer), details
 
 

@@ -103,7 +103,7 @@ def wasted(terms: Terms, ended: Sequence[Ended], slots: int) -> list[Finding]:
     """
     found = []
     for status, neutral in (("failed", "look at why they failed"), ("killed", "look at why they were killed")):
-        mine = [each for each in ended if each.status == status]
+        mine = [e for e in ended if e.status == status and not terms.rules.called_off(e.reason or "")]
         if not mine or slots <= 0:
             continue
         reasons = merged_reasons(mine)

@@ -178,10 +178,14 @@ class MemoryRule:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as its framework would plan it in a changed world, and what was assumed, a sentence each."""
+    """A run as its framework would plan it in a changed world, and what was assumed, a sentence each.
+
+    `lanes` is how many times its lanes there are taken to be beside what was asked.
+    """
 
     execution: Execution
     assumptions: tuple[str, ...] = ()
+    lanes: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -228,10 +232,13 @@ class Rules:
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
     unmeasured   the run file → what to record before what its user asks for can be told, None where all of it is there
+    unending     the run file, a scope → what is said first of a run that has no end of its own, as a stream that goes
+                 on until it is stopped; None of any other
+    or_else      the run file, a scope → by resource what else the time on it may be, a sentence
     filling      a flow, ms that a record of it spends in buffers that fill → how that is changed
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     released     why a worker ended → whether it was sent home, and not lost
-    called_off   why a scope failed → whether it was somebody's wish
+    called_off   why a scope or a unit failed → whether it was somebody's wish
     exhausted    an error, or why a worker ended → what ran out of memory, None where nothing did
     """
 
@@ -247,6 +254,8 @@ class Rules:
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
     unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
+    unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
     filling: Callable[[Flow, float], Chance] | None = None
     resized: Callable[[Execution, str, float], Chance | None] | None = None
     released: Callable[[str | None], bool] = lambda _reason: False
@@ -319,6 +328,11 @@ class Framework:
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
     steady      the run, a changed world → its steps once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
+    shown_lanes  the most lanes of a worker, properties of a run → as many as its user counts, 0 where nothing tells
+                where its units ran
+    unsure      the run, a changed world → why its answer lies between two ends, and the world that the other end is of;
+                None where it does not
+    endless     properties of a run → why nothing is told of how long it would take, None where it has an end of its own
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
     setup       what a job needs so that it leaves a log and samples
@@ -362,6 +376,9 @@ class Framework:
     replan: Callable[[Execution, World, bool], Planned] | None = None
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
+    shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
+    unsure: Callable[[Execution, World], tuple[str, World] | None] = lambda _run, _world: None
+    endless: Callable[[Mapping[str, str]], str | None] = lambda _properties: None
     memory: MemoryRule | None = None
     rules: Rules | None = None
     setup: Setup | None = None

@@ -93,7 +93,10 @@ def crosses_anew(execution: Execution, world: World) -> bool:
 def lost(execution: Execution) -> str | None:
     """Why no question can be asked of a run whose log lacks most of its work, or None."""
     count = sum(each.lost for each in execution.lost)
-    total = len(execution.units) + count
+    theirs = {each.group_id for each in execution.lost}
+    groups = execution.dag.groups
+    others = [number for number, each in enumerate(groups) if each.group_id not in theirs]
+    total = sum(each.total for each in execution.lost) + int(np.isin(execution.units.group, others).sum())
     if count <= UNSEEN_SHARE * total:
         return None
     return (

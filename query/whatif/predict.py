@@ -125,7 +125,7 @@ def predict(
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
         execution, lent = with_room(execution, room), (*lent, _roomy(execution, room))
-    if world.changes and (reason := lost(execution)):
+    if world.changes and (reason := execution.framework.endless(execution.properties) or lost(execution)):
         return replace(known, refused=(reason,), groups=groups)
     try:
         ends, unstated, at_least = None, _unstated(execution, world), physics
@@ -158,6 +158,13 @@ def predict(
                 why = "the run left no samples, and nothing else tells how long it spilled"
                 bound_ms = min(predicted, other), max(predicted, other)
                 return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
+        if world.changes and (told := execution.framework.unsure(execution, world)) is not None:
+            why, end = told
+            other, _ = _predicted(execution, end, base, replans)
+            if abs(other - predicted) > NOTICED * execution.runtime_ms:
+                return replace(
+                    known, refused=(why,), bound_ms=(min(predicted, other), max(predicted, other)), groups=groups
+                )
         if ends is None and physics == MODEL:
             ends = _ends(execution, world, base, replans)
         if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:

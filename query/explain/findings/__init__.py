@@ -10,6 +10,7 @@ try is the framework's where it knows better.
 from query.explain.findings.alone import COMMITTING as COMMITTING
 from query.explain.findings.alone import coordinator as coordinator
 from query.explain.findings.devices import odd_use as odd_use
+from query.explain.findings.lanes import idle_advice as idle_advice
 from query.explain.findings.lanes import idle_slots as idle_slots
 from query.explain.findings.lanes import short_of_cpus as short_of_cpus
 from query.explain.findings.lanes import starting_units as starting_units

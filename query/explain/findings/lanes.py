@@ -11,7 +11,7 @@ from query.answers.values import Finding
 from query.explain.facts import Detail, Neighbours
 from query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, Part, group_name, usual_unit_ms
 from query.explain.wording import Terms
-from query.frameworks import either
+from query.frameworks import Vocabulary, either
 from query.model.amounts import counted
 from query.model.capacity import STARVED
 
@@ -70,19 +70,19 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
             what += f", more than after their last {words.unit}: {words.lanes} were free while {words.units} waited"
         elif is_uneven(detail):
             what += f"; the {words.unit} that read most read {facts.skew_bytes:.1f} times the median"
-    advice = _idle_advice(terms, detail) if terms.rules.idle is None else terms.rules.idle(detail)
+    advice = idle_advice(terms.words, detail) if terms.rules.idle is None else terms.rules.idle(detail)
     if advice is None or cost <= 0:
         return []
     return [Part("idle slots", kind, cost, group_name(detail), what, "modelled", advice, many)]
 
 
-def _idle_advice(terms: Terms, detail: Detail) -> str:
-    """What holds of any framework."""
-    units = terms.words.units
+def idle_advice(words: Vocabulary, detail: Detail) -> str:
+    """What to do about lanes that a group left idle, in any framework."""
+    units = words.units
     if detail.with_data < detail.facts.slots:
-        return f"more, smaller {units} would use the idle {terms.words.lanes}"
+        return f"more, smaller {units} would use the idle {words.lanes}"
     if were_free(detail):
-        return f"look at what kept waiting {units} from free {terms.words.lanes}"
+        return f"look at what kept waiting {units} from free {words.lanes}"
     if is_uneven(detail):
         return f"spread what is read more evenly over the {units}"
     return f"smaller {units} even out the last wave"

@@ -7,6 +7,7 @@ frames.py    roles of frames, processes and threads
 operators.py operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
 flow.py      a streaming job as a flow of records; held.py: how long its operators hold them
+unending.py  what is told of a stream of which no metrics were collected
 chances.py   what its user can change
 private.py   what of plans a page for strangers must not have
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
@@ -31,6 +32,7 @@ from query.frameworks.flink import (
     setup,
     told,
     trace,
+    unending,
 )
 
 
@@ -80,7 +82,17 @@ FLINK = Framework(
     setup=setup.SETUP,
     collect=_collect,
     flow=flow.flow,
-    rules=Rules(advice=chances.ADVICE, unmeasured=chances.unmeasured, filling=chances.filling, told=told.told),
+    endless=planning.endless,
+    shown_lanes=planning.shown_lanes,
+    rules=Rules(
+        advice=chances.ADVICE,
+        idle=chances.idle,
+        unmeasured=chances.unmeasured,
+        unending=unending.told,
+        filling=chances.filling,
+        told=told.told,
+        called_off=lambda why: why == trace.CALLED_OFF,
+    ),
     private=private.PATTERNS,
     lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
     checked=frozenset({"units"}),  # parallelism of all vertices (docs/flink.md)

@@ -69,12 +69,13 @@ class Attempt(
     others: list[Attempt] | None = None
 
 
-class Vertex(msgspec.Struct):
-    """A job vertex: operators chained into one kind of subtask."""
+class Vertex(msgspec.Struct, rename={"most": "maxParallelism"}):
+    """A job vertex: operators chained into one kind of subtask, of which it can have `most`; 0 or less is unknown."""
 
     id: str
     name: str = ""
     parallelism: int = 0
+    most: int = 0
     subtasks: list[Attempt] = []
 
 
@@ -99,10 +100,11 @@ class Input(msgspec.Struct, rename={"source": "id", "strategy": "ship_strategy"}
     exchange: str = ""
 
 
-class PlanNode(msgspec.Struct):
-    """A vertex in the plan."""
+class PlanNode(msgspec.Struct, rename={"optimized": "optimizer_properties"}):
+    """A vertex in the plan; `optimized` is what the optimizer of batch jobs says of it, nothing of others."""
 
     id: str
+    optimized: dict[str, Any] = {}
     description: str = ""
     inputs: list[Input] = []
 
@@ -112,12 +114,13 @@ class Plan(msgspec.Struct):
     nodes: list[PlanNode] = []
 
 
-class Summary(Times, kw_only=True):
-    """A vertex as the job's own page has it: its subtasks in sum."""
+class Summary(Times, rename={"most": "maxParallelism"}, kw_only=True):
+    """A vertex as the job's own page has it: its subtasks in sum; it can have `most`, 0 or less is unknown."""
 
     id: str
     name: str = ""
     parallelism: int = 1
+    most: int = 0
     status: str = ""
     metrics: Metrics = msgspec.field(default_factory=Metrics)
 
@@ -236,7 +239,7 @@ def _complete(found: Archive) -> None:
         found.plan = found.job.plan
     for each in found.job.vertices:
         if each.id not in found.vertices:
-            found.vertices[each.id] = Vertex(each.id, each.name, each.parallelism, _alike(each))
+            found.vertices[each.id] = Vertex(each.id, each.name, each.parallelism, each.most, _alike(each))
 
 
 def _alike(each: Summary) -> list[Attempt]:

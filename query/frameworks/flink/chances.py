@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from query.explain.chances import Chance
+from query.explain.findings import idle_advice
+from query.frameworks import Vocabulary
+from query.frameworks.flink.planning import SHARING, STOPPED
 
 if TYPE_CHECKING:
+    from query.explain.facts import Detail
     from query.model.flow import Flow
 
 COLLECT = (
@@ -40,6 +44,17 @@ def filling(flow: Flow, filling_ms: float) -> Chance:
         at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms,
         lines=(f"execution.buffer-timeout.interval: {after} ms",),
     )
+
+
+def idle(detail: Detail) -> str | None:
+    """What to do about slots that a vertex left idle; None where it left none.
+
+    A slot takes a subtask of each vertex of a pipeline, and lanes count these: so a vertex needs its share of them.
+    """
+    sharing = int(detail.settings.get(SHARING, "1"))
+    if STOPPED in detail.settings or detail.with_data < detail.facts.slots <= detail.with_data * sharing:
+        return None
+    return idle_advice(Vocabulary(unit="subtask", lane="slot"), detail)
 
 
 def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:

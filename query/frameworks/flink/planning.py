@@ -7,6 +7,7 @@ gets an equal stretch of the recorded subtasks' work, in their order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,6 +21,18 @@ from query.model.world import UNITS, World, units_of
 SKEWED = 2.0
 """A subtask with this many times the median's time has a key of its own, which more subtasks do not divide."""
 
+MOST_SUBTASKS = "max-parallelism."
+"""Before a vertex' id, the setting that says how many subtasks it can have at most."""
+
+SHARING = "slot_sharing"
+"""The setting that says how many vertices have a subtask each in one slot."""
+
+UNPLACED = "unplaced"
+"""The setting of a run that does not name its TaskManagers."""
+
+STOPPED = "stopped"
+"""The setting of a stream that did not come to an end by itself."""
+
 MOST_RATIO = 16
 """Parallelism over the recorded one, or the reverse, beyond which nothing recorded tells how records would spread."""
 
@@ -30,12 +43,30 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"cores": float(slots)} if slots.isdigit() and int(slots) > 0 else {}
 
 
+def shown_lanes(lanes: int | None, properties: Mapping[str, str]) -> int | None:
+    """Slots of a TaskManager, of which each takes a subtask of every vertex of a pipeline; 0 where none is named."""
+    if UNPLACED in properties:
+        return 0
+    return None if lanes is None else math.ceil(lanes / int(properties.get(SHARING, "1")))
+
+
+def endless(properties: Mapping[str, str]) -> str | None:
+    """Why nothing is told of how long a stream would take that goes on until it is stopped; None of any other job."""
+    if STOPPED not in properties:
+        return None
+    return (
+        "a stream goes on until it is stopped, so how long it took says nothing of it; with its metrics, which"
+        " `crystalperf collect flink URL` keeps while it runs, its latency and its highest rate are told"
+    )
+
+
 def replan(execution: Execution, world: World, wanted: bool) -> Planned:
     """The run with the subtasks that another parallelism gives it.  Raises NoAnswerError beyond the model's range."""
     if world.ratio("input") != 1:
         raise NoAnswerError("input: how many subtasks Flink would use for other data is not known; ask parallelism=")
     said = []
     counts = _counts(execution, world) if wanted else {}
+    full = {number for number in counts if counts[number] == _most(execution, number)}
     for number, count in counts.items():
         had = int((execution.units.group == number).sum())
         if max(count / had, had / count) > MOST_RATIO:
@@ -61,10 +92,29 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
         said.append(
             f"one subtask of {skewed[0]} has far more than the others: if that is one key, no parallelism divides it"
         )
+    said += [f"{execution.dag.groups[number].name} can have no more than {counts[number]}" for number in sorted(full)]
     kept = [each.name for number, each in enumerate(execution.dag.groups) if number not in counts]
     if kept and world.ratio("units") != 1:
         said.append(f"vertices of one subtask keep it ({kept[0]}{' and others' if len(kept) > 1 else ''})")
-    return Planned(with_units(execution, counts), tuple(said))
+    lanes = _lanes(execution, counts)
+    if lanes > 1:
+        said.append(
+            f"there are as many slots as {max(counts.values())} subtasks of a vertex take: the run has no number"
+        )
+    return Planned(with_units(execution, counts), tuple(said), lanes)
+
+
+def _lanes(execution: Execution, counts: Mapping[int, int]) -> float:
+    """Times the lanes that more subtasks of a pipeline take, which all run at once; 1 where the slots are known."""
+    if "cores" in configured(execution.properties) or int(execution.properties.get(SHARING, "1")) < 2:
+        return 1.0
+    return max(1.0, *(count / int((execution.units.group == number).sum()) for number, count in counts.items()))
+
+
+def _most(execution: Execution, number: int) -> int | None:
+    """The most subtasks that a vertex can have; None where the run does not tell."""
+    told = execution.properties.get(f"{MOST_SUBTASKS}{execution.dag.groups[number].group_id}", "")
+    return int(told) if told.isdigit() else None
 
 
 def _counts(execution: Execution, world: World) -> dict[int, int]:
@@ -78,6 +128,7 @@ def _counts(execution: Execution, world: World) -> dict[int, int]:
         if not named and recorded[number] == 1 and widest > 1:
             continue  # a global sort or aggregate, or a source of one file
         count = max(round(float(recorded[number]) * ratio), 1)
+        count = min(count, max(_most(execution, number) or count, int(recorded[number])))
         if count != recorded[number]:
             found[number] = count
     return found

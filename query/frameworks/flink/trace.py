@@ -23,6 +23,7 @@ from indexes.resources import known
 from indexes.schema import Table, read
 from query.frameworks.flink import archive, series, tables
 from query.frameworks.flink.archive import Archive, Attempt
+from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from query.frameworks.flink.series import Series
 from query.inputs.containers import LogFile
 from query.model.records import Columns, Problems, integers, numbers, objects, shortened
@@ -32,6 +33,9 @@ _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed
 _JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed", "SUSPENDED": "failed"}
 
 _UNKNOWN_WORKER = "unknown"
+
+CALLED_OFF = "the job was canceled"
+"""Why a job ended that somebody canceled, and its subtasks with it."""
 
 
 def raw_tables() -> tuple[Table, ...]:
@@ -75,7 +79,8 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     subtasks = [_shifted(each, start_ms, end_ms) for each in subtasks if each.vertex in ids]
     streams = _is_stream(found)
     waits = _waits(subtasks, edges, ids, all_of_them=streams)
-    lanes = _with_slots(_lanes(subtasks), _slots(found, looks), _width(edges))
+    width = _width(edges)
+    lanes = _with_slots(_lanes(subtasks), _slots(found, looks), width)
     units = rows(
         [_unit(number, each, ids, waits[number], _reason(each, found)) for number, each in enumerate(subtasks)]
     )
@@ -102,6 +107,10 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
             "properties": {
                 **{key: value for key, value in found.settings.items() if key in _KEPT_SETTINGS},
                 **({"stream": "true"} if streams else {}),
+                **({STOPPED: "true"} if streams and job.state != "FINISHED" else {}),
+                **({SHARING: str(width)} if width > 1 else {}),
+                **({UNPLACED: "true"} if {each.worker for each in subtasks} == {_UNKNOWN_WORKER} else {}),
+                **_widest(found, ids, streams=streams),
             },
             "libraries": [],
         },
@@ -133,6 +142,22 @@ _KEPT_SETTINGS = frozenset(
         "state.backend.type", "state.backend",
     ]
 )  # fmt: skip
+
+
+def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[str, str]:
+    """The most subtasks that a vertex can have, as a setting, where Flink says it: so many groups of keys a stream has.
+
+    Of a batch job it is what its scheduler would choose at most, so only 1 is a limit: of what has to be alone.
+    """
+    told = [(each.id, each.most) for each in found.job.vertices] + [
+        (i, each.most) for i, each in found.vertices.items()
+    ]
+    most = {vertex: count for vertex, count in told if count > 0}
+    return {
+        f"{MOST_SUBTASKS}{ids[vertex]}": str(count)
+        for vertex, count in most.items()
+        if vertex in ids and (streams or count == 1)
+    }
 
 
 # Subtasks ---------------------------------------------------------------------------------------------------------
@@ -250,6 +275,8 @@ def _reason(each: _Subtask, found: Archive) -> str | None:
     """Why a subtask did not end well: what its thread's failure says, else its state."""
     if each.facts.status not in ("FAILED", "CANCELED"):
         return None
+    if each.facts.status == "CANCELED" and found.job.state == "CANCELED":
+        return CALLED_OFF
     vertex = found.vertices[each.vertex]
     thread = f"{vertex.name} ({each.facts.subtask + 1}/{vertex.parallelism}) - execution #{each.facts.attempt}"
     for failure in found.failures if each.facts.status == "FAILED" else ():
@@ -409,8 +436,24 @@ def _scope_id(found: Archive) -> str:
 def _scope(found: Archive, duration_ms: float) -> Scope:
     job = found.job
     status = _JOB_STATUS.get(job.state, "unfinished")
-    error = None if status != "failed" else _cause(found.error) or job.state.lower()
+    error = None
+    if job.state == "CANCELED":
+        error = CALLED_OFF
+    elif status == "failed":
+        error = _cause(found.error) or _first_failed(found) or job.state.lower()
     return Scope(_scope_id(found), "job", 0.0, duration_ms, shortened(job.name), status=status, error=error)  # type: ignore[arg-type]
+
+
+def _first_failed(found: Archive) -> str | None:
+    """Where nothing says why a job failed, the vertex of which a subtask failed first."""
+    failed = [
+        (_known(each.end_ms) or math.inf, vertex.name)
+        for vertex in found.vertices.values()
+        for each in vertex.subtasks
+        if each.status == "FAILED"
+    ]
+    name = min(failed, default=(0.0, ""))[1]
+    return f"{html.unescape(name)} failed, and the page does not say why" if name else None
 
 
 _CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error|Throwable)[^\n]*)", re.MULTILINE)
@@ -429,7 +472,10 @@ def _description(found: Archive, vertex: str) -> str | None:
 
 def _is_stream(found: Archive) -> bool:
     """Whether all of a job runs at a time: its measure is what becomes of a record, where that is known."""
-    pipelined = all(not each.exchange.startswith("blocking") for node in found.plan.nodes for each in node.inputs)
+    nodes = found.plan.nodes
+    pipelined = all(not each.exchange.startswith("blocking") for node in nodes for each in node.inputs)
+    if any(node.optimized for node in nodes):  # a job of the DataSet API
+        return False
     return pipelined and found.plan.type != "BATCH" and found.job_type != "BATCH"
 
 

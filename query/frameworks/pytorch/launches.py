@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from indexes.resources import CPU
@@ -54,37 +54,48 @@ def events(built: Built) -> Iterator[Signal]:
 def queued(built: Built) -> list[Signal]:
     """Launches as signals: kernels that had all been launched when the first of them began wait for nothing else.
 
-    Where that leaves more stretches than can be told apart, those of kernels that were launched soon after count too.
+    Where that leaves more stretches than can be told apart, those of kernels that were launched soon after count too;
+    of these the last one for which the stream had to wait begins a stretch of its own, so that what the thread held up
+    is not told as the stream's.
     """
 
-    def signals(slack: float, apart: float) -> list[Signal]:
-        return [each for number, kernels in built.launches for each in _launch_signals(number, kernels, slack, apart)]
+    def signals(slack: float, apart: float) -> tuple[list[Signal], list[tuple[float, Signal]]]:
+        late: list[tuple[float, Signal]] = []
+        return [s for number, of in built.launches for s in _launch_signals(number, of, slack, apart, late)], late
 
     for slack in _QUEUED_MS:
-        found = signals(slack, math.inf)
+        found, late = signals(slack, math.inf)
         if 2 * len(found) <= MOST_STRETCHES:
             break
     times = [each for _, kernels in built.launches for each, _ in kernels]
     traced_ms = max((each.end_ms for each in times), default=0.0) - min((each.start_ms for each in times), default=0.0)
-    finer = signals(slack, max(slack, _APART_SHARE * traced_ms))
+    finer, finer_late = signals(slack, max(slack, _APART_SHARE * traced_ms))
     if 2 * len(finer) <= MOST_STRETCHES:
-        found = finer
+        found, late = finer, finer_late
+    late.sort(key=lambda each: -each[0])
+    found += [signal for _, signal in late[: MOST_STRETCHES // 4]]
     for number, kernels in built.launches:
         lane = built.lanes[number]
         launched_ms = {each.start_ms: launch[1] for each, launch in kernels if launch is not None}
-        lane.operations = filled(lane.operations, partial(_launch_gap, launched_ms, max(slack, _GAP_MS)))
+        alone = {each.target_ms for each in found if each.target == number}
+        lane.operations = filled(lane.operations, partial(_launch_gap, launched_ms, alone, max(slack, _GAP_MS)))
     return found
 
 
 def _launch_gap(
-    launched_ms: Mapping[float, float], longest_ms: float, last: Operation, following: Operation
+    launched_ms: Mapping[float, float],
+    alone: Collection[float],
+    longest_ms: float,
+    last: Operation,
+    following: Operation,
 ) -> Iterator[Operation]:
     """A gap within one stretch of kernels: until the next was launched the device waited for the thread that does so.
 
-    `launched_ms` is when each kernel was launched, by its start.
+    `launched_ms` is when each kernel was launched, by its start; `alone` are starts of those that wait for it by a
+    signal.
     """
     start, end = last.end_ms, following.start_ms
-    if end - start > longest_ms or following.kind == "collective":
+    if end - start > longest_ms or following.kind == "collective" or following.start_ms in alone:
         return
     launched = min(max(launched_ms.get(end, start), start), end)
     if launched > start:
@@ -93,15 +104,24 @@ def _launch_gap(
         yield Operation(last.device, launched, end, "between kernels", kind="runtime")
 
 
-def _launch_signals(number: int, kernels: Sequence[Launched], slack: float, apart: float) -> Iterator[Signal]:
+def _launch_signals(
+    number: int, kernels: Sequence[Launched], slack: float, apart: float, late: list[tuple[float, Signal]]
+) -> Iterator[Signal]:
+    """Signals to stretches of kernels; adds to `late` that to the last kernel of each that its stream waited for, and
+    how much later than its stretch that began."""
     begin, last = float("-inf"), None
     until, first = float("-inf"), float("inf")
+    awaited: list[tuple[float, Signal]] = []
     for each, launch in kernels:
-        late = launch is not None and (launch[1] > begin + slack or launch[1] > first + apart)
-        if late or each.start_ms > until + max(slack, _GAP_MS) or each.kind == "collective":
+        is_late = launch is not None and (launch[1] > begin + slack or launch[1] > first + apart)
+        if is_late or each.start_ms > until + max(slack, _GAP_MS) or each.kind == "collective":
             if last is not None:
                 yield last
+            late += awaited[-1:]
             begin, last, first = each.start_ms, None, float("inf")
+            awaited.clear()
+        elif launch is not None and until <= launch[1] <= each.start_ms:
+            awaited.append((each.start_ms - begin, Signal(launch[0], launch[1], number, each.start_ms, "launch")))
         if launch is not None:
             first = min(first, launch[1])
         if launch is not None and (last is None or launch[1] > last.source_ms):
@@ -109,3 +129,4 @@ def _launch_signals(number: int, kernels: Sequence[Launched], slack: float, apar
         until = each.end_ms
     if last is not None:
         yield last
+    late += awaited[-1:]

@@ -15,6 +15,7 @@ SETS_UP = re.compile(r"(?:cuda|hip|cu)(?:Init|SetDevice|(?:Device|Func|Stream|Ev
 SYNCHRONIZES = re.compile(
     rf"(?:cuda|hip|mtia|xpu|cu)\w*Synchronize$|cudaMemcpy$|hipMemcpy$|deviceSynchronize|{FREES.pattern}"
 )
+LAUNCHES = re.compile(r"Launch|Memcpy\w*Async|Memset\w*Async")
 COLLECTIVE = re.compile(
     r"nccl(?:Dev|Sym\w*)?Kernel|rccl|nccl:|mscclKernel"
     r"|(?:\b|deep_)ep::(?:inter|intra)node"  # DeepEP

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from indexes.errors import InputError
-from query.frameworks.pytorch import collectives, first_uses, launches, steps, streams, threads, waits
+from query.frameworks.pytorch import collectives, first_uses, launches, queue, steps, streams, threads, waits
 from query.frameworks.pytorch.kineto import MOST_EVENTS, Process, Ran
 from query.frameworks.pytorch.lanes import Built
 from query.frameworks.pytorch.operators import Outermost, outermost
@@ -157,6 +157,7 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     return {
         "backend": str(facts["backend"])[:40] if isinstance(facts.get("backend"), str) else "",
         "world_size": str(world) if isinstance(world, int) else "",
+        "traced": str(len(processes)),
         "processes": str(max(world if isinstance(world, int) else 1, len(processes))),
         "synchronous": "yes",
     }
@@ -185,9 +186,11 @@ def _add_process(built: Built, process: Process, label: str, shift: float) -> No
     ended, of_call = streams.add(built, process, label, shift, launched, by_thread, numbers)
     collectives.add(built, process, label, numbers, by_thread, shift)
     waited: list[waits.Wait] = []
+    pending = queue.of_process(process, of_call, shift)
     for key in order:
-        waited += waits.cut_synchronous(built, process, process.threads[key], numbers[key], ended, of_call, shift)
-        first_uses.cut(built, process, process.threads[key], numbers[key], shift)
+        thread = process.threads[key]
+        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending, shift)
+        first_uses.cut(built, process, thread, numbers[key], shift)
     waits.fill_idle(built, label, waited)
     if main is not None:
         others = [built.lanes[number] for key, number in numbers.items() if key != main]

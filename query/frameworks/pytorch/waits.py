@@ -1,4 +1,5 @@
-"""Waits of threads for their accelerators: calls that synchronise or wait for a copy, and loops that poll."""
+"""Waits of threads for their accelerators: calls that synchronise, or return as what they launched ends; loops that
+poll."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from itertools import pairwise
 from query.frameworks.pytorch.kineto import Process, Ran, Thread
 from query.frameworks.pytorch.lanes import Built
 from query.frameworks.pytorch.names import FREES, INQUIRES, SETS_UP, SYNCHRONIZES
+from query.frameworks.pytorch.queue import Queue
 from query.frameworks.pytorch.streams import Done
 from query.frameworks.pytorch.threads import RUNTIME_GAP_MS
 from query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, Signal, without
@@ -60,6 +62,7 @@ def cut_synchronous(
     number: int,
     streams: Sequence[Done],
     of_call: Mapping[int, Done],
+    queue: Queue,
     shift: float,
 ) -> list[Wait]:
     """Cut out of a thread the calls in which it waited for its accelerator or started it; returns these.
@@ -76,7 +79,9 @@ def cut_synchronous(
             continue
         copy = None if call.correlation is None else of_call.get(call.correlation)
         what = _done_in(calls, place)
-        if "Memcpy" in call.name and copy is not None:
+        if queue.makes_room(call, start, end, _last(streams, end)):
+            what, (done, _, stream) = "", _last(streams, end)
+        elif "Memcpy" in call.name and copy is not None:
             done, began, stream = copy
             if began >= end or abs(end - done) > SYNCHRONOUS_LAG_MS:
                 continue  # an asynchronous copy
@@ -84,6 +89,8 @@ def cut_synchronous(
                 start = began  # the copy waited for nothing: what passed before it was the call's own time
         elif what:
             done, _, stream = (start, start, 0) if SETS_UP.match(call.name) else _last(streams, end)
+        elif copy is not None and start < copy[1] and copy[0] <= end and copy[0] - copy[1] > SYNCHRONOUS_MS:
+            done, start, stream = copy  # it returned when what it had launched had ended, as where launches block
         else:
             continue
         done = min(done, end)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from query.frameworks import Framework, Vocabulary, plural
-from query.frameworks.training import devices, operators, rules, servers, worlds
+from query.frameworks.training import absent, devices, operators, rules, servers, worlds
 from query.inputs.containers import LogFile
 from query.model.trace import Trace
 
@@ -42,6 +42,7 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
         configured=worlds.configured,
         replan=worlds.replan,
         steady=servers.steady,
+        unsure=absent.unsure,
         expand=devices.expanded,
         attended=lambda _name, _properties: False,
         unasked=frozenset(["cores", "memory"]),

@@ -10,6 +10,7 @@ import duckdb
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks import Rules
+from query.frameworks.training import absent
 from query.model.amounts import counted
 from query.model.execution import Execution
 
@@ -109,4 +110,4 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     return said
 
 
-RULES = Rules(told=told, more=input_waits, assumptions=taken)
+RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=absent.or_else)

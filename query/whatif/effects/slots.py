@@ -15,8 +15,8 @@ from query.whatif.effects import State
 
 def apply(state: State, world: World, *, replans: bool) -> State:
     """The state on the slots of the world.  Raises NoAnswerError where the run does not tell its workers."""
-    slots = changed_slots(state.execution, world)
     planned = _planned(state.execution, world, replans)
+    slots = changed_slots(state.execution, world, planned.lanes)
     parts = state.parts_ms
     if planned.execution is not state.execution:
         parts = planned.execution.units.parts_ms.copy()
@@ -37,15 +37,16 @@ def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
     return Planned(execution, (f"{words.groups} keep their recorded {words.units}",))
 
 
-def changed_slots(execution: Execution, world: World) -> Slots:
-    """The slots of the changed world.
+def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slots:
+    """The slots of the changed world, so many times those asked for.
 
     Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
     as many are left out evenly.  Raises NoAnswerError where the run does not tell its workers.
     """
     # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
     more_workers = 1.0 if execution.framework.in_order else world.ratio("workers")
-    if world.ratio("cores") == 1 and more_workers == 1:
+    cores = world.ratio("cores") * times
+    if cores == 1 and more_workers == 1:
         return execution.slots
     old = execution.slots
     if not len(old):
@@ -58,7 +59,7 @@ def changed_slots(execution: Execution, world: World) -> Slots:
     else:
         chosen = np.floor(np.linspace(0, len(recorded), count, endpoint=False)).astype(np.int64)
         copy = np.zeros(count, dtype=np.int64)
-    slots_of = np.maximum(np.rint(width[chosen] * world.ratio("cores")).astype(np.int64), 1)
+    slots_of = np.maximum(np.rint(width[chosen] * cores).astype(np.int64), 1)
     row = np.repeat(np.arange(count), slots_of)
     origin = first[chosen][row]
     shared = 1.0 if execution.framework.lanes_bring_cpu else (width[chosen] / slots_of)[row]

@@ -1,0 +1,82 @@
+"""What is told of a stream that runs until it is stopped, where no metrics were collected: what its vertices were busy.
+
+How long such a stream took is no answer.  Flink sums up how long each subtask was busy, idle and back-pressured since
+it began, from 1.13 on; that says whether it kept up with its records, and else which vertex held it up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from query.frameworks.flink.planning import STOPPED
+from query.model.execution import Execution
+
+FULL = 0.95
+"""A vertex with a subtask that is busy for this share of its time takes no more records."""
+
+WAITING = 0.9
+"""Sources that are idle for this share of their time wait for records."""
+
+HELD = 0.2
+"""Sources that are back-pressured for this share of their time are held up."""
+
+_SHARES = """
+    WITH shares AS (
+        SELECT group_id, finish_ms - launch_ms - coalesce(starting_ms, 0) AS ran_ms, nullif(idle_ms, 'nan') AS idle_ms,
+            nullif(backpressured_ms, 'nan') AS backpressured_ms, nullif(busy_ms, 'nan') AS busy_ms
+        FROM units JOIN flink_subtasks USING (unit_id) WHERE state <> 'FINISHED'
+    ), told AS (
+        SELECT *, coalesce(busy_ms, CASE WHEN idle_ms + backpressured_ms > 0
+            THEN greatest(ran_ms - idle_ms - backpressured_ms, 0) END) AS worked_ms
+        FROM shares WHERE ran_ms > 0
+    )
+    SELECT any_value(name), group_id NOT IN (SELECT target FROM dependencies),
+        max(worked_ms / ran_ms), sum(idle_ms) / sum(ran_ms), sum(backpressured_ms) / sum(ran_ms)
+    FROM told JOIN groups USING (group_id) GROUP BY group_id ORDER BY min(rank)
+"""
+
+
+@dataclass(frozen=True)
+class _Vertex:
+    """The share of its time that its busiest subtask was busy, and that all of them were idle and back-pressured."""
+
+    name: str
+    is_source: bool
+    busy: float
+    idle: float
+    pressed: float
+
+
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
+    """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
+    if STOPPED not in execution.properties or execution.flow is not None:
+        return None
+    rows = connection.execute(_SHARES).fetchall()
+    found = [
+        _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
+        for name, source, busy, idle, held in rows
+        if busy is not None
+    ]
+    if not found:
+        return (
+            "What holds this stream's records up is not known: it goes on until it is stopped, so how long it took"
+            " says nothing of it, and no page here says how busy its vertices were."
+        )
+    busiest = max(found, key=lambda each: each.busy)
+    sources = [each for each in found if each.is_source]
+    if busiest.busy >= FULL:
+        held = max((each.pressed for each in sources), default=0.0)
+        what = f"{busiest.name} was busy for {100 * busiest.busy:.0f} % of its time"
+        if held >= HELD:
+            return f"{what} and holds this stream up: its sources were back-pressured for {100 * held:.0f} % of theirs."
+        return f"{what}, so this stream takes few more records than it gets."
+    if sources and all(each.idle >= WAITING for each in sources):
+        least = min(each.idle for each in sources)
+        return f"This stream waits for records: its sources were idle for {100 * least:.0f} % of their time."
+    whose = "" if len(found) == len(rows) else f" of the {len(found)} of its {len(rows)} vertices that were measured"
+    return (
+        f"This stream kept up with its records: none{whose or ' of its vertices'} was busy for more than"
+        f" {100 * busiest.busy:.0f} % of its time ({busiest.name})."
+    )

@@ -1,0 +1,73 @@
+"""Ranks that took part in a training and left no trace: a collective's time is then the network's, or waiting for them.
+
+A kernel of a collective begins as its own rank reaches it, and ends on all ranks at once.  Where the others are not
+there, nothing tells when the last of them came, and from when on bytes moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import duckdb
+
+from indexes.resources import NET
+from query.model.execution import Execution
+from query.model.world import World
+
+WORTH = 0.1
+"""Share of a run's time that its collectives take, from which ranks without a trace are worth a word."""
+
+_COLLECTIVE_MS = """
+    SELECT coalesce(sum(least(finish_ms, $until) - greatest(launch_ms, $since)), 0)
+    FROM units JOIN training_operations USING (unit_id)
+    WHERE kind = 'collective' AND finish_ms > $since AND launch_ms < $until
+"""
+
+
+def _absent(properties: Mapping[str, str]) -> tuple[int, int]:
+    """How many ranks left no trace, of how many; 0 where all did, or nothing tells."""
+    count, traced = (int(properties.get(each, "1")) for each in ("processes", "traced"))
+    return (count - traced if "traced" in properties else 0), count
+
+
+def _whose(absent: int, count: int) -> str:
+    return f"{absent} of its {count} ranks, whose traces are not here"
+
+
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+    """By resource, what else time on it may be, a sentence."""
+    absent, count = _absent(execution.properties)
+    if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
+        return {}
+    return {NET: f"Some of that may be waiting for {_whose(absent, count)}."}
+
+
+def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """What to give so that waiting for other ranks is told apart from the network."""
+    (properties, end_ms) = connection.execute("SELECT properties, duration_ms FROM runs").fetchall()[0]
+    absent, count = _absent(properties or {})
+    if absent <= 0 or not _matters(connection, 0.0, end_ms):
+        return None
+    return (
+        f"Give the traces of all {count} ranks, in one folder: how long collectives waited for {absent} of them is not"
+        " known"
+    )
+
+
+def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
+    """Why a changed network, or more ranks, is answered by two ends, and the world at the other one.
+
+    There collectives waited for ranks all the time.  None where no rank lacks its trace.
+    """
+    absent, count = _absent(execution.properties)
+    settings = {"network", "workers"} & {key for key in world.ratios if world.ratio(key) != 1}
+    if absent <= 0 or not settings:
+        return None
+    other = replace(world, ratios={key: each for key, each in world.ratios.items() if key not in settings})
+    return f"collectives may have waited for {_whose(absent, count)}", other
+
+
+def _matters(connection: duckdb.DuckDBPyConnection, since_ms: float, until_ms: float) -> bool:
+    row = connection.execute(_COLLECTIVE_MS, {"since": since_ms, "until": until_ms}).fetchone()
+    return row is not None and row[0] >= WORTH * (until_ms - since_ms) > 0

@@ -1,0 +1,175 @@
+"""Pages of Flink's REST interface, as somebody saves them: streams that run, were canceled or failed; batch jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crystalperf as cp
+from cli.screen import verdict_text
+from query.answers.bottleneck import bottleneck_of
+from query.answers.figures import time_unit
+from query.answers.words import bottleneck_sentence
+from query.frameworks.flink import planning
+
+BEGAN = 1_700_000_000_000
+ENDED = {"FINISHED", "FAILED", "CANCELED"}
+
+
+def vertex(number: int, name: str, state: str = "RUNNING", ran: int = 100_000, **more: Any) -> dict[str, Any]:
+    """A vertex that began 1 s after its job; `busy`, `idle` and `pressed` are ms of all its subtasks."""
+    metrics = {"read-bytes": 10, "write-bytes": 20}
+    for key, field in (("busy", "busy"), ("idle", "idle"), ("pressed", "backpressured")):
+        if key in more:
+            metrics[f"accumulated-{field}-time"] = more.pop(key)
+    begin, over = BEGAN + 1000, state in ENDED
+    return {
+        "id": f"{number:032x}", "name": name, "parallelism": 1, "status": state, "start-time": begin,
+        "end-time": begin + ran if over else -1, "duration": ran, "metrics": metrics, **more,
+    }  # fmt: skip
+
+
+def page(
+    path: Path,
+    vertices: list[dict[str, Any]],
+    state: str = "RUNNING",
+    *,
+    kind: str = "STREAMING",
+    exchange: str = "pipelined_bounded",
+    optimized: dict[str, Any] | None = None,
+) -> cp.Run:
+    """The run of a page of a job of one chain of vertices, which ran for 101 s."""
+    nodes = [
+        {
+            "id": each["id"],
+            "optimizer_properties": optimized or {},
+            "inputs": [{"id": before["id"], "ship_strategy": "HASH", "exchange": exchange}] if before else [],
+        }
+        for before, each in zip([None, *vertices], vertices, strict=False)
+    ]
+    end = BEGAN + 101_000
+    job = {
+        "jid": "0" * 32, "name": "a job", "state": state, "start-time": BEGAN,
+        "end-time": end if state in ENDED else -1, "now": end, "timestamps": {"RUNNING": BEGAN + 500},
+        "vertices": vertices, "plan": {"jid": "0" * 32, "type": kind, "nodes": nodes},
+    }  # fmt: skip
+    path.write_text(json.dumps(job))
+    return cp.profile([str(path)])
+
+
+def first(run: cp.Run) -> str:
+    debug = run.debug()
+    return bottleneck_sentence(bottleneck_of(debug), debug, (), time_unit(debug.runtime_ms))
+
+
+def screen(run: cp.Run) -> str:
+    return " ".join(verdict_text(run.verdict(), "next", "run", full=True).split())
+
+
+# Streams that go on ------------------------------------------------------------
+
+
+def test_a_stream_without_records_waits_for_them(tmp_path: Path) -> None:
+    idle = {"busy": 0, "idle": 99_900, "pressed": 0}
+    run = page(tmp_path / "job.json", [vertex(1, "Source", **idle), vertex(2, "Sink", **idle)])
+    assert first(run) == "This stream waits for records: its sources were idle for 100 % of their time."
+
+
+def test_a_stream_is_held_up_by_the_vertex_that_is_always_busy(tmp_path: Path) -> None:
+    source = vertex(1, "Source", busy=20_000, idle=0, pressed=80_000)
+    run = page(tmp_path / "job.json", [source, vertex(2, "Join", busy=98_000, idle=2_000, pressed=0)])
+    assert first(run) == (
+        "Join was busy for 98 % of its time and holds this stream up: its sources were back-pressured for 80 % of"
+        " theirs."
+    )
+
+
+def test_a_stream_that_keeps_up_says_how_busy_it_was_at_most(tmp_path: Path) -> None:
+    told = {"busy": "NaN", "idle": 60_000, "pressed": 10_000}  # what is neither idle nor back-pressured is busy
+    run = page(tmp_path / "job.json", [vertex(1, "Source", **told), vertex(2, "Sink")])
+    assert first(run) == (
+        "This stream kept up with its records: none of the 1 of its 2 vertices that were measured was busy for more"
+        " than 30 % of its time (Source)."
+    )
+
+
+def test_a_stream_of_which_nothing_was_measured_is_not_known(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "Source"), vertex(2, "Sink")])
+    assert first(run).startswith("What holds this stream's records up is not known: it goes on until it is stopped")
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "CANCELED"])
+def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_path: Path, state: str) -> None:
+    idle = {"busy": 0, "idle": 99_900, "pressed": 0}
+    run = page(tmp_path / "job.json", [vertex(each, "v", state, **idle) for each in (1, 2)], state)
+    for setting in ("parallelism=2x", "cpu_speed=2x", "taskmanagers=2x"):
+        answer = run.predict([setting])
+        assert answer.predicted_ms is None
+        assert "goes on until it is stopped" in answer.refused[0]
+    assert [each.kind for each in run.verdict().actions] == ["record"]  # more subtasks would shorten nothing
+
+
+def test_a_stream_that_came_to_its_end_is_asked_about_that(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "Source", "FINISHED"), vertex(2, "Sink", "FINISHED")], "FINISHED")
+    assert run.predict(["taskmanagers=2x"]).predicted_ms == pytest.approx(101_000)
+
+
+def test_a_job_of_the_data_set_api_is_no_stream(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "v", "CANCELED")], "CANCELED", kind="", optimized={"estimates": [1]})
+    assert not any("stream" in each for each in run.predict(["cpu_speed=2x"]).refused)
+
+
+# How jobs end ------------------------------------------------------------
+
+
+def test_a_canceled_job_did_not_fail(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "Source", "CANCELED"), vertex(2, "Sink", "CANCELED")], "CANCELED")
+    text = screen(run)
+    assert "1 of 1 job was cancelled." in text
+    assert not any(each in text for each in ("failed", "killed"))
+
+
+def test_a_failed_job_that_does_not_say_why_names_the_vertex(tmp_path: Path) -> None:
+    vertices = [vertex(1, "Source", "FAILED", 50_000), vertex(2, "Sink", "CANCELED", 51_000)]
+    text = screen(page(tmp_path / "job.json", vertices, "FAILED"))
+    assert "1 of 1 job failed: Source failed, and the page does not say why." in text
+
+
+# Slots ------------------------------------------------------------
+
+
+def test_a_page_without_task_managers_counts_none(tmp_path: Path) -> None:
+    header = page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")]).header()
+    assert (header.workers, header.slots_per_worker) == (0, None)
+    assert "TaskManager x" not in screen(page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")]))
+
+
+def test_more_subtasks_of_a_pipeline_all_run_at_once_where_no_slots_are_told(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "a", "FINISHED"), vertex(2, "b", "FINISHED")], "FINISHED")
+    assert run.predict(["parallelism=2x"]).predicted_ms == pytest.approx(51_000, rel=0.01)
+
+
+def test_a_pipeline_leaves_no_slots_idle_that_its_vertices_share(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "a", "FINISHED", 60_000), vertex(2, "b", "FINISHED")], "FINISHED")
+    assert "idle slots" not in {each.rule for each in run.debug().findings}
+
+
+def test_a_slot_takes_a_subtask_of_each_vertex_of_a_pipeline() -> None:
+    assert planning.shown_lanes(8, {"slot_sharing": "4"}) == 2
+    assert planning.shown_lanes(4, {}) == 4
+
+
+def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:
+    vertices = [vertex(1, "Write", "FINISHED"), vertex(2, "Commit", "FINISHED", maxParallelism=1)]
+    answer = page(tmp_path / "job.json", vertices, "FINISHED", kind="BATCH").predict(["parallelism=2x"])
+    took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.groups}
+    assert took["Commit"][1] == took["Commit"][0]
+    assert took["Write"][1] == pytest.approx((took["Write"][0] or 0) / 2)
+
+
+def test_units_of_which_a_log_has_no_end_are_counted_once(tmp_path: Path) -> None:
+    run = page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")], kind="BATCH", exchange="blocking")
+    assert run.predict(["cpu_speed=2x"]).refused[0].startswith("2 of 2 subtasks have no end in the log")
