@@ -175,7 +175,7 @@ def test_else_the_resource_that_it_had_more_of_is_named() -> None:
     assert "6.0 s more on disk than usual" in found.what
     assert found.basis == "modelled"
     (found,) = findings.straggler(TERMS, late(), [])
-    assert "6.0 s of it more on the CPU" in found.what
+    assert "6.0 s more on the CPU" in found.what
     assert found.basis == "measured"
     (found,) = findings.straggler(TERMS, late(resource_ms=parts(other=7000.0), cpu_ms=None), [])
     assert "no reason that the log tells" in found.what
