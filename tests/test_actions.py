@@ -126,7 +126,7 @@ def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
     blocks = [Task(20_000, "1", cpu_ms=19_000, read_bytes=128 * MIB) for _ in range(4)]
     verdict = told(tmp_path, [Stage(blocks)])
     assert verdict.actions[0].what == "Ask for 16 partitions where the files are read (stage:0.0: 4 tasks for 16 slots)"
-    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of files that do not divide: ")
+    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of gzip: rdd.repartition(16)")
 
 
 def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:

@@ -172,10 +172,10 @@ def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_
 
 def test_else_the_resource_that_it_had_more_of_is_named() -> None:
     (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
-    assert "6.0 s of it more on disk" in found.what
+    assert "6.0 s more on disk than usual" in found.what
     assert found.basis == "modelled"
     (found,) = findings.straggler(TERMS, late(), [])
-    assert "6.0 s of it more on the CPU" in found.what
+    assert "6.0 s more on the CPU" in found.what
     assert found.basis == "measured"
     (found,) = findings.straggler(TERMS, late(resource_ms=parts(other=7000.0), cpu_ms=None), [])
     assert "no reason that the log tells" in found.what
@@ -505,7 +505,7 @@ def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any(
     )
     (found,) = findings.straggler(terms, slow, [])
     assert "longest kernel (kernel 17)" in found.what
-    assert "6.0 s of it more on the GPU" in found.what
+    assert "6.0 s more on the GPU than usual" in found.what
     (found,) = findings.idle_slots(terms, detail(facts=FEW))
     assert "1 kernel for 4 streams" in found.what
     assert found.advice == "more, smaller kernels would use the idle streams"
@@ -699,3 +699,13 @@ def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> 
     net, disk = found["stage:14.0", "net"], found["stage:14.0", "disk"]
     assert net.label_share < net.at_least_share - 0.1
     assert disk.label_share > disk.at_most_share + 0.1
+
+
+def test_a_group_that_cost_next_to_nothing_is_counted_and_not_named() -> None:
+    def part(group: str, cost_ms: float) -> Part:
+        return Part("straggler", "waited", cost_ms, group, "it waited", "measured", "look", "have one that waited")
+
+    (found,) = findings.added_up(TERMS, [part("stage:1.0", 9000.0), part("stage:2.0", 300.0), part("stage:3.0", 100.0)])
+    assert found.what == "3 stages have one that waited: stage:1.0: it waited (9.0 s); and 2 others"
+    (found,) = findings.added_up(TERMS, [part("stage:1.0", 9000.0), part("stage:2.0", 3000.0)])
+    assert found.what == "2 stages have one that waited: stage:1.0: it waited (9.0 s); stage:2.0: it waited (3.0 s)"

@@ -32,7 +32,8 @@ def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) ->
             if moved / (time_ms / 1000) >= SLOW_BPS:
                 continue
             what = f"{time_ms / 1000:.1f} s of {terms.words.unit} time on {terms.device(resource)} for {volume(moved)}"
-            advice = f"look for what is no data: {_ODD.get(resource, 'many small transfers, or waiting in them')}"
+            waits = _ODD.get(resource, "many small transfers, or waiting in them")
+            advice = f"find out what it waits for, as it is not data: {waits}"
             cost, many = facts.path_ms * time_ms / facts.unit_ms, f"use {terms.device(resource)} and hardly move data"
             found.append(Part("odd use", resource, cost, group_name(detail), what, "modelled", advice, many))
     return found

@@ -28,6 +28,9 @@ SEE = "record samples to see what it did"
 NAMED = 2
 """Groups of one finding that are named, those of the largest costs …"""
 
+NAMED_SHARE = 0.25
+"""… from this share of the largest on …"""
+
 NEXT_ADVICE = 0.25
 """… and its second advice is told from this share of its cost."""
 
@@ -62,8 +65,9 @@ def _together(terms: Terms, parts: Sequence[Part]) -> Finding:
     first, cost_ms = parts[0], sum(each.cost_ms for each in parts)
     if len(parts) == 1:
         return Finding(first.rule, cost_ms, f"{first.group}: {first.what}", first.basis, first.advice)
-    named = "; ".join(f"{each.group}: {each.what} ({each.cost_ms / 1000:.1f} s)" for each in parts[:NAMED])
-    rest = len(parts) - NAMED
+    shown = [each for each in parts[:NAMED] if each.cost_ms >= NAMED_SHARE * first.cost_ms]
+    named = "; ".join(f"{each.group}: {each.what} ({each.cost_ms / 1000:.1f} s)" for each in shown)
+    rest = len(parts) - len(shown)
     more = f"; and {counted(rest, 'other')}" if rest > 0 else ""
     advices: dict[str, list[Part]] = {}
     for each in parts:

@@ -142,7 +142,7 @@ def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why |
         return None
     return Why(
         name,
-        f"not for its data; {extra[name] / 1000:.1f} s of it more on {terms.device(name)} than usual",
+        f"not for its data: {extra[name] / 1000:.1f} s more on {terms.device(name)} than usual",
         "compare the node it ran on with its peers" if name != CPU else "look at what its rows make it compute",
         "measured" if name == CPU and longest.cpu_ms is not None else "modelled",
     )

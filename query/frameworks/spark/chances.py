@@ -251,7 +251,7 @@ def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chanc
     if of_rdds:  # by their blocks, unless the program asks for more
         wanted, where, most_ms = _told(of_rdds)
         what = f"Ask for {wanted} partitions where the files are read ({where})"
-        line = f"rdd = sc.textFile(path, {wanted})  # of files that do not divide: rdd.repartition({wanted})"
+        line = f"rdd = sc.textFile(path, {wanted})  # of gzip: rdd.repartition({wanted})"
         yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
     for why, these in by_hand.items():
         wanted, where, most_ms = _told(these)
