@@ -21,7 +21,7 @@ ENDED = {"FINISHED", "FAILED", "CANCELED"}
 
 def vertex(number: int, name: str, state: str = "RUNNING", ran: int = 100_000, **more: Any) -> dict[str, Any]:
     """A vertex that began 1 s after its job; `busy`, `idle` and `pressed` are ms of all its subtasks."""
-    metrics = {"read-bytes": 10, "write-bytes": 20}
+    metrics = {"read-bytes": more.pop("read", 0), "write-bytes": 20}
     for key, field in (("busy", "busy"), ("idle", "idle"), ("pressed", "backpressured")):
         if key in more:
             metrics[f"accumulated-{field}-time"] = more.pop(key)
@@ -78,6 +78,11 @@ def test_a_stream_without_records_waits_for_them(tmp_path: Path) -> None:
     assert first(run) == "This stream waits for records: its sources were idle for 100 % of their time."
 
 
+def test_what_reads_of_others_is_no_source_though_the_page_lacks_the_plan(tmp_path: Path) -> None:
+    reader = vertex(1, "Sink", busy=1_000, idle=99_000, pressed=0, read=4_000)
+    assert first(page(tmp_path / "job.json", [reader])).startswith("This stream kept up with its records")
+
+
 def test_a_stream_is_held_up_by_the_vertex_that_is_always_busy(tmp_path: Path) -> None:
     source = vertex(1, "Source", busy=20_000, idle=0, pressed=80_000)
     run = page(tmp_path / "job.json", [source, vertex(2, "Join", busy=98_000, idle=2_000, pressed=0)])
@@ -110,6 +115,12 @@ def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_pa
         assert answer.predicted_ms is None
         assert "goes on until it is stopped" in answer.refused[0]
     assert [each.kind for each in run.verdict().actions] == ["record"]  # more subtasks would shorten nothing
+
+
+def test_a_stream_that_waited_for_slots_for_longer_than_it_ran_is_held_up_by_that(tmp_path: Path) -> None:
+    late = vertex(1, "Source", "CANCELED")
+    late |= {"start-time": BEGAN + 90_000, "end-time": BEGAN + 101_000, "duration": 11_000}
+    assert first(page(tmp_path / "job.json", [late], "CANCELED")).startswith("Waiting for TaskManagers holds this run")
 
 
 def test_a_stream_that_came_to_its_end_is_asked_about_that(tmp_path: Path) -> None:

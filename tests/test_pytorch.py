@@ -321,13 +321,13 @@ def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_p
 
 def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_next() -> None:
     first, following = (Operation("GPU 0", start, start + 1.0, "k", kind="kernel") for start in (0.0, 5.0))
-    found = list(launches._launch_gap({5.0: 4.0}, 10.0, first, following))
+    found = list(launches._launch_gap({5.0: 4.0}, set(), 10.0, first, following))
     assert [(each.operator, each.resource, each.start_ms, each.end_ms) for each in found] == [
         ("waiting for launches", "cpu", 1.0, 4.0),
         ("between kernels", "", 4.0, 5.0),
     ]
-    assert [each.operator for each in launches._launch_gap({5.0: 0.5}, 10.0, first, following)] == ["between kernels"]
-    assert not list(launches._launch_gap({5.0: 4.0}, 1.0, first, following)), "not within one stretch"
+    assert [each.operator for each in launches._launch_gap({5.0: 0.5}, set(), 10.0, first, following)] == ["between kernels"]
+    assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one stretch"
 
 
 def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:

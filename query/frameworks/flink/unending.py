@@ -6,6 +6,7 @@ it began, from 1.13 on; that says whether it kept up with its records, and else 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import duckdb
@@ -25,14 +26,16 @@ HELD = 0.2
 _SHARES = """
     WITH shares AS (
         SELECT group_id, finish_ms - launch_ms - coalesce(starting_ms, 0) AS ran_ms, nullif(idle_ms, 'nan') AS idle_ms,
-            nullif(backpressured_ms, 'nan') AS backpressured_ms, nullif(busy_ms, 'nan') AS busy_ms
+            nullif(backpressured_ms, 'nan') AS backpressured_ms, nullif(busy_ms, 'nan') AS busy_ms,
+            read_bytes
         FROM units JOIN flink_subtasks USING (unit_id) WHERE state <> 'FINISHED'
     ), told AS (
         SELECT *, coalesce(busy_ms, CASE WHEN idle_ms + backpressured_ms > 0
             THEN greatest(ran_ms - idle_ms - backpressured_ms, 0) END) AS worked_ms
         FROM shares WHERE ran_ms > 0
     )
-    SELECT any_value(name), group_id NOT IN (SELECT target FROM dependencies),
+    SELECT any_value(name),
+        group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,  -- a page may lack the plan
         max(worked_ms / ran_ms), sum(idle_ms) / sum(ran_ms), sum(backpressured_ms) / sum(ran_ms)
     FROM told JOIN groups USING (group_id) GROUP BY group_id ORDER BY min(rank)
 """
@@ -52,6 +55,9 @@ class _Vertex:
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
     """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
     if STOPPED not in execution.properties or execution.flow is not None:
+        return None
+    first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
+    if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
         return None
     rows = connection.execute(_SHARES).fetchall()
     found = [
@@ -78,5 +84,5 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
     whose = "" if len(found) == len(rows) else f" of the {len(found)} of its {len(rows)} vertices that were measured"
     return (
         f"This stream kept up with its records: none{whose or ' of its vertices'} was busy for more than"
-        f" {100 * busiest.busy:.0f} % of its time ({busiest.name})."
+        f" {max(math.ceil(100 * busiest.busy), 1)} % of its time ({busiest.name})."
     )
