@@ -92,10 +92,16 @@ def test_operators_have_their_node_and_what_attributed_them() -> None:
     assert "17 Exchange by k 1, 2, 3.1 … 9.0 9.0 . . ." in text
     assert "compiling generated code 1, 2, 3.1 … 0.7 0.7 . . ." in text
     assert "stages task [s] cpu" in text
-    assert "* timed by" not in text
-    timed = replace(DEBUG, operators=(operator(17, "Sort", 9_000.0, "plan metrics"),))
-    assert "17 Sort * 1, 2, 3.1 …" in words(timed)
-    assert "* timed by Spark itself, which leaves some out" in words(timed)
+    assert "timed by" not in text
+    timed = operator(17, "Sort", 9_000.0, "plan metrics")
+    alone = words(replace(DEBUG, operators=(timed,)))
+    assert "17 Sort 1, 2, 3.1 …" in alone
+    assert "Operators are timed by Spark itself, which leaves some out" in alone
+    assert "samples" not in alone[alone.index("Operators are") :].partition("Assumed")[0]
+    mixed = words(replace(DEBUG, operators=(timed, operator(18, "Filter", 3_000.0))))
+    assert "17 * Sort 1, 2, 3.1 …" in mixed
+    assert "18 Filter" in mixed
+    assert "* timed by Spark itself, which leaves some out" in mixed
     several = replace(DEBUG, operators=(*DEBUG.operators, operator(3, "Sort", 500.0, scope="sql:2")))
     assert "sql:2 3 Sort" in words(several)
     assert "Operator" not in words(replace(DEBUG, operators=(operator(None, "not attributed", 9_000.0),)))
@@ -109,7 +115,7 @@ def test_stages_show_skew_by_time_and_by_bytes() -> None:
     assert "idle: of the slots' time; start, GC: of the tasks' time" in text
     assert "spilled" not in text
     spilled = words(replace(DEBUG, groups=tuple(stage(number, number, 3 << 20) for number in range(20))))
-    assert "3 MiB" in spilled
+    assert "3.0 MiB" in spilled
     assert "8 shorter stages not shown" in spilled
 
 

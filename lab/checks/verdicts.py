@@ -324,7 +324,10 @@ def check_largest(it: Held) -> Iterator[str]:
             yield f"{found['name']} holds it up with {_s(mine)}, it says; {name} takes {_s(ms)}"
     if found["kind"] == "cause":
         mine = it.other_ms.get(found["name"], 0.0)
-        if any(ms > mine + 1 for ms in it.other_ms.values()):
+        # Of what is unknown no more may be than there is of all time in which no task ran, whatever its cause.
+        known = {name: ms for name, ms in it.other_ms.items() if name != "unknown"}
+        alone = sum(ms for name, ms in known.items() if name in ALONE)
+        if any(ms > mine + 1 for ms in known.values()) or it.other_ms.get("unknown", 0.0) > max(mine, alone) + 1:
             yield f"{found['name']} holds it up with {_s(mine)}, it says; other causes take more"
     if found["time_ms"] > it.debug["runtime_ms"] + 1:
         yield f"the first sentence tells {_s(found['time_ms'])} of {_s(it.debug['runtime_ms'])}"
