@@ -326,7 +326,9 @@ def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_nex
         ("waiting for launches", "cpu", 1.0, 4.0),
         ("between kernels", "", 4.0, 5.0),
     ]
-    assert [each.operator for each in launches._launch_gap({5.0: 0.5}, set(), 10.0, first, following)] == ["between kernels"]
+    assert [each.operator for each in launches._launch_gap({5.0: 0.5}, set(), 10.0, first, following)] == [
+        "between kernels"
+    ]
     assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one stretch"
 
 

@@ -149,7 +149,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
 def _usual(execution: Execution) -> tuple[Floats, Floats]:
     """What being first costs in recorded runs, (3, groups): ms, and times what units take later."""
     more, most = np.zeros((3, len(execution.dag.groups))), np.ones((3, len(execution.dag.groups)))
-    if execution.repeated is not None:
+    if execution.framework.loads_code and execution.repeated is not None:
         more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS)
         most[FIRST] = np.where(execution.repeated, REPEATED_MOST, NEW_MOST)
         more[STARTING], most[STARTING] = STARTING_MS, STARTING_MOST

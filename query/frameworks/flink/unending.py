@@ -35,7 +35,7 @@ _SHARES = """
         FROM shares WHERE ran_ms > 0
     )
     SELECT any_value(name),
-        group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,  -- a page may lack the plan
+        group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,  -- or no plan
         max(worked_ms / ran_ms), sum(idle_ms) / sum(ran_ms), sum(backpressured_ms) / sum(ran_ms)
     FROM told JOIN groups USING (group_id) GROUP BY group_id ORDER BY min(rank)
 """

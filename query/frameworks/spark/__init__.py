@@ -86,6 +86,7 @@ SPARK = Framework(
     configured=partitions.configured,
     replan=partitions.replan,
     memory=memory.MEMORY,
+    loads_code=True,
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,
     private=private.PATTERNS,
