@@ -67,8 +67,8 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
     ]
     if not found:
         return (
-            "What holds this stream's records up is not known: it goes on until it is stopped, so how long it took"
-            " says nothing of it, and no page here says how busy its vertices were."
+            "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
+            " until it is stopped, so how long it took says nothing."
         )
     busiest = max(found, key=lambda each: each.busy)
     sources = [each for each in found if each.is_source]
