@@ -350,7 +350,7 @@ class Framework:
     unasked     settings that the usual questions leave out, for no trace tells what they change
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
-    loads_code  whether its workers load and compile code as they meet it, as measured of Spark's
+    loads_code  whether its workers load and compile code as they meet it, as recorded runs told
     checked     settings of the work, such as units, whose effect reruns have checked, so that answers have a range
     resolution_ms  how far apart an end and the start that it causes may be in its log
     """
