@@ -118,13 +118,14 @@ def _before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np
 
 
 def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Cold | None:
-    """What being first costs the groups of a scope; None where one operator follows the other, each of another kind.
+    """What being first costs the groups of a scope; None where one operator follows the other, each of another kind,
+    and where the framework's workers are not known to load code as they meet it.
 
     `lasting_ms` is what is compared, the units' durations where it is not given: of a worker short of CPU these tell
     who waited longer, and the CPU time alone what had to be done.
     """
     units, count = execution.units, len(execution.dag.groups)
-    if execution.framework.in_order or not len(units):
+    if not execution.framework.loads_code or execution.framework.in_order or not len(units):
         return None
     took_ms = units.duration_ms if lasting_ms is None else lasting_ms
     level = levels_of(units.group, base, execution.slots, execution.starts)
@@ -149,7 +150,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
 def _usual(execution: Execution) -> tuple[Floats, Floats]:
     """What being first costs in recorded runs, (3, groups): ms, and times what units take later."""
     more, most = np.zeros((3, len(execution.dag.groups))), np.ones((3, len(execution.dag.groups)))
-    if execution.framework.loads_code and execution.repeated is not None:
+    if execution.repeated is not None:
         more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS)
         most[FIRST] = np.where(execution.repeated, REPEATED_MOST, NEW_MOST)
         more[STARTING], most[STARTING] = STARTING_MS, STARTING_MOST
