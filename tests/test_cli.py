@@ -402,6 +402,13 @@ def test_running_out_of_memory_is_a_sentence(
 # The process --------------------------------------------------------------------------------------------------------
 
 
+def run_apart(program: str) -> subprocess.CompletedProcess[str]:
+    """A program of Python in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
+    )
+
+
 def test_help_imports_nothing_slow() -> None:
     program = (
         "import sys\n"
@@ -410,9 +417,7 @@ def test_help_imports_nothing_slow() -> None:
         "slow = {'duckdb', 'numpy', 'rich', 'networkx', 'query', 'indexes', 'indexer', 'msgspec', 'torch'}\n"
         "sys.exit(repr(slow & set(sys.modules)) if slow & set(sys.modules) else 0)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
-    )
+    done = run_apart(program)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -424,9 +429,7 @@ def test_what_was_typed_goes_past_pydantic() -> None:
         "code = run(['analyze', 'no-such-log', 'nor-this', '--index', 'a-1', '--index', 'b-2', '--full'])\n"
         "sys.exit('pydantic' if 'pydantic' in sys.modules else code)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
-    )
+    done = run_apart(program)
     assert (done.returncode, done.stderr) == (1, "crystalperf: no-such-log: no such file or folder\n")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -27,11 +27,19 @@ def floor(known: Measured, role: str) -> list[float]:
     The run itself is among those whose median it is held against, so it lies nearer to that than to the true one; that
     is taken out.
     """
-    return [
-        abs(time / statistics.median(times) - 1) * nearer(len(times))
+    return from_median(
+        times
         for one in configurations(known.suite)
         if one.role in (role, "base")
         for times in known.reruns_ms.get(one.number, ())
+    )
+
+
+def from_median(reruns_ms: Iterable[Sequence[float]]) -> list[float]:
+    """|run / median − 1| of runs of one configuration each, where there are several, as far as from the true median."""
+    return [
+        abs(time / statistics.median(times) - 1) * nearer(len(times))
+        for times in reruns_ms
         if len(times) > 1
         for time in times
     ]

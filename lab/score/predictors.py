@@ -209,7 +209,7 @@ def linear(base: Base, configuration: Configuration) -> float | None:
 
 def amdahl(base: Base, configuration: Configuration) -> float | None:
     """The time in which tasks run scales with the slots, the rest of the scope does not; no other resource."""
-    slots = configuration.knobs.get("slots", 2) / base.configuration.knobs.get("slots", 2)
+    slots = _slots(configuration) / _slots(base.configuration)
     units = execution(base).units
     busy = covered_ms(units.launch_ms, units.finish_ms)
     return float(base.wall_ms - busy + busy / slots)

@@ -27,9 +27,9 @@ from typing import Any
 import query
 from lab.pages import put
 from lab.runs.suites import ROLES, Configuration
-from lab.score.floors import nearer
+from lab.score.floors import from_median
 from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone
-from lab.scored import OURS, Scored, spread
+from lab.scored import OURS, Scored
 
 MARK = "published reruns"
 
@@ -185,58 +185,37 @@ def floor(runs: Iterable[Rerun]) -> list[float]:
     of: dict[tuple[Job, int], list[float]] = defaultdict(list)
     for each in runs:
         of[each.job, each.executors].append(each.wall_ms)
-    return [
-        abs(time / statistics.median(times) - 1) * nearer(len(times))
-        for times in of.values()
-        if len(times) > 1
-        for time in times
-    ]
+    return from_median(of.values())
+
+
+RERUN = "one run against the median of its reruns"
 
 
 def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
-    """By folder and by who predicts: questions, deviations, worst, ranges that hold, refusals."""
-    heads = [
-        "job",
-        "who",
-        "answered",
-        "off, mean ± deviation %",
-        "median %",
-        "worst %",
-        "ranges that held %",
-        "refused",
-    ]
+    """By folder and by who predicts, and of runs themselves: deviations, ranges that hold, refusals."""
+    heads = ["job", "who", "answered", "off, mean ± deviation %", "worst %", "ranges that held %", "half-width %"]
+    heads += ["median %", "refused"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     called = sorted({_called(each.base) for each in asked})
     for folder in [*called, "all"] if len(called) > 1 else called:
         these = [each for each in asked if folder in (_called(each.base), "all")]
-        for who in (OURS, *OTHERS):
-            lines.append(_row(folder, who, these))
-        off = floor(each for each in runs if folder in (_called(each), "all"))
-        mean, deviation = spread(off)
-        lines.append(
-            f"| {folder} | one run against the median of its reruns | {len(off)} | {100 * mean:.1f} ± "
-            f"{100 * deviation:.1f} | {100 * statistics.median(off):.1f} | {100 * max(off):.0f} | | |"
-        )
+        scored = _scored(these)
+        scored.off[RERUN] = floor(each for each in runs if folder in (_called(each), "all"))
+        for who, off in scored.off.items():
+            middle = 100 * statistics.median(abs(each) for each in off)
+            refused = "" if who == RERUN or len(off) == len(these) else str(len(these) - len(off))
+            lines.append(f"| {folder} | {who} | {scored.cells(who)} | {middle:.1f} | {refused} |")
     return lines
 
 
-def _row(folder: str, who: str, asked: Sequence[Asked]) -> str:
+def _scored(asked: Sequence[Asked]) -> Scored:
     scored = Scored()
     for each in asked:
-        scored.take(who, each.predicted_ms[who], each.actual_ms)
-        given = each.predicted_ms[who]
-        if who == OURS and given is not None and each.interval_ms is not None:
-            scored.take_range(given, each.interval_ms, each.actual_ms)
-    off = [abs(each) for each in scored.off.get(who, [])]
-    refused = len(asked) - len(off)
-    if not off:
-        return f"| {folder} | {who} | 0 | | | | | {refused} |"
-    mean, deviation = spread(off)
-    held = f"{100 * statistics.mean(scored.held):.0f}" if scored.held else ""
-    return (
-        f"| {folder} | {who} | {len(off)} | {100 * mean:.1f} ± {100 * deviation:.1f} "
-        f"| {100 * statistics.median(off):.1f} | {100 * max(off):.0f} | {held} | {refused or ''} |"
-    )
+        for who, given in each.predicted_ms.items():
+            scored.take(who, given, each.actual_ms)
+        if (ours := each.predicted_ms[OURS]) is not None and each.interval_ms is not None:
+            scored.take_range(ours, each.interval_ms, each.actual_ms)
+    return scored
 
 
 def main() -> None:

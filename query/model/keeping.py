@@ -44,15 +44,26 @@ def with_room(execution: Execution, times: float) -> Execution:
     What a worker keeps is as much as it has room for, so of what is read so many times as much is found, until all of
     it is.  As many of the units that read anew find it, every so many-th; the others do as before.
     """
-    again, group = anew(execution), execution.units.group
-    concerned = np.bincount(group, again, len(execution.dag.groups)) > 0
-    found = 1.0 - float(again.sum()) / max(int(concerned[group].sum()), 1)
-    spared = min(found * (times - 1.0) / (1.0 - found), 1.0) if found < 1 else 0.0
+    again, spared = anew(execution), spared_share(execution, times)
     rank = np.zeros(len(again))
     rank[again] = np.arange(again.sum())
     finds = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
     share = np.where(again, finds, spared)  # those that found it are the less in each other's way
     return _spared(execution, anew_ms(execution) * share)
+
+
+def spared_share(execution: Execution, times: float) -> float:
+    """Of the units that read anew, the share that finds what it reads in `times` as much room."""
+    again = anew(execution)
+    found = int(concerned(execution).sum()) - int(again.sum())
+    return min(found * (times - 1.0) / int(again.sum()), 1.0) if again.any() else 0.0
+
+
+def concerned(execution: Execution) -> NDArray[np.bool_]:
+    """Which units are of groups of which some read anew, (units,)."""
+    group = execution.units.group
+    found: NDArray[np.bool_] = (np.bincount(group, anew(execution), len(execution.dag.groups)) > 0)[group]
+    return found
 
 
 def _spared(execution: Execution, less_ms: Floats) -> Execution:

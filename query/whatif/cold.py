@@ -84,7 +84,7 @@ class Before:
         return found
 
 
-def before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
+def placed_before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
     """How units that are to run would be on the recorded slots, where `replayed` has them."""
     old, count = recorded.units, len(recorded.dag.groups)
     level = levels_of(units.group, replayed, recorded.slots, recorded.starts)

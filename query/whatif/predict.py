@@ -24,7 +24,7 @@ from indexes.resources import CPU, NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
-from query.model.keeping import anew, more_room, with_room
+from query.model.keeping import anew, concerned, more_room, spared_share, with_room
 from query.model.policy import FIRST_COME, Policy, chosen
 from query.model.records import Floats
 from query.model.world import UNITS, World
@@ -293,12 +293,11 @@ def _runtime(found: tuple[float, _Outcome]) -> float:
 def _roomy(execution: Execution, room: float) -> str:
     """A word on units that read anew what had no room in memory, where there is `room` times as much."""
     words, again = execution.framework.vocabulary, anew(execution)
-    groups = np.isin(execution.units.group, execution.units.group[again])
-    still = round(again.sum() - (groups.sum() - again.sum()) * (room - 1.0))
+    still = round(again.sum() * (1.0 - spared_share(execution, room)))
     then = f"about {still} would" if still > 0 else "none would"
     return (
-        f"{again.sum()} of {groups.sum()} {words.units} read anew what {words.workers} were to keep; with room for"
-        f" {room:.3g} times as much {then}"
+        f"{again.sum()} of {concerned(execution).sum()} {words.units} read anew what {words.workers} were to keep; with"
+        f" room for {room:.3g} times as much {then}"
     )
 
 

@@ -18,8 +18,7 @@ from query.model.execution import Execution, Slots
 from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
-from query.whatif.cold import Cold, cold, levels_of
-from query.whatif.cold import before as firsts_before
+from query.whatif.cold import Cold, cold, levels_of, placed_before
 from query.whatif.effects import State
 from query.whatif.effects.speed import starving_ms
 from query.whatif.replay import Replayed, prepared, replay
@@ -123,7 +122,7 @@ def settled(
         crowd_before = _crowd(beside_before, parts_before, cpu)
     if first is not None:  # loading and compiling is computing
         first = replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
-        were_first = firsts_before(first, recorded, base, units, before)
+        were_first = placed_before(first, recorded, base, units, before)
     work_ms = 0.0
     for _ in range(ROUNDS):
         current = parts.copy(order="F")
