@@ -5,7 +5,8 @@ and whoever builds in it holds a lock on a file in it.  The lock goes with the p
 do not work (some network file systems), a folder is given up after a day.
 
 A folder that goes is renamed first, for who removes it may be killed as well, after the lock is gone and before the
-rest is.
+rest is.  Who is killed before the lock is held leaves a folder that nobody holds and that does not say so: it is given
+up after a minute, in which whoever has just made it would have locked it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 GIVEN_UP_S = 24 * 3600
-"""Age after which what nobody can be seen to build is taken for left behind."""
+"""Age after which what nobody can be seen to build is taken for left behind, where locks do not work."""
+LOCKED_WITHIN_S = 60.0
+"""The same where locks work and none was ever held: the time from making a folder to locking it, with much to spare."""
 
 # With .wal and .exporting: what earlier versions left.
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
@@ -97,9 +100,11 @@ def _given_up(temporary: Path) -> bool:
     try:
         with (temporary / _LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock.seek(0, os.SEEK_END) > 0 or _age_s(temporary) > GIVEN_UP_S  # else it is about to be locked
+            return lock.seek(0, os.SEEK_END) > 0 or _age_s(temporary) > LOCKED_WITHIN_S
     except BlockingIOError:
         return False
+    except FileNotFoundError:
+        return _age_s(temporary) > LOCKED_WITHIN_S
     except OSError:
         return _age_s(temporary) > GIVEN_UP_S
 

@@ -57,6 +57,21 @@ def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("lock", [False, True])
+def test_a_folder_that_was_never_locked_is_given_up_after_a_minute(tmp_path: Path, lock: bool) -> None:
+    """Of a process that was killed between making the folder and holding its lock, or that is just there."""
+    left = tmp_path / ".a.17.building"
+    left.mkdir()
+    if lock:
+        (left / "lock").touch()
+    temporary.remove_stale(tmp_path)
+    assert left.is_dir()
+    old = time.time() - 2 * temporary.LOCKED_WITHIN_S
+    os.utime(left, (old, old))
+    temporary.remove_stale(tmp_path)
+    assert not left.exists()
+
+
 def test_where_locks_do_not_work_age_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")

@@ -308,7 +308,7 @@ def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> s
     ).fetchall()[0]
     asked = any(number(execution.properties.get(key)) for key in _GPUS)
     plugin = "com.nvidia.spark.SQLPlugin" in execution.properties.get("spark.plugins", "")
-    if on_gpu or (not planned and (asked or plugin)):
+    if len(execution.units) and (on_gpu or (not planned and (asked or plugin))):
         return "GPU"
     return None
 
