@@ -57,7 +57,8 @@ def worlds(draw: some.DrawFn) -> tuple[Dag, Units, Slots, Policy, list[int | Non
     orders: list[Order] = [by_rank, fair_share, LongestFirst(left_behind(dag))]
     order = draw(some.sampled_from(orders))
     limits = [int(number.integers(1, 4)) if number.random() < 0.2 else None for _ in range(groups)]
-    policy = Policy(order, draw(some.sampled_from([0.0, 3.0, 30.0])))
+    waits = some.sampled_from([0.0, 3.0, 30.0])
+    policy = Policy(order, draw(waits), draw(some.booleans()), draw(some.sampled_from([0.0, 1.0])))
     return dag, made, slots, policy, limits, number.integers(0, 12, units).astype(float)
 
 

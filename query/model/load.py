@@ -23,7 +23,7 @@ from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.loads import measured_loads
-from query.model.places import FAR, IN_WORKER, far_groups, kept_groups, reaches
+from query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
 from query.model.world import settings_of
@@ -291,7 +291,9 @@ def _groups_and_units(
     ids = list(described)
     named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
     wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
-    question = sql.text("scope_units").format(parts=parts, far=FAR, in_worker=IN_WORKER, columns=wanted)
+    question = sql.text("scope_units").format(
+        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, columns=wanted
+    )
     columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
     if (columns["group_number"] < 0).any():  # a trace need not describe every group
         ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]

@@ -4,12 +4,13 @@
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups, $workers, $hosts, the names that the columns of numbers refer to
 --             {parts}, the columns of the units' time by resource
---             {far}, how far data are that lie on another machine, and {in_worker}, in its own worker (query.model.places)
+--             {far}, how far data are that lie on another machine, {in_worker}, in its own worker, and {kept}, the root of
+--             what workers kept, {replicated}, schemes of files with replicas (query.model.places)
 --             {columns}, those that are wanted, or *
 --
 -- one row per unit that ran within the scope, by launch:
 --   group, worker, host   positions in the lists of names; -1 for a group or a worker, 0 for a host that is in none
---   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
+--   placement   what it wanted of its place: 1 where its data are, 2 it gave up waiting for that, 0 nothing
 --               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
 --   is_far      whether its data were on another machine, as far as they have a place
 --   in_worker   whether its worker held them
@@ -17,7 +18,22 @@ WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AN
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
 host_names AS (SELECT unnest($hosts::VARCHAR[]) AS host, unnest(range(len($hosts::VARCHAR[]))) AS number),
-wishing AS (SELECT DISTINCT group_id FROM within WHERE data_at = 'host'),
+-- Units that want no place are told as those whose data a worker holds, but where workers kept something.  Of files with
+-- replicas every unit wants a place, so one of which nothing is told looked for what its worker kept in vain.
+keeping AS (
+    SELECT group_id, bool_or(split_part(root, ':', 1) IN {replicated}) AS is_replicated
+    FROM group_inputs
+    GROUP BY group_id
+    HAVING bool_or(root = '{kept}')
+),
+wanting AS (
+    SELECT
+        unit_id, within.group_id,
+        data_at = 'host' OR (data_at = '{in_worker}' AND keeping.group_id IS NOT NULL)
+        OR (data_at IS NULL AND coalesce(is_replicated, false)) AS at_home
+    FROM within LEFT JOIN keeping USING (group_id)
+),
+wishing AS (SELECT DISTINCT group_id FROM wanting WHERE at_home),
 told AS (
     SELECT
         unit_id,
@@ -26,9 +42,8 @@ told AS (
         coalesce(host_names.number, 0) AS host_number,
         launch_ms, finish_ms, {parts},
         CASE
-            WHEN data_at = 'host' THEN 1
-            -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
-            -- data a worker holds.
+            WHEN at_home THEN 1
+            -- Beside such units, one that ran anywhere wanted a place too.
             WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
             ELSE 0
         END AS placement,
@@ -44,6 +59,7 @@ told AS (
     LEFT JOIN group_names USING (group_id)
     LEFT JOIN worker_names USING (worker_id)
     LEFT JOIN host_names ON host_names.host = coalesce(within.host, '?')
+    LEFT JOIN wanting USING (unit_id, group_id)
     LEFT JOIN wishing USING (group_id)
 )
 SELECT {columns} FROM told ORDER BY launch_ms, unit_id

@@ -114,8 +114,8 @@ enum { SLOT, UNIT, NODE, WAKE };
  * group's. */
 typedef struct {
     int64_t units, slots, workers, hosts, groups, nodes, lists;
-    double start, patience;
-    bool is_fair;
+    double start, patience, offers;
+    bool is_fair, restarts;
     const double *available, *until, *node_from, *node_to, *key, *duration;
     const int64_t *worker_of_slot, *host_of_worker, *first_slot, *workers_of_host, *first_worker;
     const int64_t *group_of, *wanted_of, *host_of, *place_of;
@@ -301,7 +301,7 @@ static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) 
         if (*unit >= 0) *wanted = plan->wanted_of[*unit];
     } else if (state->wakes[group] != patient_until) {
         state->wakes[group] = patient_until;
-        return enter(state, patient_until, WAKE, group);
+        return enter(state, patient_until + plan->offers / 2.0, WAKE, group);
     }
     return true;
 }
@@ -332,8 +332,9 @@ static bool launch_all(State *state) {
     for (;;) {
         int64_t unit, wanted, group = next_group(state);
         if (group < 0) return true;
-        if (!any_alive(state)) { /* no slot is left idle */
-            for (int64_t place = 0; place < state->ready_count; place++) state->since[state->ready[place]] = state->now;
+        if (!any_alive(state)) {
+            for (int64_t place = 0; place < state->ready_count && !plan->restarts; place++) /* no slot is left idle */
+                state->since[state->ready[place]] = state->now;
             return true;
         }
         if (!choose(state, group, &unit, &wanted)) return false;
@@ -353,6 +354,7 @@ static bool launch_all(State *state) {
         if (state->depth[wanted] > 0 && !heap_push(&state->least_loaded, again)) return false;
         dequeue(state, group, unit);
         state->active[group]++;
+        if (plan->restarts && plan->place_of[unit] == AT_HOME) state->since[group] = state->now;
         plan->slot_of[unit] = slot;
         plan->launch[unit] = state->now;
         plan->finish[unit] = state->now + plan->duration[unit];
@@ -481,9 +483,12 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *named;
     Plan plan = {0};
-    int is_fair;
-    if (!PyArg_ParseTuple(arguments, "O!ddp", &PyDict_Type, &named, &plan.start, &plan.patience, &is_fair)) return NULL;
+    int is_fair, restarts;
+    if (!PyArg_ParseTuple(arguments, "O!dddpp", &PyDict_Type, &named, &plan.start, &plan.patience, &plan.offers,
+                          &is_fair, &restarts))
+        return NULL;
     plan.is_fair = is_fair;
+    plan.restarts = restarts;
     Columns columns = {.count = 0};
     COUNTED(duration, units);
     COUNTED(available, slots);
@@ -552,7 +557,8 @@ static PyObject *py_integrals(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef functions[] = {
     {"schedule", py_schedule, METH_VARARGS,
-     "schedule(columns, start_ms, patience_ms, is_fair): fills launch, finish, slot_of, node_start and node_end."},
+     "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts): fills launch, finish, slot_of, node_start "
+     "and node_end."},
     {"integrals", py_integrals, METH_VARARGS, "integrals(columns): fills total from order, gap_ms and rate."},
     {NULL, NULL, 0, NULL},
 };

@@ -73,8 +73,7 @@ class Plan:
         )
         list_of = np.full(self.count, -1, dtype=np.int64)
         list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
-        self.start_ms, self.patience_ms = float(dag.start_ms), float(policy.patience_ms)
-        self.is_fair = policy.order is fair_share
+        self.start_ms, self.policy = float(dag.start_ms), policy
         columns: dict[str, Any] = {
             "available": slots.available_ms,
             "until": slots.until_ms,
@@ -129,7 +128,9 @@ class Plan:
             "node_start": listed.node_start_ms,
             "node_end": listed.node_end_ms,
         }
-        _listing.schedule(columns, self.start_ms, self.patience_ms, self.is_fair)
+        rule = self.policy
+        fair = rule.order is fair_share
+        _listing.schedule(columns, self.start_ms, float(rule.patience_ms), float(rule.offers_ms), fair, rule.restarts)
         return listed
 
 

@@ -358,12 +358,13 @@ class _Replay:
         self.slot = [0] * len(units)
         self.host_of: list[int] = units.host.tolist()
         placement: list[int] = units.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(units)
+        self.placement = placement
         of_group: list[list[int]] = [[] for _ in dag.groups]
         for unit, group in enumerate(self.group_of):
             of_group[group].append(unit)
         self.queues = [_Queue(mine, placement, self.host_of) for mine in of_group]
         self.left = [len(mine) for mine in of_group]
-        self.since = [0.0] * len(dag.groups)  # by group: all slots were in use until then, or it had not begun
+        self.since = [0.0] * len(dag.groups)  # by group, since when it waits for the places of its units
         self.wakes = [-1.0] * len(dag.groups)
         self.running = [0] * len(dag.groups)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
@@ -466,8 +467,9 @@ class _Replay:
         blocked: set[int] = set()
         while able := [s for s in self.ready if s not in blocked and self._is_below_limit(s)]:
             if not self.free.any_alive(now):
-                for each in self.ready:  # no slot is left idle
-                    self.since[each] = now
+                if not self.policy.restarts:  # no slot is left idle
+                    for each in self.ready:
+                        self.since[each] = now
                 return
             group = able[0]
             if len(able) > 1:
@@ -482,6 +484,8 @@ class _Replay:
             if not self.queues[group]:
                 self.ready.remove(group)
             self.running[group] += 1
+            if self.policy.restarts and self.placement[unit] == AT_HOME:
+                self.since[group] = now
             self.slot[unit] = slot
             self.launch[unit] = now
             self.finish[unit] = now + self.durations[unit]
@@ -513,5 +517,5 @@ class _Replay:
             return unit, -1 if unit is None else self.worker_of[unit]
         if self.wakes[group] != patient_until:
             self.wakes[group] = patient_until
-            self._at(patient_until, _WAKE, group)
+            self._at(patient_until + self.policy.offers_ms / 2.0, _WAKE, group)
         return None, -1
