@@ -60,7 +60,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
     stages = np.array([row[0] for row in rows], dtype=np.int64)
-    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)))
+    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)), zero - 1)
 
 
 def pool_of(count: int, executors: int = 1) -> Slots:
