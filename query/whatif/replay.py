@@ -118,7 +118,7 @@ def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy
 
 class _FreeSlots:
     """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread; of
-    equally loaded ones the one that nothing was taken from or given to for the longest, as a scheduler that shuffles
+    equally loaded ones the one that nothing was taken from or given to for the longest, as a scheduler that draws lots
     would come to each in the end.
 
     Where a unit ran says where its data lay, and which units shared a node's disk and network.
