@@ -13,9 +13,11 @@ from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
 from query.model.arrays import members
+from query.model.dag import AT_HOME
 from query.model.execution import Execution, Slots
 from query.model.keeping import anew, anew_ms
 from query.model.load import most_at_a_time
+from query.model.policy import policy_of
 from query.model.records import Floats
 from query.model.timeline import Level
 
@@ -93,7 +95,8 @@ class Detail:
     where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
     time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
-    and `anew_ms` is what that made all units take longer, at most.
+    and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
+    bound to that place; `on_busiest` ran on the worker that had the most of all.
     """
 
     facts: GroupFacts
@@ -117,6 +120,8 @@ class Detail:
     settings: Mapping[str, str] = field(default_factory=dict)
     anew: int = 0
     anew_ms: float = 0.0
+    at_home: int = 0
+    on_busiest: int = 0
 
     @property
     def with_data(self) -> int:
@@ -177,6 +182,7 @@ def group_details(
         on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
     again, again_ms = anew(execution), anew_ms(execution)
+    is_patient = policy_of(execution).patience_ms > 0
     taken = Level(units.launch_ms, units.finish_ms)
     there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     found = []
@@ -246,6 +252,8 @@ def group_details(
                 settings=execution.properties,
                 anew=int(again[mine].sum()),
                 anew_ms=float(again_ms[mine].sum()),
+                at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
+                on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
             )
         )
     return found
