@@ -19,12 +19,6 @@ from query.model.load import most_at_a_time
 from query.model.records import Floats
 from query.model.timeline import Level
 
-MOST_HOSTS = 200
-"""Hosts of a group are compared up to this many; each is held against all others."""
-
-MOST_PAIRS = 1_000_000
-"""Hosts times units of a group up to which each host is held against all others' units, and not their medians."""
-
 FULL = 0.9
 """A machine that is busy to this share has no CPU to spare …"""
 
@@ -124,21 +118,6 @@ class Detail:
         facts, others = self.facts, self.siblings
         empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
         return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
-
-
-@dataclass(frozen=True)
-class HostTime:
-    """The time on one resource of a group's units on one host, beside that of the units on all others; medians."""
-
-    group: str
-    host: str
-    resource: str
-    units: int
-    median_ms: float
-    others_ms: float
-    median_bytes: float
-    others_bytes: float
-    others_duration_ms: float
 
 
 @dataclass(frozen=True)
@@ -265,23 +244,6 @@ def _moved(resource: Resource) -> str:
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
     known = f"coalesce({', '.join(columns)}) IS NOT NULL"
     return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"
-
-
-def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
-    """Every resource of every group by host, where a group ran on several."""
-    columns = [f"{name}_ms" for name in with_other(execution.names)]
-    parts = {
-        "resources": ", ".join(columns),
-        "medians": ", ".join(f"median({each}) AS {each}" for each in columns),
-        "most_hosts": MOST_HOSTS,
-        "most_pairs": MOST_PAIRS,
-    }
-    bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    questions = ["host_times"]
-    if np.bincount(execution.units.group, minlength=1).max() * MOST_HOSTS > MOST_PAIRS:  # else no group is so large
-        questions.append("host_times_many")
-    rows = [row for name in questions for row in connection.execute(sql.text(name).format(**parts), bounds).fetchall()]
-    return [HostTime(*row) for row in sorted(rows, key=lambda row: row[:3])]
 
 
 def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:
