@@ -12,7 +12,7 @@ import numpy as np
 from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
-from query.model.arrays import members
+from query.model.arrays import medians, members
 from query.model.execution import Execution, Slots
 from query.model.keeping import anew, anew_ms
 from query.model.load import most_at_a_time
@@ -160,12 +160,14 @@ def group_details(
     there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     found = []
     groups = execution.dag.groups
-    for group, mine in zip(groups, members(units.group, len(groups)), strict=True):
+    stretches = [np.array([getattr(each, name) for each in groups]) for name in ("start_ms", "end_ms")]
+    idle_ms = np.maximum(there.over(*stretches)[:, 0] - taken.over(*stretches)[:, 0], 0.0).tolist()
+    medians_ms = medians(units.group, units.parts_ms, len(groups))
+    for number, (group, mine) in enumerate(zip(groups, members(units.group, len(groups)), strict=True)):
         row = rows.get(group.group_id)
         if row is None:
             continue
         parts = units.parts_ms[mine]
-        stretch = group.start_ms, group.end_ms
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
@@ -179,7 +181,7 @@ def group_details(
             median_bytes=row["median_bytes"],
             most_bytes=row["most_bytes"],
             unit_ms=row["unit_ms"],
-            idle_ms=max(float(there.between(*stretch)[0] - taken.between(*stretch)[0]), 0.0),
+            idle_ms=idle_ms[number],
             starting_ms=row["starting_ms"],
             queued_ms=row["queued_ms"],
             gc_ms=row["gc_ms"],
@@ -210,7 +212,7 @@ def group_details(
                 peers_ms=row["peers_ms"],
                 read_bytes=row["read_bytes"],
                 moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
-                median_resource_ms=named(np.median(parts, axis=0), names),
+                median_resource_ms=named(medians_ms[number], names),
                 what=what,
                 place=place,
                 operators=operators,
