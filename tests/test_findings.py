@@ -21,8 +21,9 @@ from indexes.store import create
 from query.answers.values import Cause, GroupFacts
 from query.explain import findings
 from query.explain.diagnose import diagnose
-from query.explain.facts import Detail, HostTime, Longest, Neighbours, Siblings, group_details, neighbours
+from query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
 from query.explain.findings import Part
+from query.explain.hosts import HostTime
 from query.explain.waiting import waiting, with_workers
 from query.explain.wording import Terms
 from query.frameworks import Framework, Setup, Vocabulary

@@ -39,22 +39,28 @@ def gathered(
     Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
     thread state decides: the function is of one class or another, drawn once for all of its samples.  Stacks of it that
     end in a call for a device have a share of 0 or 1, and rest on no label; nor does, of such time, what was measured
-    to be waiting for other workers' data.
+    to be waiting for other workers' data.  Samples are added up before they meet their stacks, for there are many times
+    as many.
     """
     per_function = ", ".join(
-        f"sum(weight_ms * weight_ms * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
+        f"sum(square_ms2 * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
         f"pow(sum(weight_ms * sqrt(greatest({name} * (1 - {name}), 0))) FILTER (NOT {computes()}), 2) AS labels_{name}"
         for name, share in zip(names, _shares(names), strict=True)
     )
     sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
     row = connection.execute(
         f"""
-        WITH functions AS (
+        WITH seen AS (
+            SELECT stack_id, kind, sum(weight_ms) AS weight_ms, sum(weight_ms * weight_ms) AS square_ms2
+            FROM samples
+            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            GROUP BY ALL
+        ),
+        functions AS (
             SELECT
                 sum(weight_ms) AS total_ms, sum(weight_ms) FILTER (NOT {computes()}) AS labelled_ms,
                 {per_function}
-            FROM samples JOIN stacks USING (stack_id)
-            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            FROM seen JOIN stacks USING (stack_id)
             GROUP BY symbol
         )
         SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions

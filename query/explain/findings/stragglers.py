@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Finding
-from query.explain.facts import Detail, HostTime
+from query.explain.facts import Detail
 from query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, group_name, usual_unit_ms
+from query.explain.hosts import HostTime
 from query.explain.wording import Terms
 from query.frameworks import with_article
 from query.model.amounts import counted, volume
