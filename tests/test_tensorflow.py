@@ -408,6 +408,7 @@ def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
     assert first_sentence(verdict).startswith("Waiting for the next batch of input holds this run up: 201 of 218 ms")
     faster = run.predict(["cpu_speed=2x"])
     assert faster.predicted_ms is None
+    assert faster.bound_ms is not None
     low, high = faster.bound_ms
     assert low is not None
     assert high is not None
