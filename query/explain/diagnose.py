@@ -157,7 +157,9 @@ def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sam
             SELECT
                 unit_id IS NOT NULL AS on_unit,
                 deciding_depth IS NOT NULL AS decided,
-                contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed') AS waits_in_known_code
+                list_contains(string_split(coalesce(skipped, ''), ','), 'rest')
+                    OR (contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed'))
+                    AS waits_in_known_code
             FROM samples JOIN stacks USING (stack_id)
             WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
@@ -59,16 +59,34 @@ def idle(detail: Detail) -> str | None:
 
 def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
     """What a stream without an end lacks before anything that its user asks for can be told; None for other jobs."""
-    return COLLECT if _is_unmeasured_stream(connection) else None
-
-
-def _is_unmeasured_stream(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a run is a stream that did not come to an end by itself, and of which no metrics were collected."""
     row = connection.execute(
         """
-        SELECT measure <> 'latency' AND coalesce(properties['stream'], '') = 'true'
-            AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
+        SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
         FROM runs
         """
     ).fetchone()
-    return row is not None and bool(row[0])
+    return ADVISED[lacking(connection)] if row is not None and row[0] else None
+
+
+Lacking = Literal["metrics", "exchanges", "time"]
+
+
+def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
+    """What keeps a stream from being told as a flow: nothing was collected, its vertices exchange no records, or no
+    stretch of it was long enough."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) FROM flink_series"
+    ).fetchone()
+    looks, records = row or (0, 0)
+    return "metrics" if not looks else "time" if records else "exchanges"
+
+
+ADVISED: dict[Lacking, str] = {
+    "metrics": COLLECT,
+    "exchanges": (
+        "Cut this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
+        " records that vertices exchange, and a job of one chain exchanges none"
+    ),
+    "time": "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks",
+}
+"""What to do about it."""
