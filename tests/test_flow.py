@@ -475,7 +475,7 @@ def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_to
 
 
 def test_what_lies_between_two_vertices_may_hold_a_job_up(tmp_path: Path) -> None:
-    """The base that goes as fast as it can fills nine tenths of its cable, and no subtask nor CPU is busy all the time."""
+    """The base that goes as fast as it can fills most of its cable, and no subtask nor CPU is busy all the time."""
     run = cp.profile([SWEEPS / AT_ITS_LIMIT], output=tmp_path / "full.duckdb")
     usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
     assert "nothing that was measured is busy all the time" in usual

@@ -105,7 +105,7 @@ def tar() -> bytes:
         (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is Flink's list of jobs; "),
         (b'{"taskmanagers": [{"id": "14b7", "slotsNumber": 1}]}', "is Flink's list of TaskManagers; "),
         (
-            b'{"exceptionHistory": {"entries": [{"exceptionName": "JobException", "timestamp": 1}], "truncated": false}}',
+            b'{"exceptionHistory": {"entries": [{"exceptionName": "JobException", "timestamp": 1}]}}',
             "is Flink's page of a job's exceptions; ",
         ),
         (
