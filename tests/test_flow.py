@@ -2,7 +2,9 @@
 
 tests/data/flink/ads-3000, ads-12000 and skew-8000 are what `crystalperf collect` made of three jobs of `python -m
 lab.flink run` (Flink 1.20.3, two TaskManagers of 0.7 cores): the Yahoo benchmark at 3 000 and at 12 000 records a
-second, and one with six of ten records on one key.
+second, and one with six of ten records on one key.  slow-sink and two-rates are of other jobs on two TaskManagers that
+had a core each and a crowded machine: four vertices of which the sink sleeps for a millisecond a record, and two
+sources, of 4 000 and some 200 records a second, that meet in one vertex.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from indexes.errors import InputError, SettingError
 from query.frameworks.flink import held as held_by
 from query.frameworks.flink import steady
 from query.frameworks.flink.hops import hops_of
+from query.model.backlog import settled
 from query.model.execution import Execution
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from query.model.load import load
@@ -472,6 +475,59 @@ def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_to
     assert not any("latency [" in each for each in lines)
     (row,) = [each for each in lines if each.startswith("cpu_speed=0.5x") and "%" in each]
     assert "-41 %" in row, "what works by the clock takes as much of half the CPU"
+
+
+def test_a_source_that_fills_buffers_makes_more_than_comes_through(tmp_path: Path) -> None:
+    """The sink saw 1 425 records a second in the mean; the source made 4 000, for buffers had room to the end."""
+    run = real("slow-sink", tmp_path)
+    flow = flow_of(run)
+    assert flow is not None
+    assert flow.at_limit
+    assert flow.rate_per_s == pytest.approx(1424.8, rel=0.03)
+    assert {round(each.records_per_s) for each in flow.stations} == {round(flow.rate_per_s)}
+    assert flow.stations[0].blocked > 0.95
+    usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
+    assert "The job is at its limit, 1 410 records/s: Sink: Store (vertex:3) is busy for 100 % of its time" in usual
+
+
+def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> None:
+    hops = replace(hop("a", "b", rate=2000.0), kept=0.5), replace(hop("b", "c", rate=1400.0), kept=0.7)
+    stations = station("a", 0.04, rate=4000.0), station("b", 0.01, rate=2000.0), station("c", 1.0, rate=1400.0)
+    apart = station("d", 0.2, rate=500.0, is_source=True), station("e", 0.2, rate=500.0)
+    whole = line(*stations, *apart, hops=(*hops, hop("d", "e", rate=500.0)))
+    done = settled(whole)
+    assert [each.records_per_s for each in done.stations] == pytest.approx([1400, 1400, 1400, 500, 500])
+    assert [each.records_per_s for each in done.hops] == pytest.approx([1400, 1400, 500])
+    assert done.stations[0].busy == pytest.approx(0.04 * 0.35)
+    assert done.stations[0].blocked == pytest.approx(1 - 0.04 * 0.35)
+    assert done.stations[3] == apart[0]  # what has nothing to do with it
+    assert settled(done) == done
+    calm = replace(whole, stations=tuple(replace(each, busy=0.1, busiest=0.1) for each in whole.stations))
+    assert settled(calm) is calm  # counters are a little apart, and nothing is full
+
+
+def test_counters_of_the_first_look_may_be_of_before(tmp_path: Path) -> None:
+    """A hundred records a second, of which Flink tells anew every five seconds."""
+    rows: list[Look] = [
+        {"time_ms": 1e3 * second, "subtask": 0.0, "records_in": 100.0 * (second - second % 5), "records_out": 0.0}
+        for second in range(32)
+    ]
+    connection = looked_at(rows)
+    for start in (4, 5, 7, 9):
+        ((subtask,),) = steady.what_subtasks_did(connection, 1e3 * start, 31e3).values()
+        assert subtask["records_in"] == pytest.approx(100.0)
+
+
+def test_each_of_two_inputs_has_buffers_of_its_own(tmp_path: Path) -> None:
+    """Their records were 131 ms old in the mean; shared out by records, few buffers came of the slow source, each full
+    of what had waited for most of a second."""
+    run = real("two-rates", tmp_path)
+    flow = flow_of(run)
+    assert flow is not None
+    assert flow.stations[0].records_per_s == pytest.approx(4002, rel=0.01)  # the sinks saw so many
+    fast, slow_one = (each for each in flow.hops if each.target == "vertex:2")
+    assert slow_one.buffers_per_s == pytest.approx(fast.buffers_per_s, rel=0.1)
+    assert run.debug().runtime_ms == pytest.approx(130.6, rel=0.15)
 
 
 def test_what_lies_between_two_vertices_may_hold_a_job_up(tmp_path: Path) -> None:

@@ -65,20 +65,32 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
         FROM runs
         """
     ).fetchone()
-    return ADVISED[lacking(connection)] if row is not None and row[0] else None
+    return ADVISED.get(lacking(connection)) if row is not None and row[0] else None
 
 
-Lacking = Literal["metrics", "exchanges", "time"]
+Lacking = Literal["metrics", "exchanges", "time", "order"]
+
+LOOP = "IterationSource-"
+"""How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so
+Flink calls it busy all the time."""
 
 
 def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
-    """What keeps a stream from being told as a flow: nothing was collected, its vertices exchange no records, or no
-    stretch of it was long enough."""
+    """What keeps a stream from being told as a flow: its records go round, nothing was collected, its vertices exchange
+    no records, or no stretch of it was long enough."""
     row = connection.execute(
-        "SELECT count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) FROM flink_series"
+        """
+        SELECT
+            count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) > 0 OR EXISTS (FROM dependencies),
+            EXISTS (FROM groups WHERE starts_with(name, ?))
+        FROM flink_series
+        """,
+        [LOOP],
     ).fetchone()
-    looks, records = row or (0, 0)
-    return "metrics" if not looks else "time" if records else "exchanges"
+    looks, exchanges, loops = row or (0, False, False)
+    if loops:
+        return "order"
+    return "metrics" if not looks else "time" if exchanges else "exchanges"
 
 
 ADVISED: dict[Lacking, str] = {

@@ -12,6 +12,7 @@ from importlib.resources import files
 import duckdb
 import numpy as np
 
+from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.held import held_ms
 from query.frameworks.flink.hops import edges_of, hops_of, ordered
 from query.frameworks.flink.places import awake, cores_by_thread, places_of
@@ -26,7 +27,7 @@ from query.model.records import Floats
 
 def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
     """The flow of a run; None where nothing was collected of it, or no stretch was steady."""
-    if execution.measure != "latency":
+    if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.groups):
         return None
     stretch = steady_stretch(connection, execution.scope.start_ms, execution.scope.end_ms)
     if stretch is None:

@@ -53,6 +53,11 @@ def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[str]:
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str:
     """What a stream lacks for an answer: metrics, an exchange at which records are counted, or some more time."""
     what = lacking(connection)
+    if what == "order":
+        return (
+            "Records of this stream go round in it (an iteration), which no flow does here: neither its rate nor its"
+            " latency is told"
+        )
     if what == "exchanges":
         return (
             "This stream's metrics were collected, but it is one chain: Flink counts records that vertices exchange, so"

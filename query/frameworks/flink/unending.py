@@ -12,6 +12,7 @@ from importlib.resources import files
 
 import duckdb
 
+from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.planning import STOPPED
 from query.model.execution import Execution
 
@@ -47,7 +48,7 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
     found = [
         _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
         for name, source, busy, idle, held in rows
-        if busy is not None
+        if busy is not None and not name.startswith(LOOP)
     ]
     if not found:
         return (
