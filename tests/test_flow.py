@@ -24,8 +24,9 @@ from cli.screen import verdict_text
 from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.frameworks.flink import held as held_by
-from query.frameworks.flink import steady
+from query.frameworks.flink import steady, timeout
 from query.frameworks.flink.hops import hops_of
+from query.frameworks.flink.timeout import due
 from query.model.backlog import settled
 from query.model.execution import Execution
 from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
@@ -528,6 +529,46 @@ def test_each_of_two_inputs_has_buffers_of_its_own(tmp_path: Path) -> None:
     fast, slow_one = (each for each in flow.hops if each.target == "vertex:2")
     assert slow_one.buffers_per_s == pytest.approx(fast.buffers_per_s, rel=0.1)
     assert run.debug().runtime_ms == pytest.approx(130.6, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("thread", "kind", "wait_ms", "in_step"),
+    [
+        ("Legacy Source Thread - a", "sleep", 900.0, frozenset("ab")),  # rows-per-second of Flink's own generator
+        ("a", "park", 900.0, frozenset("ab")),
+        ("a", "park", 4.0, frozenset()),  # a limit that is waited for record by record
+        ("a", "native", 900.0, frozenset()),  # what a fetcher's poll looks like, whenever records come
+    ],
+)
+def test_a_source_that_waits_long_at_a_time_sends_bursts(
+    thread: str, kind: str, wait_ms: float, in_step: frozenset[str]
+) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE dependencies AS SELECT 'a' AS source, 'b' AS target")
+    connection.execute("CREATE TABLE units AS SELECT 1 AS unit_id, 'a' AS group_id, 0.0 AS launch_ms, 3e4 AS finish_ms")
+    connection.execute("CREATE TABLE samples (unit_id INT, thread VARCHAR, kind VARCHAR, weight_ms DOUBLE)")
+    waits = [(1, thread, kind, wait_ms)] * int(2.9e4 / wait_ms)
+    idle = [(1, "a", "park", 3e4)] if thread != "a" else []  # the thread that waits for the other
+    connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?)", [*waits, (1, thread, "execution", 600.0), *idle])
+    assert timeout.in_bursts(connection, [("a", "b")]) == in_step
+
+
+def test_bursts_do_not_tell_when_buffers_are_due() -> None:
+    """One buffer a second and channel that is not full: Flink's own generator makes what it has to at once."""
+    counted = replace(hop("a", "b", due_ms=794.0, rate=5000.0), most_due_ms=np.inf)
+    assert due(counted, None, at_limit=False).due_ms == pytest.approx(794.0)
+    assert due(counted, None, at_limit=False, bursts=True).due_ms == 100.0
+    assert due(counted, None, at_limit=False, bursts=True).is_due_assumed
+    assert due(counted, 500.0, at_limit=False, bursts=True).due_ms == 500.0
+
+
+def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution, Flow]) -> None:
+    """Seven of ten records on a key: 85 % go to one of two lanes and 77.5 % to one of four, so 10 % more are taken."""
+    execution, _ = ads
+    run = line(station("a", 0.01), station("b", 1 / 1.7, busiest=1.0, keyed=True), hops=(hop("a", "b"),))
+    more, _ = changed(run, execution, World(ratios={"units": 2.0}))
+    assert more.stations[1].busiest == pytest.approx(0.775 / 0.85)
+    assert changed(run, execution, World(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
 
 
 def test_what_lies_between_two_vertices_may_hold_a_job_up(tmp_path: Path) -> None:

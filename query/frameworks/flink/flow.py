@@ -17,7 +17,7 @@ from query.frameworks.flink.held import held_ms
 from query.frameworks.flink.hops import edges_of, hops_of, ordered
 from query.frameworks.flink.places import awake, cores_by_thread, places_of
 from query.frameworks.flink.steady import steady_stretch, what_subtasks_did
-from query.frameworks.flink.timeout import due, stated_timeout_ms
+from query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
 from query.model.backlog import settled
 from query.model.execution import Execution
 from query.model.flow import Flow, Station
@@ -53,7 +53,11 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     )
     whole = settled(Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch)))
     stated_ms = stated_timeout_ms(connection)
-    whole = replace(whole, hops=tuple(due(each, stated_ms, at_limit=whole.at_limit) for each in whole.hops))
+    bursts = in_bursts(connection, [(source, target) for source, target, _ in edges])
+    whole = replace(
+        whole,
+        hops=tuple(due(each, stated_ms, at_limit=whole.at_limit, bursts=each.source in bursts) for each in whole.hops),
+    )
     busy_lanes = sum(each.busy * each.lanes for each in stations)
     threads = cores_by_thread(connection, stretch)
     places = places_of(connection, stretch, threads, busy_lanes, at_limit=whole.at_limit)

@@ -25,7 +25,8 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     if assumed:
         found.append(
             f"Buffers are taken to be due after {max(each.due_ms for each in assumed):.0f} ms, as Flink has it by"
-            " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
+            " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell, or all in"
+            " bursts"
         )
     if execution.flow is not None:
         found += _requests(connection, execution.flow)
