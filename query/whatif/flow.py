@@ -159,8 +159,10 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = world.ratio("workers"), faster[CPU]
     places = flow.places
-    if workers != 1 and places:
-        places = _spread_out(places, max(round(len(places) * workers), 1))
+    # Fewer lanes than workers use so many workers only.
+    used = min(max(round(len(places) * workers), 1), max(count.values()))
+    if used != len(places) and places and max(recorded.values()) >= len(places):
+        places = _spread_out(places, used)
         hops = [replace(each, remote=_crossing(each, len(flow.places), len(places))) for each in hops]
     places = tuple(
         replace(
