@@ -255,7 +255,7 @@ KINDS = (
     Foreign(
         "Flink's page of a vertex' back-pressure",
         _PAGE,
-        _json(rb'"(backpressure-level|backpressureLevel)"\s*:', rb'"subtasks"\s*:'),
+        _json(rb'"(backpressure-level|backpressureLevel)"\s*:'),
     ),
     Foreign("Flink's page of a job's checkpoints", _PAGE, _json(rb'"counts"\s*:', rb'"in_progress"\s*:')),
     Foreign("Flink's page of a cluster's settings", _PAGE, _json(rb'"key"\s*:\s*"(taskmanager|jobmanager)\.')),

@@ -49,8 +49,8 @@ def filling(flow: Flow, filling_ms: float) -> Chance:
 def idle(detail: Detail) -> str | None:
     """What to do about slots that a vertex left idle; None where it left none.
 
-    A slot takes a subtask of each vertex of a pipeline, and lanes count these: so a vertex needs its share of them.  One
-    that can have a single subtask, as the sort of a whole table, cannot have more.
+    A slot takes a subtask of each vertex of a pipeline, and lanes count these: so a vertex needs its share of them.
+    One that can have a single subtask, as the sort of a whole table, cannot have more.
     """
     if detail.settings.get(f"{MOST_SUBTASKS}{detail.facts.id}") == "1":
         return None
