@@ -693,12 +693,15 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path)
 
 
 def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has(tmp_path: Path) -> None:
-    """From Kafka to Kafka without an exchange: Flink counts no record of it."""
-    alone = changed_run(tmp_path, lambda _, look: look.update(records_in=0, records_out=0))
+    """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
+    alone = real("one-chain", tmp_path)
     (said,) = [each for each in alone.debug().told if "no latency" in each or "its latency" in each]
     assert "it is one chain" in said
     assert "disableChaining()" in said
     assert "crystalperf collect" not in said
+    verdict = alone.verdict()
+    assert [each.what for each in verdict.actions if "disableChaining()" in each.what]
+    assert not any("crystalperf collect" in each.what for each in verdict.actions)
 
 
 def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None:
@@ -774,7 +777,7 @@ def test_other_subtasks_have_the_channels_of_their_strategy(
 
 def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads: tuple[Execution, Flow]) -> None:
     execution, _ = ads
-    run = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", rate=100_000.0),))
+    run = line(station("a", 0.1, lanes=4), station("b", 0.1, lanes=4), hops=(hop("a", "b", rate=100_000.0),))
     run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.5, 0.7, 0.1)))
     four, _ = changed(run, execution, World(ratios={"workers": 2.0}))
     assert [each.cpu_cores for each in four.places] == pytest.approx([0.25] * 4)
@@ -794,6 +797,17 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     assert two.hops[0].remote == pytest.approx(0.5)
     none, _ = changed(replace(run, places=()), execution, World(ratios={"workers": 2.0}))
     assert (none.places, none.hops[0].remote) == ((), 0.5)
+
+
+def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, Flow]) -> None:
+    """A slot takes one subtask of each vertex, so a job of two has no more than two TaskManagers to use."""
+    execution, _ = ads
+    run = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),))
+    run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.3, 0.7, 0.1)))
+    assert len(changed(run, execution, World(ratios={"workers": 2.0}))[0].places) == 2
+    alone, _ = changed(run, execution, World(ratios={"units": 0.5}))
+    assert [each.cpu_cores for each in alone.places] == pytest.approx([0.5])
+    assert alone.hops[0].remote == 0.0
 
 
 def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
