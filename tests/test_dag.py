@@ -297,8 +297,8 @@ def test_a_wait_that_restarts_begins_with_each_task_at_home() -> None:
 
 
 def test_tasks_follow_others_to_where_these_are_replayed() -> None:
-    """Of the first stage one task ran on each host; where it takes longer on one, the other has three of four tasks, and
-    those that follow them."""
+    """Of the first stage two tasks ran on each host; where one takes longer, the other host has three, and so of those
+    that follow them."""
     rows = [(0, 0, 10, 0), (0, 0, 10, 1), (0, 10, 20, 0), (0, 10, 20, 1)]
     later = [(1, at + 20, end + 20, host) for _, at, end, host in rows]
     tasks = at_home(*rows, *later)

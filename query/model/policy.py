@@ -64,8 +64,8 @@ class Policy:
 
     A unit that is AT_HOME on a busy host lets others go first, and goes elsewhere once its group has waited for
     `patience_ms`; one that ran ELSEWHERE had waited for that.  A group waits since slots have been left idle for its
-    sake, or, where that `restarts`, since it last launched a unit at home.  Slots that stay idle are offered to it every
-    `offers_ms`, so that it goes on half of that later in the mean.
+    sake, or, where that `restarts`, since it last launched a unit at home.  Slots that stay idle are offered to it
+    every `offers_ms`, so that it goes on half of that later in the mean.
     """
 
     order: Order = by_rank
