@@ -29,7 +29,7 @@ from query.frameworks.known import get
 from query.inputs.containers import LogFile
 from query.inputs.files import Application, Inputs, SampleFile
 from query.model.critical import WallClock
-from query.model.evidence import is_interval, sampled_sums
+from query.model.evidence import is_interval, rests, sampled_sums
 from query.model.inserting import insert, readable
 from query.model.load import WHOLE, load
 from query.model.records import (
@@ -290,7 +290,7 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     if run.is_sampled:
         view_unit_samples(connection, trace.units, run.names)
         seeing = {one.worker_id for one in run.placed if one.sees_all}
-        sampled = recorded_times(connection, trace, seeing)
+        sampled = recorded_times(connection, trace, seeing, run.framework.unit_thread)
     insert(connection, "units", with_parts(trace, sampled))
     if run.placed:  # without recordings no thread was measured
         from query.samples.threadloads import LEAST_MEASURED
@@ -392,17 +392,33 @@ def with_parts(trace: Trace, sampled: tuple[Recorded, Floats] | None) -> Columns
 
 
 def recorded_times(
-    connection: duckdb.DuckDBPyConnection, trace: Trace, seeing: set[str | None]
+    connection: duckdb.DuckDBPyConnection,
+    trace: Trace,
+    seeing: set[str | None],
+    unit_thread: Callable[[str], str] = lambda name: name,
 ) -> tuple[Recorded, Floats]:
     """Per unit the recorded time on each resource, and in all, (units,) in ms.
 
     Reads the view `unit_samples` (query.attribute.storage).  `seeing` are workers whose recorder sees every state.
+    `unit_thread` is as in query.frameworks: of a unit that several threads work for, one waits for the other, so a wait
+    of which nothing tells for what is none of the unit's.
     """
     from query.samples.untimed import fill_the_rest
 
     names = with_other(trace.names)
+    threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()
+    helping = [name for (name,) in threads if unit_thread(name) != name]
     rows = connection.execute(
-        f"SELECT unit_id, {is_interval()} AS measured, {sampled_sums(trace.names)} FROM unit_samples GROUP BY ALL"
+        f"""
+        SELECT unit_id, {is_interval()} AS measured, {sampled_sums(trace.names)}
+        FROM unit_samples
+        WHERE NOT (
+            {is_interval()} AND deciding_depth IS NULL AND NOT {rests()}
+            AND unit_id IN (SELECT unit_id FROM unit_samples WHERE list_contains($1::VARCHAR[], thread))
+        )
+        GROUP BY ALL
+        """,
+        [helping],
     ).fetchnumpy()
     position: dict[int, int] = {unit: index for index, unit in enumerate(trace.units["unit_id"].tolist())}
     where: Ints = np.array([position[unit] for unit in rows["unit_id"].tolist()], dtype=np.int64)

@@ -103,6 +103,15 @@ def tar() -> bytes:
         (b"PERFILE2" + bytes(100), "is a recording of perf; "),
         (b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}', "is a job archive of Flink; CrystalPerf reads"),
         (b'{"jobs": [{"jid": "54a5", "state": "RUNNING"}]}', "is Flink's list of jobs; "),
+        (b'{"taskmanagers": [{"id": "14b7", "slotsNumber": 1}]}', "is Flink's list of TaskManagers; "),
+        (
+            b'{"exceptionHistory": {"entries": [{"exceptionName": "JobException", "timestamp": 1}]}}',
+            "is Flink's page of a job's exceptions; ",
+        ),
+        (
+            b'{"status": "ok", "backpressure-level": "high", "subtasks": []}',
+            "is Flink's page of a vertex' back-pressure; ",
+        ),
         (b'[{"ph": "X", "name": "alpha", "ts": 0}]', "is a trace in Chrome's format"),
         (
             b'[{"name": "aten::mm", "ph": "X", "ts": 1.5, "dur": 2, "tid": 1, "pid": "CPU functions", "args": {}}]',

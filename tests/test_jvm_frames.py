@@ -11,6 +11,8 @@ FRAMES: list[tuple[str, str, Role | None]] = [
     ("jdk.internal.misc.Unsafe", "park", "wait"),
     ("java.util.concurrent.LinkedBlockingQueue", "take", "wait"),
     ("java.util.concurrent.ThreadPoolExecutor", "getTask", "idle"),
+    ("java.lang.Thread", "sleep", "rest"),
+    ("java.lang.Thread", "join", "wait"),
     ("java.util.concurrent.ThreadPoolExecutor", "runWorker", "scaffolding"),
     ("java.util.zip.Inflater", "inflateBytesBytes", "compute"),
     ("java.util.HashMap", "get", "collection"),

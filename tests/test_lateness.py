@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,33 @@ def test_on_average_a_wait_ends_as_late_as_the_ticks_around_it() -> None:
 def test_without_ticks_nothing_is_known_of_it() -> None:
     nothing = Ticks(np.empty(0), np.empty(0), np.empty(0))
     assert waking(np.array([5.0]), np.array([5.0]), nothing).tolist() == [0.0]
+
+
+def test_a_thread_that_asked_to_sleep_was_not_ready_before_it_had(demo: Path) -> None:
+    """Sleeps of 10 ms in a process that is short of CPUs: nothing but what they took too long was a wait for one."""
+    recording = jfr.read(demo / "executor-0.jfr.gz")
+
+    def ready_ms(asked_ms: float) -> float:
+        start_ns = np.linspace(recording.samples.time_ns[0], recording.samples.time_ns[-1], 200).astype(np.int64)
+        zeros = np.zeros(200, np.int32)
+        kind = np.full(200, jfr.INTERVAL_KINDS.index("SLEEP"), np.uint8)
+        asked_ns = np.full(200, asked_ms * 1e6).astype(np.int64)
+        nothing = np.zeros(200, np.int64)
+        none = replace(
+            recording.intervals,
+            **{each.name: getattr(recording.intervals, each.name)[:0] for each in fields(jfr.Intervals)},
+        )
+        sleeps = jfr.Intervals(start_ns, start_ns + 10_000_000, zeros, zeros, kind, nothing, asked_ns, zeros, ("",))
+        time = thread_time(replace(recording, intervals=sleeps))
+        alone = thread_time(replace(recording, intervals=none))
+        return float(time.weight_ms[time.kind == KINDS.index(WAKING)].sum()) - float(
+            alone.weight_ms[alone.kind == KINDS.index(WAKING)].sum()
+        )
+
+    unknown, most = ready_ms(0.0), ready_ms(8.0)
+    assert unknown > 1000.0
+    assert ready_ms(10.0) == pytest.approx(0.0, abs=0.05 * unknown)
+    assert 0 < most <= 400.0
 
 
 def test_a_turn_is_what_lies_between_samples_of_a_thread_always_there() -> None:

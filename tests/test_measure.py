@@ -158,6 +158,7 @@ def recording(events: list[tuple[int, int, str, int]]) -> Recording:
         stack=np.full(count, -1, dtype=np.int32),
         kind=np.array([INTERVAL_KINDS.index(each[2]) for each in events], dtype=np.uint8),
         bytes=np.zeros(count, dtype=np.int64),
+        asked_ns=np.zeros(count, dtype=np.int64),
         detail=np.full(count, -1, dtype=np.int32),
         details=(),
     )

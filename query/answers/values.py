@@ -28,8 +28,9 @@ guessed       it fits what was seen, as other causes would
 """
 
 Cause = Literal[
-    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing", "held"
-]
+    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing", "held",
+    "resting",
+]  # fmt: skip
 """What time on no resource was.
 
 no worker     nothing could run, for no worker was there
@@ -42,6 +43,7 @@ unknown       nothing tells
 filling       a record waited in a buffer until that was full or due
 queueing      a record waited for those before it
 held          a record waited until something outside had answered, as asynchronous requests do
+resting       threads slept, or waited for something outside, while a record was theirs
 """
 
 
@@ -346,7 +348,8 @@ class Note:
 class StationFacts:
     """A group through which records flow; shares are of its units' time, `busiest_share` of the unit that has most.
 
-    `record_ms` is its own time for one record, `shares` what that is on, by resource.
+    `record_ms` is its own time for one record, `shares` what that is on, by resource; `resting_share` of it is on none:
+    threads slept, or waited for something outside.
     """
 
     id: str
@@ -358,6 +361,7 @@ class StationFacts:
     blocked_share: float
     record_ms: float
     shares: Parts
+    resting_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -365,7 +369,8 @@ class FlowFacts:
     """A run that is a flow of records, over a steady stretch of it.
 
     `rate_per_s` is what its sources made, `most_per_s` what would be sustained, None where nothing tells; `limit` is
-    what is busy all the time then, the id of a group or a worker (`limit_kind`), and `limit_resource` with what.
+    what is busy all the time then, the id of a group or a worker (`limit_kind`), and `limit_resource` with what; of a
+    run at its limit also `hop`, SOURCE>TARGET, where the one is held up and the other has time left.
     `at_least` is whether more than that may be sustained, for it lies far from what was recorded.  `markers_ms` is the
     time of a record by the framework's own probes, None without any.
     """

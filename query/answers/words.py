@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Debug,
         Disagreement,
         FlowChange,
+        FlowFacts,
         Header,
         Knee,
         Outcome,
@@ -160,6 +161,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "filling": "in buffers that fill until they are full or due",
         "queueing": "waiting for the records before it",
         "held": "waiting for answers of asynchronous requests",
+        "resting": "asleep or waiting for what is outside, as the code has it",
     }
     return told[cause]
 
@@ -256,6 +258,7 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         "filling": f"Waiting in buffers that fill until they are full or due holds {it} up: {of}.",
         "queueing": f"Waiting for the records before it holds {it} up: {of}.",
         "held": f"Waiting for answers of asynchronous requests holds {it} up: {of}.",
+        "resting": f"Sleeping or waiting for what is outside, as the code has it, holds {it} up: {of}.",
     }
     alone = ""
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
@@ -315,12 +318,21 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
     if flow is None:
         return ()
     named = {each.id: each.name for each in flow.stations}
-    rate, with_what = per_second(flow.rate_per_s), _with(flow.limit_resource, resources)
+    rate, with_what = per_second(flow.rate_per_s), _with(flow.limit_resource, resources) or _resting(flow)
     who = f"{named[flow.limit]} ({flow.limit})" if flow.limit in named else f"{words.worker} {flow.limit}"
     if flow.at_limit:
         if flow.limit_kind == "worker":
             return (f"The job is at its limit, {rate}: {who} has no CPU to spare, and its sources are held up.",)
-        busiest = next(each.busiest_share for each in flow.stations if each.id == flow.limit)
+        shown = {each.id: each for each in flow.stations}
+        if flow.limit_kind == "hop":
+            source, target = (shown[each] for each in flow.limit.split(">"))
+            return (
+                f"The job is at its limit, {rate}, and nothing that was measured is busy all the time:"
+                f" {source.name} ({source.id}) is held up for {100 * source.blocked_share:.0f} % of its time, and"
+                f" {target.name} ({target.id}), which takes from it, is busy for {100 * target.busiest_share:.0f} %. So"
+                " what lies between holds it up, which may be the network.",
+            )
+        busiest = shown[flow.limit].busiest_share
         return (
             f"The job is at its limit, {rate}: {who} is busy for {100 * busiest:.0f} % of its time{with_what}, and"
             " holds up what feeds it.",
@@ -367,6 +379,12 @@ def per_second(rate: float) -> str:
 def counted_digits(rate: float) -> str:
     """`12 300`, with three digits that count."""
     return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
+
+
+def _resting(flow: FlowFacts) -> str:
+    """That what is busy all the time is so for the most part with nothing."""
+    share = next((each.resting_share for each in flow.stations if each.id == flow.limit), 0.0)
+    return f", and sleeps or waits for what is outside for {100 * share:.0f} % of that" if share >= 0.5 else ""
 
 
 def _with(resource: str, resources: Sequence[Resource]) -> str:

@@ -39,6 +39,7 @@ from query.explain.waiting import tells_scopes, waiting, with_workers, without_u
 from query.explain.wording import terms_of
 from query.frameworks import plural
 from query.model.critical import Piece, bottleneck, critical_path
+from query.model.evidence import rests
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
 from query.model.records import CONTRADICTED, Floats
@@ -153,12 +154,13 @@ def _bounds(execution: Execution) -> list[float]:
 def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> SampleCounts:
     bounds = _bounds(execution)
     total, on_units, resolved = connection.execute(
-        """
+        f"""
         WITH seen AS (
             SELECT
                 unit_id IS NOT NULL AS on_unit,
                 deciding_depth IS NOT NULL AS decided,
-                contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed') AS waits_in_known_code
+                {rests()} OR (contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed'))
+                    AS waits_in_known_code
             FROM samples JOIN stacks USING (stack_id)
             WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
         )

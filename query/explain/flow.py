@@ -13,14 +13,11 @@ from query.explain.facts import named
 from query.explain.outcome import outcome
 from query.explain.wording import terms_of
 from query.model.execution import Execution
-from query.model.flow import FULL, Flow, legs
-from query.whatif.flow import Limit, highest, is_far, main_resource
+from query.model.flow import Flow, legs
+from query.whatif.flow import highest, is_far, main_resource, reached
 
 FASTER_CPU = 1.25
 """As in query.explain.chances."""
-
-FULL_CPU = 0.9
-"""A worker whose process used this share of its cores had none to spare."""
 
 SHORT_OF = 0.7
 """A station that is busy for this share of its time wants for lanes."""
@@ -42,7 +39,8 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
             ("filling", each.filling_ms),
             ("queueing", each.mates_ms + each.queue_ms),
             ("held", each.held_ms),
-            ("unknown", float(each.work_ms[-1])),
+            ("resting", min(each.resting_ms, float(each.work_ms[-1]))),
+            ("unknown", max(float(each.work_ms[-1]) - each.resting_ms, 0.0)),
         )
         for cause, ms in causes:
             if ms > 0:
@@ -72,12 +70,7 @@ def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
     """Rates, and what limits them."""
     names, limit = execution.names, highest(flow)
     if flow.at_limit:
-        full = [each for each in flow.places if each.cpu_cores >= FULL_CPU * each.most_cores]
-        busiest = max((each for each in flow.stations), key=lambda each: each.busiest)
-        limit = Limit(flow.rate_per_s, busiest.id, "station", "")
-        if full and busiest.busiest < FULL:
-            fullest = max(full, key=lambda each: each.cpu_cores / each.most_cores)
-            limit = Limit(flow.rate_per_s, fullest.id, "worker", CPU)
+        limit = reached(flow)
     resource = limit.resource
     if limit.kind == "station":
         resource = main_resource(flow.station(limit.id), names)
@@ -95,7 +88,7 @@ def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
         stations=tuple(
             StationFacts(
                 each.id, each.name, each.lanes, each.records_per_s, each.busy, each.busiest, each.blocked,
-                each.record_ms, named(each.shares, names),
+                each.record_ms, named(each.shares, names), each.resting,
             )
             for each in flow.stations
         ),

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from query.model.trace import Trace
     from query.model.world import World
 
-Role = Literal["unit", "idle", "scaffolding", "wait", "collection", "generated", "compute", "process"]
+Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
 
 unit         the root of a unit's work: a stack with it works for a unit
 idle         the root of a pool's idle loop: a stack with it works for nobody
+rest         sleeps, or waits for what is outside the run: a stack with it is on no resource, though it works for a unit
 scaffolding  runs whatever it is given: runners, pools, iterators around iterators; never decides
 wait         parks, sleeps, locks, polls: says that time passes, not on what; never decides
 collection   containers and their iterators: the work is that of who uses them; never decides

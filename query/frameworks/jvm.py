@@ -13,10 +13,11 @@ from query.frameworks import Role
 _PATTERNS: dict[Role, tuple[str, ...]] = {
     "unit": (),
     "idle": (r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",),
+    "rest": (r"java\.lang\.Thread\.sleep",),
     "wait": (
         r"(jdk\.internal|sun)\.misc\.Unsafe\.park$",
         r"java\.lang\.Object\.wait",
-        r"java\.lang\.Thread\.(sleep|join|yield|onSpinWait)",
+        r"java\.lang\.Thread\.(join|yield|onSpinWait)",
         r"java\.lang\.ref\.ReferenceQueue\.",
         r"java\.util\.concurrent\.(locks\.|[A-Za-z]*(Queue|Deque|Latch|Semaphore|Barrier|Exchanger))",
         r"java\.util\.concurrent\.(FutureTask|CompletableFuture)\.(get|await|join|waiting)",

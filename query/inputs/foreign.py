@@ -246,12 +246,23 @@ KINDS = (
     ),
     Foreign("Flink's list of jobs", _PAGE, _json(rb'^\s*\{\s*"jobs"\s*:\s*\[', rb'"(jid|id)"\s*:')),
     Foreign("Flink's page of a cluster", _PAGE, _json(rb'"slots-total"\s*:')),
+    Foreign("Flink's list of TaskManagers", _PAGE, _json(rb'^\s*\{\s*"taskmanagers"\s*:\s*\[', rb'"slotsNumber"\s*:')),
+    Foreign(
+        "Flink's page of a job's exceptions",
+        _PAGE,
+        _json(rb'"(exceptionHistory|all-exceptions)"\s*:', rb'"(exceptionName|stacktrace|timestamp|truncated)"\s*:'),
+    ),
+    Foreign(
+        "Flink's page of a vertex' back-pressure",
+        _PAGE,
+        _json(rb'"(backpressure-level|backpressureLevel)"\s*:'),
+    ),
     Foreign("Flink's page of a job's checkpoints", _PAGE, _json(rb'"counts"\s*:', rb'"in_progress"\s*:')),
     Foreign("Flink's page of a cluster's settings", _PAGE, _json(rb'"key"\s*:\s*"(taskmanager|jobmanager)\.')),
     Foreign(
         "one look at Flink's metrics",
         "they say nothing of how they change; `crystalperf collect flink URL` keeps those of a job while it runs",
-        _json(rb'"id"\s*:\s*"(Status\.|\w+\.Netty\.|numRecords|checkpointStartDelayNanos)'),
+        _json(rb'"id"\s*:\s*"(\d+\.)?(Status\.|\w+\.Netty\.|numRecords|busyTimeMsPerSecond|checkpointStartDelayNanos)'),
     ),
     Foreign(
         "an answer of Flink's REST interface",

@@ -113,6 +113,11 @@ def is_interval() -> str:
     return f"kind IN ({_listed(tuple(TIMED_KINDS.values()))})"
 
 
+def rests() -> str:
+    """SQL: whether a stack is one of a thread that rests, as query.frameworks has that."""
+    return "list_contains(string_split(coalesce(skipped, ''), ','), 'rest')"
+
+
 def _shares(names: Sequence[str]) -> list[str]:
     """SQL: the share of a sample on each resource."""
     return [f"CASE WHEN {computes()} THEN {float(name == CPU)} ELSE coalesce({name}, 0) END" for name in names]

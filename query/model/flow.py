@@ -32,7 +32,11 @@ held up for what is left."""
 
 
 HELD_UP = 0.2
-"""… or is held up for this share while a station has no time left: by more than what comes unevenly."""
+"""… or something is held up for this share while a station has no time left: by more than what comes unevenly."""
+
+BEHIND = 0.95
+"""… or that station takes less than this share of what it is given: more than counters are off that are read at
+different moments."""
 
 COUNTED_OFF = 0.1
 """Relative error of a period that buffers are counted for: counters are looked at when they are up to ten seconds old.
@@ -56,6 +60,7 @@ class Station:
         keyed: whether records go to the lane that their key says, so that one lane may have more of them.
         waking: the part of `busy` that buffers take that are due, whatever is in them; likewise of `busiest`.
         held_ms: how long a record is held without work, until something outside the flow has answered.
+        resting: share of busy time in which its lanes waited for no resource, asleep or for something outside the flow.
     """
 
     id: str
@@ -70,6 +75,12 @@ class Station:
     keyed: bool = False
     waking: float = 0.0
     held_ms: float = 0.0
+    resting: float = 0.0
+
+    @property
+    def unseen(self) -> float:
+        """Share of busy time of which nothing tells what it was on."""
+        return max(float(self.shares[-1]) - self.resting, 0.0)
 
     @property
     def record_ms(self) -> float:
@@ -90,6 +101,8 @@ class Hop:
             at its limit, where those that are due wait with those that are full, nor of a channel so slow that many a
             buffer is due without a record in it: such a one is not sent.
         is_due_assumed: whether neither settings nor the number of buffers tell that.
+        kept: share of the records that were given to it which came out at its end, at most 1; the others wait, more of
+            them all the time.
         all_to_all: whether each lane of the source sends to each of the target.
     """
 
@@ -103,6 +116,7 @@ class Hop:
     queued: float
     most_due_ms: float = math.inf
     is_due_assumed: bool = False
+    kept: float = 1.0
     all_to_all: bool = True
 
     @property
@@ -188,11 +202,16 @@ class Flow:
         """Whether the sources would have made more, had anybody taken it, or could not make more.
 
         A source whose busy time was not measured, or one of several lanes, is held up for less than FULL of its time by
-        a station of which a lane has no time left.
+        a station of which a lane has no time left.  Nor is it while buffers before that station have room: then that
+        one takes less than it is given, or what lies between is held up.
         """
-        sources = [each for each in self.stations if each.is_source]
-        full = any(each.busiest >= FULL for each in self.stations if not each.is_source)
-        return any(each.busy + each.blocked >= FULL or (full and each.blocked >= HELD_UP) for each in sources)
+        if any(each.busy + each.blocked >= FULL for each in self.stations if each.is_source):
+            return True
+        full = {each.id for each in self.stations if each.busiest >= FULL and not each.is_source}
+        return bool(full) and (
+            any(each.blocked >= HELD_UP for each in self.stations)
+            or any(each.kept < BEHIND for each in self.hops if each.target in full)
+        )
 
     def time_ms(self, names: tuple[str, ...]) -> float:
         """Mean time of a record, queues as they were."""
@@ -212,6 +231,7 @@ class Leg:
         queue_ms: of a hop, in buffers that wait for the station, or for the way to it.
         way_ms: of a hop, on the network.
         held_ms: at a station, until something outside the flow has answered.
+        resting_ms: of `work_ms` at a station, asleep or for something outside the flow.
     """
 
     id: str
@@ -222,6 +242,7 @@ class Leg:
     queue_ms: float = 0.0
     way_ms: float = 0.0
     held_ms: float = 0.0
+    resting_ms: float = 0.0
 
     @property
     def time_ms(self) -> float:
@@ -299,7 +320,14 @@ def _at(station: Station, flow: Flow, names: tuple[str, ...]) -> Leg:
     buffers = sum(each.buffers_per_s for each in into)
     mates = max(records / buffers - 1, 0.0) / 2 if buffers > 0 else 0.0
     work = station.shares * station.record_ms
-    return Leg(station.id, station.name, work, mates_ms=mates * station.record_ms, held_ms=station.held_ms)
+    return Leg(
+        station.id,
+        station.name,
+        work,
+        mates_ms=mates * station.record_ms,
+        held_ms=station.held_ms,
+        resting_ms=station.resting * station.record_ms,
+    )
 
 
 def _between(hop: Hop, flow: Flow, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None) -> Leg:

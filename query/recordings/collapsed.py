@@ -126,7 +126,7 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
         ),
         threads=(),
         samples=jfr.Samples(none64, none32, none32, none32, none8, none8, none64, ()),
-        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none32, ()),
+        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none64, none32, ()),
         cpu_load=jfr.ThreadCpuLoad(none64, none32, real, real),
         process_load=jfr.ProcessLoad(none64, real, real, real),
         throttling=jfr.Throttling(none64, none64, none64),

@@ -119,7 +119,11 @@ def _measured(intervals: jfr.Intervals, timed: NDArray[np.bool_], by: Ticks) -> 
     thread, stack = intervals.thread.astype(np.int64), intervals.stack.astype(np.int64)
     kind = KIND_OF_INTERVAL[intervals.kind]
     length_ms, count = intervals.end_ns / 1e6 - start_ms, intervals.bytes.astype(np.int64)
-    return _woken(ThreadTime(start_ms, thread, stack, kind, length_ms, count).at(timed), by)
+    ready_ms = waking(intervals.end_ns / 1e6, length_ms, by)
+    asked_ms = intervals.asked_ns / 1e6  # a thread that asked to sleep was not ready before it had
+    ready_ms = np.where(asked_ms > 0, np.clip(length_ms - asked_ms, 0.0, ready_ms), ready_ms)
+    waits = ThreadTime(start_ms, thread, stack, kind, length_ms, count)
+    return _parted(waits.at(timed), ready_ms[timed], (intervals.end_ns / 1e6 - ready_ms)[timed])
 
 
 def _parted(time: ThreadTime, ready_ms: Floats, ready_from_ms: Floats) -> tuple[ThreadTime, ThreadTime]:

@@ -1,6 +1,6 @@
 -- Which frame of each stack decides what the time went to (paper §4.1): the topmost one that is an indexed function
 -- and neither scaffolding, waiting, a collection nor generated code.  A stack of a pool's idle loop works for nobody,
--- so nothing in it decides.  Where no function of the framework or the user is in a stack, the topmost one of a
+-- and one that rests waits for no resource, so nothing in it decides.  Where no function of the framework or the user is in a stack, the topmost one of a
 -- library decides, unless the thread waits, for instance for whoever may connect: then it works for nobody known.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
@@ -31,7 +31,7 @@ first AS (
     SELECT
         stack_id,
         CASE
-            WHEN bool_or(coalesce(reason = 'idle', false)) THEN NULL
+            WHEN bool_or(coalesce(reason IN ('idle', 'rest'), false)) THEN NULL
             WHEN bool_or(reason IS NULL) THEN min(depth) FILTER (reason IS NULL)
             WHEN NOT bool_or(reason IN ('wait', 'peer')) THEN min(depth) FILTER (reason = 'library')
         END AS deciding_depth

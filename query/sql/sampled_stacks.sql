@@ -22,7 +22,7 @@ WITH seen AS (
 told AS (
     SELECT
         *,
-        deciding_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle)(,.*)?', false) AS waits,
+        deciding_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle|rest)(,.*)?', false) AS waits,
         deciding_depth IS NOT NULL AND NOT contains(coalesce(skipped, ''), 'wait') AS is_decided
     FROM stacks
 ),

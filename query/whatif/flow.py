@@ -26,7 +26,7 @@ from indexes.errors import NoAnswerError
 from indexes.resources import CPU, NET
 from query.answers.values import FlowChange, GroupPrediction, Prediction
 from query.model.execution import Execution
-from query.model.flow import FULLEST, Flow, Hop, Leg, Place, Station, legs
+from query.model.flow import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
 from query.model.world import World, units_of
 from query.whatif.interval import MOST_APART
 
@@ -59,6 +59,15 @@ UNSEEN_SHARE = 0.2
 DUE_SD = 0.3
 """Of the time in buffers of which nothing tells when they are due: 0.6 times what is taken or 1.6 times, at 90 %.  Few
 jobs change it, and of those that do most state it where it is collected; no run has judged this."""
+
+FULL_CPU = 0.9
+"""A worker whose process used this share of its cores had none to spare; likewise the time of a station's lane."""
+
+FULL_NET = 0.8
+"""The same of a network, of which headers take some."""
+
+RESTING = 0.05
+"""Share of busy time, from which on it is worth a word that a station waits for no resource."""
 
 SKEWED = 1.3
 """A lane with this many times the mean has a key of its own, which more lanes do not divide."""
@@ -99,11 +108,29 @@ def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
     return min(found, key=lambda each: each.rate_per_s, default=Limit(math.inf, "", "", ""))
 
 
+def reached(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
+    """What holds up a flow that is at its limit: a station or a worker, where one of them has no time left; else `hop`,
+    SOURCE>TARGET: who gives is held up most, and who takes has time left, so it is what lies between.
+    """
+    rate, most = flow.rate_per_s, highest(flow, net_bytes_per_s)
+    busiest = max(flow.stations, key=lambda each: each.busiest)
+    if busiest.busiest >= FULL:
+        return Limit(rate, busiest.id, "station", "")
+    full = [each for each in flow.places if each.cpu_cores >= FULL_CPU * each.most_cores]
+    if full:
+        return Limit(rate, max(full, key=lambda each: each.cpu_cores / each.most_cores).id, "worker", CPU)
+    if most.resource == NET and rate >= FULL_NET * most.rate_per_s:
+        return replace(most, rate_per_s=rate)
+    if busiest.busiest >= FULL_CPU or not flow.hops:
+        return Limit(rate, busiest.id, "station", "")
+    hop = max(flow.hops, key=lambda each: flow.station(each.source).blocked)
+    return Limit(rate, f"{hop.source}>{hop.target}", "hop", "")
+
+
 def main_resource(station: Station, names: tuple[str, ...]) -> str:
-    """What most of a station's busy time is on; empty where that is not known."""
-    return (
-        max(zip(names, station.shares, strict=False), key=lambda each: each[1])[0] if station.shares[:-1].any() else ""
-    )
+    """What most of a station's busy time is on; empty where that is not known, or is nothing."""
+    found = int(np.argmax(station.shares))
+    return names[found] if found < len(names) else ""
 
 
 # A changed world ----------------------------------------------------------------------------------------------------
@@ -132,8 +159,10 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = world.ratio("workers"), faster[CPU]
     places = flow.places
-    if workers != 1 and places:
-        places = _spread_out(places, max(round(len(places) * workers), 1))
+    # Fewer lanes than workers use so many workers only.
+    used = min(max(round(len(places) * workers), 1), max(count.values()))
+    if used != len(places) and places and max(recorded.values()) >= len(places):
+        places = _spread_out(places, used)
         hops = [replace(each, remote=_crossing(each, len(flow.places), len(places))) for each in hops]
     places = tuple(
         replace(
@@ -154,6 +183,8 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         said.append("what was seen on the CPU scales inversely with its speed")
     if held := [each.name for each in flow.stations if each.held_ms > 0]:
         said.append(f"what {' and '.join(held)} waits for outside is answered as fast as it was")
+    if resting := [each.name for each in flow.stations if each.resting > RESTING]:
+        said.append(f"what {' and '.join(resting)} sleeps or waits for outside takes as long as it did")
     if assumed := [each.due_ms for each in flow.hops if each.is_due_assumed]:
         said.append(
             f"buffers are sent after {max(assumed):.0f} ms at most: nothing states it, and too few records came to tell"
@@ -171,7 +202,9 @@ def _changed(
     waking = station.waking * slower * station.lanes / count
     mean = waking + (station.busy - station.waking) * rate * slower * station.lanes / count
     if station.keyed and station.busiest > SKEWED * station.busy:
-        busiest = max(mean, mean + (station.busiest - station.busy) * rate * slower)
+        # What a lane has more than the mean is one key's, less that key's own part of the mean.
+        one_key = (station.busiest - station.busy) * rate * slower / (1 - 1 / station.lanes)
+        busiest = mean + one_key * (1 - 1 / count)
     else:
         busiest = mean * (station.busiest / station.busy if station.busy > 0 else 1.0)
     return replace(
@@ -181,7 +214,8 @@ def _changed(
         busy=mean,
         busiest=busiest,
         waking=waking,
-        shares=shares / shares.sum() if shares.sum() > 0 else station.shares,
+        shares=shares / slower if slower > 0 else station.shares,
+        resting=station.resting / slower if slower > 0 else station.resting,
     )
 
 
@@ -243,6 +277,7 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     if reason := _beyond(flow, execution, world):
         return replace(known, refused=(reason,))
     before = highest(flow, net)
+    now = reached(flow, net) if flow.at_limit else None
     try:
         after_flow, said = changed(flow, execution, world)
     except NoAnswerError as error:
@@ -250,8 +285,14 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     net_after = None if net is None else net * world.ratio("network")
     after = highest(after_flow, net_after)
     most = after.rate_per_s
-    if flow.at_limit and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
-        most *= flow.rate_per_s / before.rate_per_s
+    if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
+        if now.kind == "hop":
+            if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
+                return replace(known, refused=(_between(flow, now),))
+            if most > flow.rate_per_s:
+                most, after = flow.rate_per_s, now
+        else:
+            most *= flow.rate_per_s / before.rate_per_s
         before = replace(before, rate_per_s=flow.rate_per_s)
     far = is_far(most, flow.rate_per_s)
     rate = after_flow.rate_per_s
@@ -261,7 +302,7 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
         most_per_s=most if math.isfinite(most) else None,
         recorded_most_per_s=before.rate_per_s if math.isfinite(before.rate_per_s) else None,
         most_per_s_interval=_around(
-            most, REPETITION_SD if flow.at_limit else RHO_SD, MODEL_SD, _far(most, flow.rate_per_s)
+            most, REPETITION_SD if _same(now, after) else RHO_SD, MODEL_SD, _far(most, flow.rate_per_s)
         )
         if math.isfinite(most)
         else None,
@@ -279,6 +320,9 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
         return replace(known, refused=(why,))
     if rate >= FULLEST * most:
         which = words.worker if after.kind == "worker" else words.group
+        who = f"{which} {after.id} is busy"
+        if after.kind == "hop":
+            who = f"what lies between {after.id.replace('>', ' and ')} is full"
         if far:
             why = (
                 f"{_grouped(rate)} records/s are beyond what this run tells: {_grouped(most)} are sustained at least,"
@@ -286,8 +330,8 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
             )
             return replace(known, refused=(why,))
         why = (
-            f"{_grouped(rate)} records/s are more than it sustains: from {_grouped(most)} on {which} {after.id} is busy"
-            " all the time, and records wait longer and longer"
+            f"{_grouped(rate)} records/s are more than it sustains: from {_grouped(most)} on {who} all the time, and"
+            " records wait longer and longer"
         )
         return replace(known, refused=(why,))
     if world.ratio("network") != 1 and net is None:
@@ -318,6 +362,20 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     )
 
 
+def _same(now: Limit | None, after: Limit) -> bool:
+    """Whether a changed flow is held up by what holds it up now, of which the run shows how much that takes."""
+    return now is not None and (now.id, now.kind, now.resource) == (after.id, after.kind, after.resource)
+
+
+def _between(flow: Flow, limit: Limit) -> str:
+    """Why nothing is told of a flow that what lies between two stations holds up."""
+    source, target = (flow.station(each) for each in limit.id.split(">"))
+    return (
+        f"what holds this run up was not measured: {source.name} has to wait, and {target.name}, which takes from it,"
+        f" has time left ({100 * target.busiest:.0f} % busy); state how fast the network was, if it may be that"
+    )
+
+
 def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
     return main_resource(flow.station(limit.id), names) if limit.kind == "station" else ""
 
@@ -338,7 +396,7 @@ def _beyond(flow: Flow, execution: Execution, world: World) -> str | None:
                 f" ({MOST_LANES_RATIO} times either way), nothing tells how records would spread"
             )
     whole = sum(each.busy * each.lanes for each in flow.stations)
-    unseen = sum(each.busy * each.lanes * float(each.shares[-1]) for each in flow.stations)
+    unseen = sum(each.busy * each.lanes * each.unseen for each in flow.stations)
     asked = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
     if asked and unseen > UNSEEN_SHARE * whole:
         return (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
 from query.explain.chances import Chance
 from query.explain.findings import idle_advice
 from query.frameworks import Vocabulary
-from query.frameworks.flink.planning import SHARING, STOPPED
+from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED
 
 if TYPE_CHECKING:
     from query.explain.facts import Detail
@@ -50,7 +50,10 @@ def idle(detail: Detail) -> str | None:
     """What to do about slots that a vertex left idle; None where it left none.
 
     A slot takes a subtask of each vertex of a pipeline, and lanes count these: so a vertex needs its share of them.
+    One that can have a single subtask, as the sort of a whole table, cannot have more.
     """
+    if detail.settings.get(f"{MOST_SUBTASKS}{detail.facts.id}") == "1":
+        return None
     sharing = int(detail.settings.get(SHARING, "1"))
     if STOPPED in detail.settings or detail.with_data < detail.facts.slots <= detail.with_data * sharing:
         return None
@@ -59,16 +62,46 @@ def idle(detail: Detail) -> str | None:
 
 def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
     """What a stream without an end lacks before anything that its user asks for can be told; None for other jobs."""
-    return COLLECT if _is_unmeasured_stream(connection) else None
-
-
-def _is_unmeasured_stream(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether a run is a stream that did not come to an end by itself, and of which no metrics were collected."""
     row = connection.execute(
         """
-        SELECT measure <> 'latency' AND coalesce(properties['stream'], '') = 'true'
-            AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
+        SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
         FROM runs
         """
     ).fetchone()
-    return row is not None and bool(row[0])
+    return ADVISED.get(lacking(connection)) if row is not None and row[0] else None
+
+
+Lacking = Literal["metrics", "exchanges", "time", "order"]
+
+LOOP = "IterationSource-"
+"""How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so
+Flink calls it busy all the time."""
+
+
+def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
+    """What keeps a stream from being told as a flow: its records go round, nothing was collected, its vertices exchange
+    no records, or no stretch of it was long enough."""
+    row = connection.execute(
+        """
+        SELECT
+            count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) > 0 OR EXISTS (FROM dependencies),
+            EXISTS (FROM groups WHERE starts_with(name, ?))
+        FROM flink_series
+        """,
+        [LOOP],
+    ).fetchone()
+    looks, exchanges, loops = row or (0, False, False)
+    if loops:
+        return "order"
+    return "metrics" if not looks else "time" if exchanges else "exchanges"
+
+
+ADVISED: dict[Lacking, str] = {
+    "metrics": COLLECT,
+    "exchanges": (
+        "Cut this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
+        " records that vertices exchange, and a job of one chain exchanges none"
+    ),
+    "time": "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks",
+}
+"""What to do about it."""

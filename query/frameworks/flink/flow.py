@@ -7,23 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 
 import duckdb
 import numpy as np
 
+from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.held import held_ms
 from query.frameworks.flink.hops import edges_of, hops_of, ordered
 from query.frameworks.flink.places import awake, cores_by_thread, places_of
 from query.frameworks.flink.steady import steady_stretch, what_subtasks_did
-from query.frameworks.flink.timeout import due, stated_timeout_ms
+from query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
+from query.model.backlog import settled
 from query.model.execution import Execution
 from query.model.flow import Flow, Station
+from query.model.kinds import ON_CPU
 from query.model.records import Floats
 
 
 def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
     """The flow of a run; None where nothing was collected of it, or no stretch was steady."""
-    if execution.measure != "latency":
+    if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.groups):
         return None
     stretch = steady_stretch(connection, execution.scope.start_ms, execution.scope.end_ms)
     if stretch is None:
@@ -37,16 +41,23 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     keyed = {target for _, target, why in edges if "HASH" in why.upper()}
     order = ordered(groups, [(source, target) for source, target, _ in edges])
     names = {each.group_id: each.name for each in execution.dag.groups}
-    shares = _shares(execution)
+    shares, resting = _shares(execution), _resting(connection)
     held = held_ms(connection, stretch, {group: len(found[group]) for group in groups}, names)
     plain = (
         _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
         for group in order
     )
-    stations = tuple(replace(each, held_ms=held.get(each.id, 0.0)) for each in plain)
-    whole = Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch))
+    stations = tuple(
+        replace(each, held_ms=held.get(each.id, 0.0), resting=min(resting.get(each.id, 0.0), float(each.shares[-1])))
+        for each in plain
+    )
+    whole = settled(Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch)))
     stated_ms = stated_timeout_ms(connection)
-    whole = replace(whole, hops=tuple(due(each, stated_ms, at_limit=whole.at_limit) for each in whole.hops))
+    bursts = in_bursts(connection, [(source, target) for source, target, _ in edges])
+    whole = replace(
+        whole,
+        hops=tuple(due(each, stated_ms, at_limit=whole.at_limit, bursts=each.source in bursts) for each in whole.hops),
+    )
     busy_lanes = sum(each.busy * each.lanes for each in stations)
     threads = cores_by_thread(connection, stretch)
     places = places_of(connection, stretch, threads, busy_lanes, at_limit=whole.at_limit)
@@ -96,6 +107,12 @@ def _shares(execution: Execution) -> dict[str, Floats]:
         if parts.sum() > 0:
             found[group.group_id] = parts / parts.sum()
     return found
+
+
+def _resting(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
+    """By group, the share of its units' own time in which their threads waited for no resource."""
+    question = files(__package__).joinpath("resting.sql").read_text(encoding="utf-8")
+    return dict(connection.execute(question, {"ready": list(ON_CPU)}).fetchall())
 
 
 def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:

@@ -9,6 +9,8 @@ from query.frameworks import Names, Role, jvm
 _ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),
     "wait": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.TaskMailboxImpl\.take",),
+    # A subtask that has a record to work on waits for mail: its operator has as many requests under way as it may.
+    "rest": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.MailboxExecutorImpl\.yield",),
     "scaffolding": (
         r"org\.apache\.flink\.runtime\.taskmanager\.Task\.",
         r"org\.apache\.flink\.streaming\.runtime\.tasks\.(StreamTask\.|mailbox\.)",

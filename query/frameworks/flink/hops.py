@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
 import duckdb
 
 from query.frameworks.flink.steady import Subtasks, summed
-from query.model.flow import Hop
+from query.frameworks.flink.timeout import TIMEOUT_MS
+from query.model.flow import BUFFER_BYTES, Hop
 
 
 def edges_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
@@ -48,7 +50,11 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
         # Those of channels on one machine are seen from both ends.
         out = sum(count for (one, _), count in channels.items() if one == source)
         made = summed(gives, "output_buffers") * channels[source, target] / out
-        waiting = part * summed(takes, "input_buffers")
+        buffers = _buffers(
+            (source, target), {each: channels[each] for each in channels if each[1] == target}, parts, takes
+        )
+        every = summed(takes, "buffers_in_local", "buffers_in_remote")
+        waiting = summed(takes, "input_buffers") * (buffers / every if every > 0 else part)
         hops.append(
             Hop(
                 source=source,
@@ -56,10 +62,11 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
                 channels=channels[source, target],
                 records_per_s=part * summed(takes, "records_in"),
                 bytes_per_s=part * (local + far),
-                buffers_per_s=part * summed(takes, "buffers_in_local", "buffers_in_remote"),
+                buffers_per_s=buffers,
                 remote=remote,
                 queued=max(made - channels[source, target], 0.0) + max(waiting - (1 - remote) * made, 0.0),
                 all_to_all=not all(why in _POINTWISE for why in mine),
+                kept=_kept(target, whys, found),
             )
         )
     return tuple(hops)
@@ -73,6 +80,41 @@ def _channels(why: str, gives: int, takes: int) -> int:
     return max(gives, takes) if why in _POINTWISE else gives * takes
 
 
+def _buffers(
+    hop: tuple[str, str],
+    channels: Mapping[tuple[str, str], int],
+    parts: Mapping[tuple[str, str], float],
+    takes: list[dict[str, float]],
+) -> float:
+    """Buffers per second that come by one of the hops into a vertex, of which `channels` has those of all.
+
+    Full ones are as its bytes are.  Those that are due come from each channel as often, whatever is in them, unless
+    nothing is: of records that come at random, with x in the mean within the timeout, 1 - exp(-x) of them have one.
+    """
+    every = summed(takes, "buffers_in_local", "buffers_in_remote")
+    full = summed(takes, "bytes_in_local", "bytes_in_remote") / BUFFER_BYTES
+    records = summed(takes, "records_in") * TIMEOUT_MS / 1e3
+    due = {each: -count * math.expm1(-records * parts[each] / count) for each, count in channels.items()}
+    share = due[hop] / sum(due.values()) if sum(due.values()) > 0 else parts[hop]
+    return min(full, every) * parts[hop] + max(every - full, 0.0) * share
+
+
+def _given(source: str, target: str, whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> float:
+    """Records per second that a vertex gave to its readers: each of a broadcast goes to all subtasks of the target."""
+    copies = len(found[target]) if "BROADCAST" in whys[source, target] else 1
+    return copies * summed(found[source], "records_out")
+
+
+def _kept(target: str, whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> float:
+    """The share of what a vertex was given that it took, at most 1; 1 where one of its sources gives to others too, of
+    which nothing tells how many it gave to this one."""
+    into = [source for source, other in whys if other == target]
+    if any(sum(source == each for each, _ in whys) > 1 for source in into):
+        return 1.0
+    given = sum(_given(source, target, whys, found) for source in into)
+    return min(summed(found[target], "records_in") / given, 1.0) if given > 0 else 1.0
+
+
 def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[tuple[str, str], float]:
     """By source and target, the share of what the target takes in that comes from there.
 
@@ -83,10 +125,7 @@ def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[t
     parts: dict[tuple[str, str], float] = {}
     for target in {target for _, target in whys}:
         into = [source for source, other in whys if other == target]
-        given = {source: summed(found[source], "records_out") for source in into}
-        for source in into:
-            if "BROADCAST" in whys[source, target]:
-                given[source] *= len(found[target])
+        given = {source: _given(source, target, whys, found) for source in into}
         several = [source for source in into if readers[source] > 1]
         alone, shared = (sum(given[source] for source in some) for some in (set(into) - set(several), several))
         if alone > 0 and shared > 0:

@@ -55,8 +55,8 @@ def endless(properties: Mapping[str, str]) -> str | None:
     if STOPPED not in properties:
         return None
     return (
-        "a stream goes on until it is stopped, so how long it took says nothing of it; with its metrics, which"
-        " `crystalperf collect flink URL` keeps while it runs, its latency and its highest rate are told"
+        "a stream goes on until it is stopped, so how long it took says nothing of it; its latency and its highest rate"
+        " would tell, for which it takes half a minute of metrics of what its vertices exchange"
     )
 
 

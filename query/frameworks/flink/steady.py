@@ -75,10 +75,11 @@ def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, en
 def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict[str, float]:
     """Counters per second, over looks at which they were new: Flink answers with the same ones for a while.
 
-    Of `moved`, the records in and out, at least one is known.
+    So those of the first look may be older than it, and it counts only where no others do.  Of `moved`, the records in
+    and out, at least one is known.
     """
     known = np.flatnonzero(np.isfinite(moved))
-    new = known[np.concatenate([[True], np.diff(moved[known]) != 0])]
+    new = known[1:][np.diff(moved[known]) != 0]
     looks = new if len(new) > 1 else known
     rates = {name: _per_s(time_ms[looks], values[name][looks]) for name in COUNTERS}
     means = {name: float(np.nanmean(values[name])) if np.isfinite(values[name]).any() else np.nan for name in QUEUES}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 
 import duckdb
 
 from query.model.flow import COUNTED_OFF, Hop
+from query.model.kinds import TIMED_KINDS
 
 TIMEOUT_MS = 100.0
 """Flink's own timeout of buffers, where the job's settings have none."""
@@ -48,11 +51,26 @@ def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
     return math.inf if value < 0 else None if unit is None else value * unit
 
 
-def due(hop: Hop, stated_ms: float | None, *, at_limit: bool) -> Hop:
+def in_bursts(connection: duckdb.DuckDBPyConnection, edges: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Groups whose records come in bursts that are further apart than a buffer is due after: sources whose threads wait
+    so long at a time, as stacks show it, and whatever reads of these."""
+    question = files(__package__).joinpath("bursts.sql").read_text(encoding="utf-8")
+    given = {"due_ms": TIMEOUT_MS, "waits": [TIMED_KINDS[name] for name in ("PARK", "SLEEP", "MONITOR_WAIT")]}
+    found = {group for (group,) in connection.execute(question, given).fetchall()}
+    for source, target in edges:  # in the order of the flow
+        if source in found:
+            found.add(target)
+    return frozenset(found)
+
+
+def due(hop: Hop, stated_ms: float | None, *, at_limit: bool, bursts: bool = False) -> Hop:
     """A hop whose buffers are due as the settings say; where these say nothing, and their number does not tell it or
-    agrees, as Flink has it by itself."""
+    agrees, as Flink has it by itself.
+
+    Of records that come in bursts, far apart, it tells how far that is.
+    """
     if stated_ms is not None:
         return replace(hop, most_due_ms=stated_ms)
-    few = hop.records_per_buffer < FEW_RECORDS
-    usual = few or at_limit or abs(hop.counted_due_ms / TIMEOUT_MS - 1) < COUNTED_OFF
-    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=few) if usual else hop
+    unknown = hop.records_per_buffer < FEW_RECORDS or (bursts and hop.counted_due_ms > TIMEOUT_MS)
+    usual = unknown or at_limit or abs(hop.counted_due_ms / TIMEOUT_MS - 1) < COUNTED_OFF
+    return replace(hop, most_due_ms=TIMEOUT_MS, is_due_assumed=unknown) if usual else hop

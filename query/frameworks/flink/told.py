@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import duckdb
 
+from query.frameworks.flink.chances import lacking
 from query.frameworks.flink.frames import helper
 from query.frameworks.flink.held import asking
 from query.model.execution import Execution
@@ -26,7 +27,8 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     if assumed:
         found.append(
             f"Buffers are taken to be due after {max(each.due_ms for each in assumed):.0f} ms, as Flink has it by"
-            " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell"
+            " itself: no execution.buffer-timeout.interval was collected, and too few records came to tell, or all in"
+            " bursts"
         )
     if execution.flow is not None:
         found += _requests(connection, execution.flow)
@@ -53,17 +55,19 @@ def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[str]:
 
 def _lacking(connection: duckdb.DuckDBPyConnection) -> str:
     """What a stream lacks for an answer: metrics, an exchange at which records are counted, or some more time."""
-    row = connection.execute(
-        "SELECT count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) FROM flink_series"
-    ).fetchone()
-    looks, records = row or (0, 0)
-    if looks and not records:
+    what = lacking(connection)
+    if what == "order":
+        return (
+            "Records of this stream go round in it (an iteration), which no flow does here: neither its rate nor its"
+            " latency is told"
+        )
+    if what == "exchanges":
         return (
             "This stream's metrics were collected, but it is one chain: Flink counts records that vertices exchange, so"
             " neither its rate nor its latency can be told; a chain that is cut once, by `disableChaining()` on the"
             " operator behind the source, tells both"
         )
-    if looks:
+    if what == "time":
         return (
             "This stream's metrics were collected, but not for half a minute without a restart and with the same"
             " subtasks, so no latency can be predicted: collect them for longer"

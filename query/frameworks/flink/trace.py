@@ -525,7 +525,8 @@ def _width(edges: list[Edge]) -> int:
 
 
 _NO_SLOT_MS = 1000.0
-"""A first subtask that is given to a TaskManager so much later than it was asked for had to wait for a slot."""
+"""A first subtask that is given to a TaskManager so much later than it was asked for had to wait for a slot, unless the
+JobManager took as long for everything before: then it is slow, and so it is with slots that are free."""
 
 
 def _first_asked_ms(found: Archive, start_ms: float) -> float | None:
@@ -542,7 +543,7 @@ def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], asked_ms: float
     """TaskManagers; those that the first subtask had to wait for are there from that subtask on."""
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
     begin_ms = min((each.launch_ms for each in subtasks), default=0.0)
-    late = asked_ms is not None and begin_ms - asked_ms > _NO_SLOT_MS
+    late = asked_ms is not None and begin_ms - asked_ms > max(_NO_SLOT_MS, asked_ms)
     return [
         Worker(worker, count, host=hosts.get(worker), added_ms=begin_ms if late else 0.0)
         for worker, count in lanes.items()

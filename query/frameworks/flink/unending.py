@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from importlib.resources import files
 
 import duckdb
 
+from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.planning import STOPPED
 from query.model.execution import Execution
 
@@ -22,23 +24,6 @@ WAITING = 0.9
 
 HELD = 0.2
 """Sources that are back-pressured for this share of their time are held up."""
-
-_SHARES = """
-    WITH shares AS (
-        SELECT group_id, finish_ms - launch_ms - coalesce(starting_ms, 0) AS ran_ms, nullif(idle_ms, 'nan') AS idle_ms,
-            nullif(backpressured_ms, 'nan') AS backpressured_ms, nullif(busy_ms, 'nan') AS busy_ms,
-            read_bytes
-        FROM units JOIN flink_subtasks USING (unit_id) WHERE state <> 'FINISHED'
-    ), told AS (
-        SELECT *, coalesce(busy_ms, CASE WHEN idle_ms + backpressured_ms > 0
-            THEN greatest(ran_ms - idle_ms - backpressured_ms, 0) END) AS worked_ms
-        FROM shares WHERE ran_ms > 0
-    )
-    SELECT any_value(name),
-        group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,  -- or no plan
-        max(worked_ms / ran_ms), sum(idle_ms) / sum(ran_ms), sum(backpressured_ms) / sum(ran_ms)
-    FROM told JOIN groups USING (group_id) GROUP BY group_id ORDER BY min(rank)
-"""
 
 
 @dataclass(frozen=True)
@@ -59,11 +44,11 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
     first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
     if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
         return None
-    rows = connection.execute(_SHARES).fetchall()
+    rows = connection.execute(files(__package__).joinpath("unending.sql").read_text(encoding="utf-8")).fetchall()
     found = [
         _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
         for name, source, busy, idle, held in rows
-        if busy is not None
+        if busy is not None and not name.startswith(LOOP)
     ]
     if not found:
         return (

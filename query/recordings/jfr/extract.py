@@ -52,11 +52,12 @@ SAMPLE_FIELDS = {
 
 @dataclass(frozen=True)
 class IntervalEvent:
-    """How a duration event becomes an interval: kind, byte count and the fields that name its object."""
+    """How a duration event becomes an interval: kind, byte count, what names its object, and the time asked for."""
 
     kind: int
     bytes_field: str = ""
     details: tuple[str, ...] = ()
+    asked_field: str = ""
 
 
 INTERVAL_EVENTS = {
@@ -66,7 +67,7 @@ INTERVAL_EVENTS = {
     "jdk.FileWrite": IntervalEvent(model.FILE_WRITE, "bytesWritten", ("path",)),
     "jdk.FileForce": IntervalEvent(model.FILE_FORCE, "", ("path",)),
     "jdk.ThreadPark": IntervalEvent(model.PARK, "", ("parkedClass",)),
-    "jdk.ThreadSleep": IntervalEvent(model.SLEEP),
+    "jdk.ThreadSleep": IntervalEvent(model.SLEEP, asked_field="time"),
     "jdk.JavaMonitorWait": IntervalEvent(model.MONITOR_WAIT, "", ("monitorClass",)),
     "jdk.JavaMonitorEnter": IntervalEvent(model.MONITOR_ENTER, "", ("monitorClass",)),
     "jdk.GCPhasePause": IntervalEvent(model.GC_PAUSE, "", ("name",)),
@@ -124,7 +125,7 @@ class ChunkReader:
         intervals = [
             (name, c)
             for name, spec in INTERVAL_EVENTS.items()
-            for c in self._columns(name, INTERVAL_FIELDS | {spec.bytes_field, *spec.details})
+            for c in self._columns(name, INTERVAL_FIELDS | {spec.bytes_field, spec.asked_field, *spec.details})
         ]
         scalars = {name: list(self._columns(name, fields)) for name, fields in SCALAR_EVENTS.items()}
         used = [c.integer("stackTrace") for _, c in samples + intervals]
@@ -226,8 +227,7 @@ class ChunkReader:
         time_ns = self._times(columns)
         ticks = columns.integer("samples", 1)
         keep = self._plausible(time_ns, model.SAMPLE_KINDS[kind]) & within(ticks, 0, 1 << 30)
-        leaf = columns.leaves.get("samplingPeriod")
-        period_ns = span_ns(columns.integer("samplingPeriod"), leaf.unit if leaf else "", self.raw)
+        period_ns = self._span_ns(columns, "samplingPeriod")
         failed = int((columns.integer("failed") != 0).sum())
         self.log.add("failed samples", "data loss", self.place, "samples whose stack the JVM could not walk", failed)
         self.merged.samples.append(
@@ -246,8 +246,7 @@ class ChunkReader:
     def _add_intervals(self, name: str, spec: IntervalEvent, columns: Columns) -> None:
         start_ns = self._times(columns)
         span_field = "sumOfPauses" if name == "jdk.GarbageCollection" else "duration"
-        leaf = columns.leaves.get(span_field)
-        length_ns = span_ns(columns.integer(span_field), leaf.unit if leaf else "", self.raw)
+        length_ns = self._span_ns(columns, span_field)
         end_ns = start_ns + length_ns
         keep = self._plausible(end_ns, name) & within(length_ns, 0, 100 * YEAR_NS) & (start_ns >= 0)
         if name == "jdk.ExecuteVMOperation":
@@ -262,11 +261,17 @@ class ChunkReader:
             self._stacks(columns.integer("stackTrace"))[keep],
             np.full(int(keep.sum()), spec.kind, np.uint8),
             np.maximum(amount, 0)[keep],
+            np.maximum(self._span_ns(columns, spec.asked_field), 0)[keep],
             self._details(spec, columns)[keep],
             (),
         )
         is_collection = np.full(len(intervals), name == "jdk.GarbageCollection", np.bool_)
         self.merged.intervals.append((intervals, columns.integer("gcId", -1)[keep], is_collection))
+
+    def _span_ns(self, columns: Columns, name: str) -> I64:
+        """A field that is a time span; 0 where the event has none."""
+        leaf = columns.leaves.get(name)
+        return span_ns(columns.integer(name), leaf.unit if leaf else "", self.raw)
 
     def _details(self, spec: IntervalEvent, columns: Columns) -> I32:
         codes = self.merged.details

@@ -306,6 +306,7 @@ class Merged:
             _joined([part.stack for part in parts], np.int32)[order],
             kind[order],
             _joined([part.bytes for part in parts], np.int64)[order],
+            _joined([part.asked_ns for part in parts], np.int64)[order],
             _joined([part.detail for part in parts], np.int32)[order],
             tuple(self.details),
         )

@@ -194,8 +194,8 @@ class Samples:
 class Intervals:
     """Duration events sorted by start, arrays of one length.
 
-    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `detail` indexes `details` (path, host:port,
-    class of the monitor, name of the pause or VM operation).
+    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `asked_ns` is how long a thread asked to sleep, 0 of
+    other kinds; `detail` indexes `details` (path, host:port, class of the monitor, name of the pause or VM operation).
 
     GC_PAUSE is jdk.GCPhasePause; where a collection has none, jdk.GarbageCollection from its start for its
     sumOfPauses. SAFEPOINT is jdk.ExecuteVMOperation run at a safepoint plus jdk.SafepointBegin (reaching it);
@@ -209,6 +209,7 @@ class Intervals:
     stack: I32
     kind: U8
     bytes: I64
+    asked_ns: I64
     detail: I32
     details: tuple[str, ...]
 

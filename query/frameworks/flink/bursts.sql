@@ -1,0 +1,21 @@
+-- Vertices without an input whose records come in bursts: for most of their time all threads of their subtasks waited for
+-- longer than a buffer is due after, at a stretch.
+-- In:  $due_ms, when a buffer is due by itself; $waits, kinds of intervals in which a thread waited.
+-- Out: one row per such vertex; none where no recording saw its threads for half of their time.
+WITH threads AS (
+    SELECT
+        group_id, unit_id, thread,
+        sum(weight_ms) AS seen_ms,
+        coalesce(sum(weight_ms) FILTER (weight_ms > $due_ms AND list_contains($waits, kind)), 0) AS long_ms,
+        any_value(finish_ms - launch_ms) AS lasting_ms
+    FROM samples JOIN units USING (unit_id)
+    WHERE group_id NOT IN (SELECT target FROM dependencies)
+    GROUP BY ALL
+),
+subtasks AS (
+    SELECT group_id, min(long_ms / seen_ms) AS share
+    FROM threads
+    WHERE seen_ms >= 0.5 * lasting_ms
+    GROUP BY group_id, unit_id
+)
+SELECT group_id FROM subtasks GROUP BY group_id HAVING avg(share) > 0.5

@@ -1,0 +1,17 @@
+-- The share of subtasks' own time in which their threads waited for no resource: asleep, or, in the middle of a record,
+-- for answers of asynchronous requests, of which as many are under way as may be.
+-- In:  $ready, kinds of samples whose thread was on the CPU or waited for nothing else.
+-- Out: one row per vertex of which a recording saw subtasks that waited so.
+WITH rested AS (
+    SELECT unit_id, sum(weight_ms) AS rested_ms
+    FROM samples JOIN stacks USING (stack_id)
+    WHERE unit_id IS NOT NULL AND NOT list_contains($ready, kind) AND list_contains(string_split(skipped, ','), 'rest')
+    GROUP BY unit_id
+)
+SELECT
+    group_id,
+    sum(rested_ms) / sum(finish_ms - launch_ms - coalesce(upstream_ms, 0) - coalesce(overhead_ms, 0)) AS share
+FROM units LEFT JOIN rested USING (unit_id)
+WHERE sample_ms > 0
+GROUP BY group_id
+HAVING share > 0

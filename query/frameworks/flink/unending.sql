@@ -1,0 +1,34 @@
+-- What share of their time the subtasks of a stream's vertices were busy, idle and back-pressured, by what Flink sums up.
+-- Out: one row per vertex in the order of the plan: its name; whether it is a source, which by its bytes it is where the
+--      plan names no edge; the share of its time that its busiest subtask had work, NULL where nothing tells; and the
+--      shares that all of its subtasks were idle and back-pressured.
+-- Where Flink sums up no busy time, it is what idle and back-pressured time leave, if there is any of these.
+WITH shares AS (
+    SELECT
+        group_id,
+        finish_ms - launch_ms - coalesce(starting_ms, 0) AS ran_ms,
+        nullif(idle_ms, 'nan') AS idle_ms,
+        nullif(backpressured_ms, 'nan') AS backpressured_ms,
+        nullif(busy_ms, 'nan') AS busy_ms,
+        read_bytes
+    FROM units JOIN flink_subtasks USING (unit_id)
+    WHERE state <> 'FINISHED'
+),
+told AS (
+    SELECT
+        *,
+        coalesce(
+            busy_ms, CASE WHEN idle_ms + backpressured_ms > 0 THEN greatest(ran_ms - idle_ms - backpressured_ms, 0) END
+        ) AS worked_ms
+    FROM shares
+    WHERE ran_ms > 0
+)
+SELECT
+    any_value(name),
+    group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,
+    max(worked_ms / ran_ms),
+    sum(idle_ms) / sum(ran_ms),
+    sum(backpressured_ms) / sum(ran_ms)
+FROM told JOIN groups USING (group_id)
+GROUP BY group_id
+ORDER BY min(rank)
