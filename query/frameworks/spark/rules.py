@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 
 import duckdb
 import numpy as np
@@ -19,6 +20,7 @@ from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
 from query.frameworks.spark.settings import flag, number, whole
+from query.frameworks.spark.storage import file_findings
 from query.model.amounts import counted
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
@@ -154,6 +156,13 @@ def runs_python(what: str) -> bool:
     return "python" in what
 
 
+def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
+    """By stage, the share of its tasks' time on no resource that was of Python workers, where the plan's own metrics
+    tell how long those ran (Spark 4.1 and newer)."""
+    rows = connection.execute(files(__package__).joinpath("python_shares.sql").read_text(encoding="utf-8")).fetchall()
+    return {group_id: float(share) for group_id, share in rows}
+
+
 def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:
     """Names of the operators that spilled in these stages, the one that spilled most first."""
     rows = connection.execute(
@@ -170,14 +179,20 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
 
 
 def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What only Spark's runs have: compiling generated code, and putting in place what a query wrote."""
+    """What only Spark's runs have: compiling generated code, putting in place what a query wrote, and files that are
+    small or read again."""
     times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
     total = " + ".join(f"{name}_ms" for name in with_other(times))
     rows = connection.execute(
         f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
         [TITLES["code generation"]],
     ).fetchall()
-    return [*compiling(details, dict(rows)), *committing(connection, details), *_unasked(connection, details)]
+    return [
+        *compiling(details, dict(rows)),
+        *committing(connection, details),
+        *_unasked(connection, details),
+        *file_findings(connection, details),
+    ]
 
 
 def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -319,6 +334,7 @@ RULES = Rules(
     advice=ADVICE,
     own_device=reads_schema,
     delegates=runs_python,
+    delegated=python_shares,
     spilled_by=spilling_operators,
     more=own_findings,
     assumptions=assumptions,
