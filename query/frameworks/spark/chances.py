@@ -25,9 +25,11 @@ from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from query.frameworks.spark.rules import (
     MOST_EXECUTORS,
+    ONE_WINDOW,
     RULES,
     infers_schema,
     most_slots,
+    one_window,
     reads_files,
     reads_schema,
     unasked_slots,
@@ -90,6 +92,7 @@ def chances(
         *_scans(execution.properties, cuts),
         *_collections(execution.properties, cuts),
         *_skew(execution, on_path),
+        *_windows(execution, on_path),
         *_memory(execution, on_path, debug),
         *results.chances(connection, on_path, debug),
         *_python(on_path, debug),
@@ -128,6 +131,8 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
     for detail in details:
         facts = detail.facts
         if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
+            continue
+        if one_window(detail):
             continue
         for part in idle_slots(terms, detail):
             if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
@@ -329,6 +334,18 @@ def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
     yield Chance("code", what, "straggler", "modelled", None, most_ms)
 
 
+def _windows(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+    """Windows over all rows at once, which one task computes."""
+    terms = terms_of(execution)
+    mine = [(each, part) for each in details if one_window(each) for part in idle_slots(terms, each)]
+    if mine:
+        most_ms = sum(part.cost_ms for _, part in mine)
+        _, part = max(mine, key=lambda each: each[1].cost_ms)
+        what = f"{ONE_WINDOW[0].upper()}{ONE_WINDOW[1:]} ({part.group})"
+        line = "Window.partitionBy(key).orderBy(…)  # instead of Window.orderBy(…)"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+
+
 def _splits(properties: Mapping[str, str], detail: Detail, group: str) -> Chance | None:
     """Adaptive execution's own splitting of large keys, where it is off, or where the largest is too small for it; None
     where it had the chance to split, or where nothing tells that there is such a thing."""
@@ -347,8 +364,8 @@ def _splits(properties: Mapping[str, str], detail: Detail, group: str) -> Chance
         told = (
             f"{told}; but only partitions above {size(threshold)}, and the largest has {volume(most_bytes)}"
             if told
-            else f"{shown(key, size(threshold), part)}: adaptive execution splits larger partitions of a join alone, and"
-            f" the largest has {volume(most_bytes)}"
+            else f"{shown(key, size(threshold), part)}: adaptive execution splits only larger partitions of a join, and"
+            f" its largest has {volume(most_bytes)}"
         )
     return Chance("setting", f"{told} ({group})", "straggler", "modelled", None, None, tuple(lines))
 

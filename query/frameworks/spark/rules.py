@@ -93,6 +93,8 @@ def few_tasks_advice(detail: Detail) -> str | None:
         return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
     if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
         return None  # a limit asks for one partition first, in the hope that it has the rows
+    if one_window(detail):
+        return ONE_WINDOW
     if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task whatever the partitions are
     if detail.with_data < facts.units:
@@ -109,6 +111,15 @@ def few_tasks_advice(detail: Detail) -> str | None:
     if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
         return "more slices where the data is handed to Spark would use the idle slots"
     return "more partitions would use the idle slots"
+
+
+ONE_WINDOW = "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
+
+
+def one_window(detail: Detail) -> bool:
+    """Whether a stage computes a window over all rows at once."""
+    windows = {"Window", "WindowInPandas", "ArrowWindowPython"} & set(detail.operators)
+    return detail.facts.units == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
 
 
 def uneven_advice(detail: Detail) -> str:

@@ -92,8 +92,8 @@ def _small_read(
         return None
     most = max((each for detail in mine for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
     what = f"{_named(mine)} read {_each(most.read, most.read_bytes)}"
-    advice = "merge them into files of 100 MB or more, once, where they are written: opening a file costs more"
-    return Finding("small files", sum(map(off_cpu_ms, mine)), what, "modelled", f"{advice} than reading so little")
+    advice = "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
+    return Finding("small files", sum(map(off_cpu_ms, mine)), what, "modelled", advice)
 
 
 def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> Finding | None:
