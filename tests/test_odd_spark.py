@@ -177,7 +177,7 @@ def test_python_that_called_the_jvm_tells_what_the_jvm_threw() -> None:
 
 def test_pauses_that_nobody_is_known_for_are_told_as_that(told: Told) -> None:
     debug = told("pauses").debug
-    assert "the program was busy with something else, or nobody was there" in unsubmitted_sentence(
+    assert "in which the program waited or was busy with something else" in unsubmitted_sentence(
         debug, Seconds(), Seconds()
     )
 

@@ -330,7 +330,7 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
     of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
-    whose = "" if found.attended else ": the program was busy with something else, or nobody was there"
+    whose = "" if found.attended else ", in which the program waited or was busy with something else"
     work = figures.text(debug.runtime_ms)
     return f"Nothing was submitted for {of}{whose}. All that follows is about the {work} of work."
 
