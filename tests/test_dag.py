@@ -60,7 +60,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
     stages = np.array([row[0] for row in rows], dtype=np.int64)
-    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)))
+    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)), zero - 1)
 
 
 def pool_of(count: int, executors: int = 1) -> Slots:
@@ -279,3 +279,40 @@ def test_tasks_without_a_home_go_before_those_that_wait() -> None:
     dag = build([stage(0, 0, 12)], tasks, 0, 12, slots=2)
     played = replay(dag, tasks, tasks.duration_ms, pool_of(1, executors=2), Policy(by_rank, patience_ms=3000))
     assert played.launch_ms.tolist() == [0, 10, 0]
+
+
+def test_a_wait_that_restarts_begins_with_each_task_at_home() -> None:
+    """Tasks of a busy host go to an idle one 10 after the beginning, for that long it was left idle; or they stay, and
+    10 after the last of them was launched another goes there, two later where idle slots are offered every 4."""
+    tasks = at_home((0, 0, 8, 0), (0, 8, 16, 0), (0, 16, 24, 0), (0, 26, 36, 1), elsewhere=(3,))
+    dag = build([stage(0, 0, 36)], tasks, 0, 36, slots=2)
+
+    def launched(restarts: bool, offers_ms: float) -> list[float]:
+        policy = Policy(by_rank, 10, restarts, offers_ms)
+        return replay(dag, tasks, tasks.duration_ms, pool_of(1, executors=2), policy).launch_ms.tolist()
+
+    assert launched(False, 0) == [0, 8, 10, 20]
+    assert launched(True, 0) == [0, 8, 16, 26]
+    assert launched(True, 4) == [0, 8, 16, 28]
+
+
+def test_tasks_follow_others_to_where_these_are_replayed() -> None:
+    """Of the first stage two tasks ran on each host; where one takes longer, the other host has three, and so of those
+    that follow them."""
+    rows = [(0, 0, 10, 0), (0, 0, 10, 1), (0, 10, 20, 0), (0, 10, 20, 1)]
+    later = [(1, at + 20, end + 20, host) for _, at, end, host in rows]
+    tasks = at_home(*rows, *later)
+    tasks = replace(
+        tasks,
+        worker=np.full(8, -1),
+        placement=np.repeat([ANYWHERE, AT_HOME], 4),
+        follows=np.r_[np.full(4, -1), tasks.unit_id[:4]],
+    )
+    dag = build([stage(0, 0, 20), stage(1, 20, 40)], tasks, 0, 40, slots=2)
+    pool = pool_of(1, executors=2)
+    durations = tasks.duration_ms.copy()
+    durations[0] = 30.0
+    played = replay(dag, tasks, durations, pool, Policy(by_rank, patience_ms=3000))
+    where = pool.worker[played.slot].tolist()
+    assert sorted(where[:4]) in ([0, 0, 0, 1], [0, 1, 1, 1])
+    assert where[4:] == where[:4]

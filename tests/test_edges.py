@@ -82,7 +82,9 @@ def piped() -> Execution:
     parts = np.zeros((3, 4))
     parts[:, 0], parts[:, 3] = finish - launch - waited, waited
     number = np.zeros(3, np.int64)
-    units = Units(np.arange(3), np.array([0, 1, 1]), number - 1, number, launch, finish, parts, number, waited)
+    units = Units(
+        np.arange(3), np.array([0, 1, 1]), number - 1, number, launch, finish, parts, number, waited, number - 1
+    )
     pool = np.zeros(9, np.int64)
     slots = Slots(pool, pool, np.zeros(9), np.full(9, np.inf), np.full(9, np.inf))
     groups = [Group("a", "a", None, 0, None, 0.0, 11.0), Group("b", "b", None, 1, None, 1.0, 11.0)]

@@ -13,6 +13,7 @@ import crystalperf as cp
 from query.answers.listing import sentence_of
 from query.attribute.storage import assumptions
 from query.frameworks.spark import SPARK
+from query.model.dag import AT_HOME
 from query.model.execution import Execution
 from query.model.keeping import anew, with_room
 from query.model.load import load
@@ -239,3 +240,56 @@ def test_the_rows_of_a_real_job_are_read_from_memory_once_they_are_there(tmp_pat
     assert of_files == [22_635_337] * 4
     assert min(bytes_ for is_kept, bytes_ in rows if is_kept) == 276_021_640
     assert len(rows) > 40
+
+
+def skewed() -> list[Stage]:
+    """Six partitions that executor 1 scanned and keeps, but for the last, which is executor 2's; then they are read
+    from there, one after the other on the one slot of executor 1, while the other is idle."""
+    there = [("1", each * 500) for each in range(5)] + [("2", 0)]
+    scan = [
+        Task(500, cpu_ms=400, read_bytes=10 * MIB, executor=executor, launch_ms=at, locality="NODE_LOCAL")
+        for executor, at in there
+    ]
+    read = [
+        Task(500, cpu_ms=400, read_bytes=70 * MIB, executor=executor, launch_ms=at, locality="PROCESS_LOCAL")
+        for executor, at in there
+    ]
+    return [Stage(each, reads=FILES, keeps=(KEPT_RDD, 6)) for each in (scan, read, read)]
+
+
+@pytest.mark.parametrize("version", ["2.4.8", "3.5.1"])
+def test_units_wait_for_the_worker_that_keeps_their_rows(tmp_path: Path, version: str) -> None:
+    log = write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1}, version=version)
+    run = cp.profile([log], output=tmp_path / "run.duckdb")
+    assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
+    units = execution(run).units
+    assert (units.placement[units.group > 0] == AT_HOME).all()
+    by_id = dict(zip(units.unit_id.tolist(), units.worker.tolist(), strict=True))
+    followed = [(worker, by_id[other]) for worker, other in zip(units.worker, units.follows, strict=True) if other >= 0]
+    assert len(followed) == 12
+    assert all(worker == other for worker, other in followed)
+
+
+def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: Path) -> None:
+    """On three executors of one slot each of the three stages takes two waves of half a second, and the first scan on
+    the third its part of being the first there."""
+    run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")
+    whole = execution(run)
+    other = predict(whole, changed_world({"workers": Value("workers", "3", ratio=1.5)}, whole.recorded))
+    assert other.predicted_ms is not None
+    assert run.unchanged().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
+
+
+def test_a_unit_that_finds_no_room_waits_for_a_place_as_others_do(tmp_path: Path) -> None:
+    """Three seconds after the last unit was launched at home, and half a second until idle slots are offered again."""
+    there = Task(500, cpu_ms=300, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
+    gone = Task(2000, cpu_ms=300, read_bytes=10 * MIB, locality="ANY", launch_ms=3500, executor="2")
+    scan = Stage([replace(there, read_bytes=10 * MIB, locality="NODE_LOCAL")] * 2, reads=FILES, keeps=(KEPT_RDD, 2))
+    log = write(
+        tmp_path / "log",
+        [scan, Stage([there, gone], reads=FILES, keeps=(KEPT_RDD, 2))],
+        executors={"1": 2, "2": 2},
+        version="2.4.8",
+    )
+    run = cp.profile([log], output=tmp_path / "run.duckdb")
+    assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)

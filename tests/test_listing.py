@@ -53,11 +53,13 @@ def worlds(draw: some.DrawFn) -> tuple[Dag, Units, Slots, Policy, list[int | Non
         parts_ms=np.ones((units, 4)) / 4,
         placement=number.integers(0, 3, units),
         upstream_ms=np.zeros(units),
+        follows=np.where(number.random(units) < 0.5, number.integers(0, units, units), -1),
     )
     orders: list[Order] = [by_rank, fair_share, LongestFirst(left_behind(dag))]
     order = draw(some.sampled_from(orders))
     limits = [int(number.integers(1, 4)) if number.random() < 0.2 else None for _ in range(groups)]
-    policy = Policy(order, draw(some.sampled_from([0.0, 3.0, 30.0])))
+    waits = some.sampled_from([0.0, 3.0, 30.0])
+    policy = Policy(order, draw(waits), draw(some.booleans()), draw(some.sampled_from([0.0, 1.0])))
     return dag, made, slots, policy, limits, number.integers(0, 12, units).astype(float)
 
 
@@ -104,7 +106,7 @@ def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.Monk
     node = {"a": Node("a", "a", 0.0, 1.0, 0)}
     dag = Dag(0.0, 1.0, (Group("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
     nothing, one = np.zeros(3, dtype=np.int64), np.ones(3)
-    units = Units(nothing, nothing, nothing, nothing, 0 * one, one, np.ones((3, 4)), nothing, 0 * one)
+    units = Units(nothing, nothing, nothing, nothing, 0 * one, one, np.ones((3, 4)), nothing, 0 * one, nothing - 1)
     slots = Slots(nothing[:1], nothing[:1], np.zeros(1), np.full(1, np.inf), np.full(1, np.inf))
     durations = np.array([1.0, 2.0, 4.0])
     listed = replay(dag, units, durations, slots)

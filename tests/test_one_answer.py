@@ -28,6 +28,7 @@ UNITS = Units(
     parts_ms=np.array([[0.0, 0.0, 200.0, 0.0]]),
     placement=np.array([0]),
     upstream_ms=np.array([0.0]),
+    follows=np.array([-1]),
 )
 
 

@@ -110,7 +110,9 @@ def made(stages: list[Stage], slots: int) -> Made:
     parts = np.zeros((len(rows), len(NAMES) + 1))
     parts[:, NAMES.index(CPU)] = finish - launch
     of_group = np.array([row[0] for row in rows], dtype=np.int64)
-    units = Units(np.arange(len(rows)), of_group, zero - 1, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+    units = Units(
+        np.arange(len(rows)), of_group, zero - 1, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1
+    )
     worker, endless = np.zeros(slots, dtype=np.int64), np.full(slots, np.inf)
     there = Slots(worker, worker, np.zeros(slots), endless, endless)
     dag = build(groups, units, 0, END_MS, there, stated, barriers=JobBarriers, coordinator="driver")
@@ -132,7 +134,7 @@ def clock_of(rows: list[tuple[int, float, float]], end_ms: float) -> WallClock:
     launch, finish = np.array([row[1:] for row in rows]).reshape(-1, 2).T
     parts = np.zeros((len(rows), len(NAMES) + 1))
     parts[:, NAMES.index(CPU)] = finish - launch
-    units = Units(zero, of_group, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+    units = Units(zero, of_group, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
     count = int(of_group.max(initial=-1)) + 1
     groups = tuple(Group(f"g{number}", f"g{number}", None, number, 0.0, 0.0, end_ms) for number in range(count))
     nodes = {each.group_id: Node(each.group_id, each.name, 0.0, end_ms, each.rank) for each in groups}

@@ -51,7 +51,7 @@ class Flow:
         parts[:, NAMES.index(CPU)], parts[:, -1] = finish - launch - upstream, upstream
         zero = np.zeros(len(rows), dtype=np.int64)
         group = np.array(order, dtype=np.int64)
-        self.units = Units(np.arange(len(rows)), group, zero - 1, zero, launch, finish, parts, zero, upstream)
+        self.units = Units(np.arange(len(rows)), group, zero - 1, zero, launch, finish, parts, zero, upstream, zero - 1)
         pool = np.zeros(slots, dtype=np.int64)
         there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
         self.dag: Dag = build(self.groups, self.units, 0, end_ms, there, stated)

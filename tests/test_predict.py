@@ -63,7 +63,8 @@ def execution(
     number = np.arange(len(rows))
     executor = number % executors
     zero, nothing = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
-    units = Units(number, zero, executor, executor, launch, finish, np.outer(finish - launch, parts), zero, nothing)
+    took = np.outer(finish - launch, parts)
+    units = Units(number, zero, executor, executor, launch, finish, took, zero, nothing, zero - 1)
     end = float(finish.max())
     whole = Group("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)

@@ -55,6 +55,7 @@ def run_of(
         parts_ms=np.outer(finish - launch, (1.0, 0.0, 0.0, 0.0)),
         placement=np.full(count, ANYWHERE),
         upstream_ms=np.zeros(count),
+        follows=np.full(count, -1),
     )
     of = [np.flatnonzero(group == number) for number in range(len(stages))]
     readers = {target for _, target in edges or {}}  # submitted once what they read is there, all others at once

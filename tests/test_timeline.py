@@ -59,7 +59,7 @@ def units_of(*rows: tuple[float, float, list[float]]) -> Units:
     number, zero = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
     launch, finish = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], float)
     parts = np.array([row[2] for row in rows], float).reshape(len(rows), -1 if rows else 4)
-    return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)))
+    return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
 
 
 def test_every_running_unit_has_the_same_voice() -> None:

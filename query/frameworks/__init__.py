@@ -327,7 +327,7 @@ class Framework:
                 frames below those that it would work in anyway; two patterns
     barriers    the groups of a scope → what its coordinator waited for where the log does not say; without it only
                 stated dependencies hold
-    schedule    the scheduler and the settings that the run names → how it gives out lanes
+    schedule    the scheduler, the settings and the version that the run names → how it gives out lanes
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into; and these three where its tables list other things than are asked about
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
@@ -379,7 +379,7 @@ class Framework:
     operators: Operators | None = None
     spilling: tuple[str, str] | None = None
     barriers: Callable[[Sequence[Group]], Barriers] | None = None
-    schedule: Callable[[str | None, Mapping[str, str]], Policy] | None = None
+    schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None

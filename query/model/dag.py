@@ -74,6 +74,7 @@ class Units:
     `group` indexes the sequence of groups; `parts_ms` is (n, resources + 1), the last column is `other`, and its
     rows sum to finish − launch.  `worker` and `host` number the workers (as in Slots, -1 unknown) and hosts.
     `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `upstream_ms` was spent waiting for pipelined groups.
+    `follows` is the unit_id of the one whose worker keeps its data since, -1 for none.
     """
 
     unit_id: Ints
@@ -85,6 +86,7 @@ class Units:
     parts_ms: Floats
     placement: Ints
     upstream_ms: Floats
+    follows: Ints
 
     def __len__(self) -> int:
         return len(self.unit_id)

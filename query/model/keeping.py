@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from query.model.arrays import members, over
+from query.model.dag import AT_HOME, ELSEWHERE
 from query.model.execution import Execution
 from query.model.records import Floats
 from query.model.world import World
@@ -49,7 +50,9 @@ def with_room(execution: Execution, times: float) -> Execution:
     rank[again] = np.arange(again.sum())
     finds = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
     share = np.where(again, finds, spared)  # those that found it are the less in each other's way
-    return _spared(execution, anew_ms(execution) * share)
+    found = _spared(execution, anew_ms(execution) * share)
+    placement = np.where(again & finds & (found.units.placement == ELSEWHERE), AT_HOME, found.units.placement)
+    return replace(found, units=replace(found.units, placement=placement))
 
 
 def spared_share(execution: Execution, times: float) -> float:

@@ -23,7 +23,7 @@ from query.model.dag import Dependency, Group, Units
 from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
 from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
 from query.model.loads import measured_loads
-from query.model.places import FAR, IN_WORKER, far_groups, kept_groups, reaches
+from query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
 from query.model.records import Floats, Ints
 from query.model.wire import wire_ratio
 from query.model.world import settings_of
@@ -31,10 +31,14 @@ from query.model.world import settings_of
 ALL, WHOLE = "all", "whole"
 """The whole run, without its pauses and with them."""
 
+FOLLOWED = 0.9
+"""Share of the units that wanted a place, of a group that reads what workers kept, which ran where their parts had run
+before: so much is no chance."""
+
 _IDS_SHOWN = 20
 _OF_UNITS = (
     *("unit_id", "group_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
-    *("placement", "upstream_ms"),
+    *("placement", "upstream_ms", "follows"),
 )
 """Columns of scope_units.sql that Units are made of, beside their time by resource."""
 
@@ -291,7 +295,9 @@ def _groups_and_units(
     ids = list(described)
     named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
     wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
-    question = sql.text("scope_units").format(parts=parts, far=FAR, in_worker=IN_WORKER, columns=wanted)
+    question = sql.text("scope_units").format(
+        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, most=FOLLOWED, columns=wanted
+    )
     columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
     if (columns["group_number"] < 0).any():  # a trace need not describe every group
         ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
@@ -337,6 +343,7 @@ def _groups_and_units(
         parts_ms=parts_ms,
         placement=columns["placement"].astype(np.int64, copy=False),
         upstream_ms=np.asarray(columns["upstream_ms"], dtype=np.float64) * kept,
+        follows=columns["follows"].astype(np.int64, copy=False),
     )
     if not with_volumes:
         return groups, units, no_volumes(len(units))

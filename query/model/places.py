@@ -14,7 +14,9 @@ memory: of the workers, which kept what they had read or computed before."""
 KEPT = "memory:"
 """The root of what workers kept in memory."""
 
-_REPLICAS = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
+REPLICATED = ("hdfs", "viewfs", "maprfs", "webhdfs", "swebhdfs", "ofs", "o3fs")
+"""Schemes of file systems that keep blocks on several machines and tell on which."""
+
 _LOCAL = ("file", "local")
 
 FAR = ("rack", "any")
@@ -26,7 +28,7 @@ def reach(root: str) -> Reach:
     scheme = root.partition(":")[0]
     if root == KEPT:
         return "memory"
-    return "local" if scheme in _LOCAL else "replicas" if scheme in _REPLICAS else "net"
+    return "local" if scheme in _LOCAL else "replicas" if scheme in REPLICATED else "net"
 
 
 IN_WORKER = "worker"

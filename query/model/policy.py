@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from query.model.dag import Dag, Group
 
@@ -62,18 +62,22 @@ def left_behind(dag: Dag) -> dict[str, float]:
 class Policy:
     """How a framework gives out slots: which group goes first, and how long its units wait for the host of their data.
 
-    A unit that is AT_HOME on a busy host lets others go first, and goes elsewhere once slots have been left idle for
-    its sake for `patience_ms`; one that ran ELSEWHERE had waited for that.
+    A unit that is AT_HOME on a busy host lets others go first, and goes elsewhere once its group has waited for
+    `patience_ms`; one that ran ELSEWHERE had waited for that.  A group waits since slots have been left idle for its
+    sake, or, where that `restarts`, since it last launched a unit at home.  Slots that stay idle are offered to it
+    every `offers_ms`, so that it goes on half of that later in the mean.
     """
 
     order: Order = by_rank
     patience_ms: float = 0.0
+    restarts: bool = False
+    offers_ms: float = 0.0
 
 
 FIRST_COME = Policy()
 
 
-def chosen(name: str, dag: Dag, patience_ms: float) -> Policy:
-    """The policy of a name that a user chooses: fifo, fair or longest."""
+def chosen(name: str, dag: Dag, policy: Policy) -> Policy:
+    """The policy of a name that a user chooses, fifo, fair or longest, which waits as another does."""
     orders = {"fifo": by_rank, "fair": fair_share}
-    return Policy(orders[name] if name in orders else LongestFirst(left_behind(dag)), patience_ms)
+    return replace(policy, order=orders[name] if name in orders else LongestFirst(left_behind(dag)))

@@ -53,7 +53,7 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
         worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (units.worker, units.host))
         unknown, group = np.full(len(parts), -1), np.full(len(parts), number)
         finish, upstream = launch + parts.sum(axis=1), _between(edges, units.upstream_ms[mine])
-        pieces.append(Units(unknown, group, worker, host, launch, finish, parts, placement, upstream))
+        pieces.append(Units(unknown, group, worker, host, launch, finish, parts, placement, upstream, unknown))
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[mine]))
         amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())

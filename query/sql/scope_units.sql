@@ -4,20 +4,62 @@
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups, $workers, $hosts, the names that the columns of numbers refer to
 --             {parts}, the columns of the units' time by resource
---             {far}, how far data are that lie on another machine, and {in_worker}, in its own worker (query.model.places)
+--             {far}, how far data are that lie on another machine, {in_worker}, in its own worker, and {kept}, the root of
+--             what workers kept, {replicated}, schemes of files with replicas (query.model.places)
+--             {most}, the share of a group's units that have to have followed others for all to
 --             {columns}, those that are wanted, or *
 --
 -- one row per unit that ran within the scope, by launch:
 --   group, worker, host   positions in the lists of names; -1 for a group or a worker, 0 for a host that is in none
---   placement   what it wanted of its place: 1 the host of its data, 2 it gave up waiting for that, 0 nothing
+--   placement   what it wanted of its place: 1 where its data are, 2 it gave up waiting for that, 0 nothing
 --               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
+--   follows     the unit of its part whose worker keeps what it reads since; -1 where none does
 --   is_far      whether its data were on another machine, as far as they have a place
 --   in_worker   whether its worker held them
 WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
 host_names AS (SELECT unnest($hosts::VARCHAR[]) AS host, unnest(range(len($hosts::VARCHAR[]))) AS number),
-wishing AS (SELECT DISTINCT group_id FROM within WHERE data_at = 'host'),
+-- Units that want no place are told as those whose data a worker holds, but where workers kept something.  Of files with
+-- replicas every unit wants a place, so one of which nothing is told looked for what its worker kept in vain.
+keeping AS (
+    SELECT group_id, bool_or(split_part(root, ':', 1) IN {replicated}) AS is_replicated
+    FROM group_inputs
+    GROUP BY group_id
+    HAVING bool_or(root = '{kept}')
+),
+wanting AS (
+    SELECT
+        unit_id, within.group_id,
+        data_at = 'host' OR (data_at = '{in_worker}' AND keeping.group_id IS NOT NULL)
+        OR (data_at IS NULL AND coalesce(is_replicated, false)) AS at_home
+    FROM within LEFT JOIN keeping USING (group_id)
+),
+-- The last unit before each of the same part, of a group of as many parts.  Kept parts are in its worker, if most units of
+-- the group that wanted a place ran there.
+before AS (
+    SELECT
+        unit_id, group_id,
+        lag(unit_id) OVER alike AS other_id, lag(group_id) OVER alike AS other_group,
+        lag(worker_id) OVER alike AS other_worker, worker_id
+    FROM within JOIN groups USING (group_id)
+    WHERE within.status = 'succeeded'
+        AND unit_count IN (SELECT unit_count FROM groups JOIN keeping USING (group_id))
+    WINDOW alike AS (PARTITION BY unit_count, part ORDER BY launch_ms, unit_id)
+),
+following AS (
+    SELECT group_id
+    FROM before JOIN wanting USING (unit_id, group_id) JOIN keeping USING (group_id)
+    WHERE at_home
+    GROUP BY group_id
+    HAVING avg((other_group <> group_id AND other_worker = worker_id)::INTEGER) >= {most}
+),
+followed AS (
+    SELECT unit_id, group_id, other_id
+    FROM before JOIN following USING (group_id)
+    WHERE other_group <> group_id
+),
+wishing AS (SELECT DISTINCT group_id FROM wanting WHERE at_home),
 told AS (
     SELECT
         unit_id,
@@ -26,12 +68,12 @@ told AS (
         coalesce(host_names.number, 0) AS host_number,
         launch_ms, finish_ms, {parts},
         CASE
-            WHEN data_at = 'host' THEN 1
-            -- Beside such units, one that ran anywhere wanted a host too; units that want none are told as those whose
-            -- data a worker holds.
+            WHEN at_home THEN 1
+            -- Beside such units, one that ran anywhere wanted a place too.
             WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
             ELSE 0
         END AS placement,
+        coalesce(other_id, -1) AS follows,
         coalesce(data_at IN {far}, false) AS is_far,
         coalesce(data_at = '{in_worker}', false) AS in_worker,
         coalesce(upstream_ms, 0) AS upstream_ms, coalesce(peers_ms, 0) AS peers_ms,
@@ -44,6 +86,8 @@ told AS (
     LEFT JOIN group_names USING (group_id)
     LEFT JOIN worker_names USING (worker_id)
     LEFT JOIN host_names ON host_names.host = coalesce(within.host, '?')
+    LEFT JOIN wanting USING (unit_id, group_id)
+    LEFT JOIN followed USING (unit_id, group_id)
     LEFT JOIN wishing USING (group_id)
 )
 SELECT {columns} FROM told ORDER BY launch_ms, unit_id

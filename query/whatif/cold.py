@@ -30,6 +30,9 @@ REPEATED_MS, REPEATED_MOST = 50.0, 2.0
 STARTING_MS, STARTING_MOST = 2000.0, 10.0
 """What a worker's first units take longer."""
 
+UNPACKS_MOST = 0.9
+"""Share of a unit that can go to unpacking it."""
+
 MEASURED_UNITS = 4
 """Fewest first and fewest later units of a group that tell what being first costs it."""
 
@@ -46,20 +49,26 @@ NOTICED = 0.01
 
 @dataclass(frozen=True)
 class Cold:
-    """By level and group, (3, groups): a unit takes so much longer, ms, at most so many times what it takes later."""
+    """By level and group, (3, groups): a unit takes so much longer, ms, at most so many times what it takes later.
+
+    By level, (3,), `unpacks_ms` of that goes to unpacking it with the code that it brings, however short it is.
+    """
 
     more_ms: Floats
     most: Floats
+    unpacks_ms: Floats
 
     def of(self, level: Ints, group: Ints, length_ms: Floats) -> Floats:
         """How much of what units take at a level goes to being first, ms."""
         most = self.most[level, group]
-        found: Floats = np.minimum(self.more_ms[level, group], length_ms * most / (most + 1.0))
+        compiles = np.minimum(self.more_ms[level, group], length_ms * most / (most + 1.0))
+        found: Floats = np.maximum(compiles, np.minimum(self.unpacks_ms[level], length_ms * UNPACKS_MOST))
         return found
 
     def at(self, level: Ints, group: Ints, later_ms: Floats) -> Floats:
         """What units take at a level, of what they take as later ones, ms."""
-        found: Floats = later_ms + np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
+        compiles = np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
+        found: Floats = later_ms + np.maximum(compiles, self.unpacks_ms[level])
         return found
 
 
@@ -144,7 +153,11 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     if started:
         more[STARTING] = float(np.median(started))
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
-    return Cold(more, np.maximum(most, most[FIRST]))
+    overhead = execution.volumes.overhead_ms
+    others, unpacks = overhead[level != STARTING], np.zeros(3)
+    if (level == STARTING).any() and len(others):
+        unpacks[STARTING] = max(float(np.median(overhead[level == STARTING]) - np.median(others)), 0.0)
+    return Cold(more, np.maximum(most, most[FIRST]), unpacks)
 
 
 def _usual(execution: Execution) -> tuple[Floats, Floats]:

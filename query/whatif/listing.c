@@ -111,16 +111,18 @@ enum { SLOT, UNIT, NODE, WAKE };
 
 /* X_at[i] is where the rows of i begin in X, which is sorted by what i counts.  `home` are the units that wait for
  * their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a
- * group's. */
+ * group's.  A group that `finds` its homes has a list for each such unit, and as many of them in use as it has hosts
+ * once it has started: where a unit `followed` another, that one's worker of this schedule. */
 typedef struct {
     int64_t units, slots, workers, hosts, groups, nodes, lists;
-    double start, patience;
-    bool is_fair;
+    double start, patience, offers;
+    bool is_fair, restarts;
     const double *available, *until, *node_from, *node_to, *key, *duration;
     const int64_t *worker_of_slot, *host_of_worker, *first_slot, *workers_of_host, *first_worker;
-    const int64_t *group_of, *wanted_of, *host_of, *place_of;
+    const int64_t *group_of, *place_of, *followed, *finds;
     const int64_t *anywhere, *anywhere_at, *elsewhere, *elsewhere_at;
-    const int64_t *home, *home_at, *home_host, *list_of, *homes_at, *left_of;
+    const int64_t *homes_at, *left_of;
+    int64_t *wanted_of, *host_of, *home, *home_at, *home_host, *list_of; /* changed where a group `finds` its homes */
     const int64_t *node_group, *node_of_group, *missing_of, *successors, *successors_at, *limits;
     double *launch, *finish, *node_start, *node_end;
     int64_t *slot_of;
@@ -129,9 +131,9 @@ typedef struct {
 typedef struct {
     const Plan *plan;
     double now, last_until;
-    int64_t entered, turn;
+    int64_t entered, turn, turns;
     Heap events;
-    /* Free slots: a stack for each worker, and a heap of (running, worker) whose entries may no longer be true. */
+    /* Free slots: a stack for each worker, and a heap of (running, turn, worker) whose entries may no longer be true. */
     Heap least_loaded;
     int64_t *stack, *depth, *running;
     /* Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it. */
@@ -167,6 +169,11 @@ static int64_t take_slot(State *state, int64_t worker) {
     return slot;
 }
 
+/* Of equally loaded workers the one comes first that has been there for the longest. */
+static bool offer(State *state, int64_t worker) {
+    return heap_push(&state->least_loaded, (Entry){(double)state->running[worker], ++state->turns, worker, 0});
+}
+
 static bool give_slot(State *state, int64_t slot) {
     int64_t worker = state->plan->worker_of_slot[slot], host = state->plan->host_of_worker[worker];
     state->stack[state->plan->first_slot[worker] + state->depth[worker]++] = slot;
@@ -174,7 +181,7 @@ static bool give_slot(State *state, int64_t slot) {
         state->free_hosts[state->free_count] = host;
         state->free_place[host] = state->free_count++;
     }
-    return heap_push(&state->least_loaded, (Entry){(double)state->running[worker], worker, worker, 0});
+    return offer(state, worker);
 }
 
 /* Whether a slot is free, whose worker is then first of the heap; slots of workers that are gone are dropped. */
@@ -301,7 +308,7 @@ static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) 
         if (*unit >= 0) *wanted = plan->wanted_of[*unit];
     } else if (state->wakes[group] != patient_until) {
         state->wakes[group] = patient_until;
-        return enter(state, patient_until, WAKE, group);
+        return enter(state, patient_until + plan->offers / 2.0, WAKE, group);
     }
     return true;
 }
@@ -332,8 +339,9 @@ static bool launch_all(State *state) {
     for (;;) {
         int64_t unit, wanted, group = next_group(state);
         if (group < 0) return true;
-        if (!any_alive(state)) { /* no slot is left idle */
-            for (int64_t place = 0; place < state->ready_count; place++) state->since[state->ready[place]] = state->now;
+        if (!any_alive(state)) {
+            for (int64_t place = 0; place < state->ready_count && !plan->restarts; place++) /* no slot is left idle */
+                state->since[state->ready[place]] = state->now;
             return true;
         }
         if (!choose(state, group, &unit, &wanted)) return false;
@@ -349,15 +357,59 @@ static bool launch_all(State *state) {
         }
         int64_t slot = take_slot(state, wanted);
         state->running[wanted]++;
-        Entry again = {(double)state->running[wanted], wanted, wanted, 0};
-        if (state->depth[wanted] > 0 && !heap_push(&state->least_loaded, again)) return false;
+        if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
         dequeue(state, group, unit);
         state->active[group]++;
+        if (plan->restarts && plan->place_of[unit] == AT_HOME) state->since[group] = state->now;
         plan->slot_of[unit] = slot;
         plan->launch[unit] = state->now;
         plan->finish[unit] = state->now + plan->duration[unit];
         if (!enter(state, plan->finish[unit], UNIT, unit)) return false;
     }
+}
+
+typedef struct {
+    int64_t host, unit;
+} Home;
+
+static int by_host(const void *one, const void *other) {
+    const Home *a = one, *b = other;
+    if (a->host != b->host) return a->host < b->host ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+/* The lists of a group that starts, by where the units ran that its own follow.  False where there is no memory. */
+static bool find_homes(State *state, int64_t group) {
+    const Plan *plan = state->plan;
+    int64_t list = plan->homes_at[group] - 1, end_list = plan->homes_at[group + 1];
+    int64_t first = plan->home_at[list + 1], count = plan->home_at[end_list] - first;
+    Home *homes = malloc((size_t)(count + 1) * sizeof(Home));
+    if (homes == NULL) return false;
+    for (int64_t place = 0; place < count; place++) {
+        int64_t unit = plan->home[first + place], other = plan->followed[unit];
+        if (other >= 0 && plan->finish[other] > 0) {
+            plan->wanted_of[unit] = plan->worker_of_slot[plan->slot_of[other]];
+            plan->host_of[unit] = plan->host_of_worker[plan->wanted_of[unit]];
+        }
+        homes[place] = (Home){plan->host_of[unit], unit};
+    }
+    qsort(homes, (size_t)count, sizeof(Home), by_host);
+    state->lists_left[group] = -list - 1;
+    for (int64_t place = 0; place < count; place++) {
+        if (place == 0 || homes[place].host != homes[place - 1].host) {
+            plan->home_host[++list] = homes[place].host;
+            plan->home_at[list] = state->next_home[list] = first + place;
+        }
+        plan->home[first + place] = homes[place].unit;
+        plan->list_of[homes[place].unit] = list;
+    }
+    state->lists_left[group] += list + 1;
+    while (++list < end_list) { /* not in use */
+        plan->home_host[list] = INT64_MAX;
+        plan->home_at[list] = state->next_home[list] = first + count;
+    }
+    free(homes);
+    return true;
 }
 
 /* Nodes that wait for no other any more.  False where there is no memory. */
@@ -367,6 +419,7 @@ static bool start_nodes(State *state) {
         int64_t node = state->to_start[place], group = plan->node_group[node];
         plan->node_start[node] = state->now;
         if (group >= 0 && state->left[group] > 0) {
+            if (plan->finds[group] && !find_homes(state, group)) return false;
             state->ready[state->ready_count++] = group;
             state->since[group] = state->now;
             continue;
@@ -481,9 +534,12 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *named;
     Plan plan = {0};
-    int is_fair;
-    if (!PyArg_ParseTuple(arguments, "O!ddp", &PyDict_Type, &named, &plan.start, &plan.patience, &is_fair)) return NULL;
+    int is_fair, restarts;
+    if (!PyArg_ParseTuple(arguments, "O!dddpp", &PyDict_Type, &named, &plan.start, &plan.patience, &plan.offers,
+                          &is_fair, &restarts))
+        return NULL;
     plan.is_fair = is_fair;
+    plan.restarts = restarts;
     Columns columns = {.count = 0};
     COUNTED(duration, units);
     COUNTED(available, slots);
@@ -491,12 +547,13 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     COUNTED(first_worker, hosts); /* one more than there are hosts */
     COUNTED(left_of, groups);
     COUNTED(node_group, nodes);
-    COUNTED(home_host, lists);
+    plan.home_host = column(&columns, named, "home_host", PyBUF_WRITABLE, &plan.lists);
     READS(until), READS(node_from), READS(node_to), READS(key);
     READS(worker_of_slot), READS(first_slot), READS(workers_of_host);
-    READS(group_of), READS(wanted_of), READS(host_of), READS(place_of);
+    READS(group_of), READS(place_of), READS(followed), READS(finds);
     READS(anywhere), READS(anywhere_at), READS(elsewhere), READS(elsewhere_at);
-    READS(home), READS(home_at), READS(list_of), READS(homes_at);
+    READS(homes_at);
+    FILLS(wanted_of), FILLS(host_of), FILLS(home), FILLS(home_at), FILLS(list_of);
     READS(node_of_group), READS(missing_of), READS(successors), READS(successors_at), READS(limits);
     FILLS(launch), FILLS(finish), FILLS(slot_of), FILLS(node_start), FILLS(node_end);
     bool done = !columns.failed;
@@ -552,7 +609,8 @@ static PyObject *py_integrals(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef functions[] = {
     {"schedule", py_schedule, METH_VARARGS,
-     "schedule(columns, start_ms, patience_ms, is_fair): fills launch, finish, slot_of, node_start and node_end."},
+     "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts): fills launch, finish, slot_of, node_start "
+     "and node_end."},
     {"integrals", py_integrals, METH_VARARGS, "integrals(columns): fills total from order, gap_ms and rate."},
     {NULL, NULL, 0, NULL},
 };

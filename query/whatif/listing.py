@@ -40,6 +40,22 @@ def can_list(dag: Dag, policy: Policy) -> bool:
     return known and dag.start_ms >= 0 and all(each.kind != "pipelined" for each in dag.edges.values())
 
 
+def followed(units: Units) -> Ints:
+    """The positions of the units that others follow to their worker, (units,); -1 for none, or one that is not here."""
+    found: Ints = np.full(len(units), -1, dtype=np.int64)
+    follows = np.flatnonzero(units.follows >= 0)
+    if len(follows):
+        order = np.argsort(units.unit_id, kind="stable")
+        place = np.searchsorted(units.unit_id, units.follows[follows], sorter=order)
+        other = order[np.minimum(place, len(units) - 1)]
+        found[follows] = np.where(units.unit_id[other] == units.follows[follows], other, -1)
+    return found
+
+
+_FOUND = ("home", "home_at", "home_host", "list_of", "wanted_of", "host_of")
+"""Columns that a replay changes where units want places that only it tells."""
+
+
 class Plan:
     """What of a replay does not change with how long units take: a DAG, units' places, slots and a policy.
 
@@ -68,13 +84,13 @@ class Plan:
         anywhere, elsewhere = (_by_group(units.group, placement == place, groups) for place in (ANYWHERE, ELSEWHERE))
         home = np.flatnonzero(placement == AT_HOME)
         home = home[np.lexsort((home, units.host[home], units.group[home]))]
-        opens = np.flatnonzero(
-            np.r_[True, (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0)][: len(home)]
-        )
+        other = followed(units)
+        finds = np.bincount(units.group[home], other[home] >= 0, groups) > 0  # homes once it starts: a list for each
+        apart = (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0) | finds[units.group[home[1:]]]
+        opens = np.flatnonzero(np.r_[True, apart][: len(home)])
         list_of = np.full(self.count, -1, dtype=np.int64)
         list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
-        self.start_ms, self.patience_ms = float(dag.start_ms), float(policy.patience_ms)
-        self.is_fair = policy.order is fair_share
+        self.start_ms, self.policy = float(dag.start_ms), policy
         columns: dict[str, Any] = {
             "available": slots.available_ms,
             "until": slots.until_ms,
@@ -96,6 +112,8 @@ class Plan:
             "home_host": units.host[home[opens]],
             "list_of": list_of,
             "homes_at": _starts(units.group[home[opens]], groups),
+            "followed": other,
+            "finds": finds.astype(np.int64),
             "left_of": np.bincount(units.group, minlength=groups),
             "node_group": group,
             "node_from": np.array([each.start_ms for each in nodes], dtype=np.float64),
@@ -108,6 +126,7 @@ class Plan:
             "limits": np.array([-1 if each is None else each for each in limits or [None] * groups], dtype=np.int64),
         }
         self.columns = {name: _as_read(each) for name, each in columns.items()}
+        self.found = _FOUND if finds.any() else ()
 
     def run(self, durations_ms: Floats) -> Listed:
         """The schedule for these durations, (units,) in ms; only where has_compiled()."""
@@ -122,6 +141,7 @@ class Plan:
         )
         columns = {
             **self.columns,
+            **{name: self.columns[name].copy() for name in self.found},
             "duration": np.ascontiguousarray(durations_ms, dtype=np.float64),
             "launch": listed.launch_ms,
             "finish": listed.finish_ms,
@@ -129,7 +149,9 @@ class Plan:
             "node_start": listed.node_start_ms,
             "node_end": listed.node_end_ms,
         }
-        _listing.schedule(columns, self.start_ms, self.patience_ms, self.is_fair)
+        rule = self.policy
+        fair = rule.order is fair_share
+        _listing.schedule(columns, self.start_ms, float(rule.patience_ms), float(rule.offers_ms), fair, rule.restarts)
         return listed
 
 

@@ -91,7 +91,7 @@ def _policy(execution: Execution) -> Policy:
         policy: Policy = own(execution.properties)
         return policy
     schedule = execution.framework.schedule
-    return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties)
+    return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties, execution.version)
 
 
 def predict(
@@ -423,7 +423,7 @@ def _changed_replay(execution: Execution, world: World, base: Unchanged, replans
     state = bandwidth.apply(state, world, physics)
     policy, asked = base.policy, world.choice("scheduler")
     if asked is not None:
-        policy = chosen(asked, execution.dag, policy.patience_ms)
+        policy = chosen(asked, execution.dag, policy)
     found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.first)
     return _Outcome(state.assuming(*_assumed(state, world, found.replayed, physics.link_bps)), found)
 

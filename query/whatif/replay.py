@@ -22,7 +22,7 @@ from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
 from query.model.execution import Slots
 from query.model.policy import FIRST_COME, Policy, Waiting
 from query.model.records import Floats, Ints
-from query.whatif.listing import Listed, Plan, can_list, has_compiled
+from query.whatif.listing import Listed, Plan, can_list, followed, has_compiled
 
 _NO_WORKER = "the replay cannot finish: work is left for which no worker was alive"
 
@@ -117,7 +117,9 @@ def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy
 
 
 class _FreeSlots:
-    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread.
+    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread; of
+    equally loaded ones the one that nothing was taken from or given to for the longest, as a scheduler that draws lots
+    would come to each in the end.
 
     Where a unit ran says where its data lay, and which units shared a node's disk and network.
     """
@@ -129,7 +131,8 @@ class _FreeSlots:
         count = int(slots.worker.max(initial=-1)) + 1
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
-        self.heap: list[tuple[int, int]] = []  # (running, worker); entries no longer true are skipped
+        self.heap: list[tuple[int, int, int]] = []  # (running, turn, worker); entries no longer true are skipped
+        self.turns = 0
         self.workers_of: dict[int, set[int]] = {}
         self.free_on: dict[int, int] = {}  # hosts that have any
         for worker, host in zip(self.worker, slots.host.tolist(), strict=True):
@@ -140,12 +143,16 @@ class _FreeSlots:
         worker = self.worker[slot]
         self.free[worker].append(slot)
         self.free_on[self.host[worker]] = self.free_on.get(self.host[worker], 0) + 1
-        heapq.heappush(self.heap, (self.running[worker], worker))
+        self._push(worker)
+
+    def _push(self, worker: int) -> None:
+        self.turns += 1
+        heapq.heappush(self.heap, (self.running[worker], self.turns, worker))
 
     def any_alive(self, now: float) -> bool:
         """Whether a slot is free; those of workers that are gone are dropped on the way."""
         while self.heap:
-            running, worker = self.heap[0]
+            running, _, worker = self.heap[0]
             free = self.free[worker]
             while free and now >= self.until[free[-1]]:
                 self._taken(free.pop())
@@ -163,7 +170,7 @@ class _FreeSlots:
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
         if not free or now >= self.until[free[-1]]:
             self.any_alive(now)
-            wanted = self.heap[0][1]
+            wanted = self.heap[0][2]
             if self.until[self.free[wanted][-1]] < now + length <= self.last_until:
                 staying = [
                     (self.running[worker], worker)
@@ -178,7 +185,7 @@ class _FreeSlots:
         self._taken(slot)
         self.running[wanted] += 1
         if free:
-            heapq.heappush(self.heap, (self.running[wanted], wanted))
+            self._push(wanted)
         return slot
 
     def _taken(self, slot: int) -> None:
@@ -358,12 +365,14 @@ class _Replay:
         self.slot = [0] * len(units)
         self.host_of: list[int] = units.host.tolist()
         placement: list[int] = units.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(units)
-        of_group: list[list[int]] = [[] for _ in dag.groups]
+        self.placement = placement
+        self.of_group: list[list[int]] = [[] for _ in dag.groups]
         for unit, group in enumerate(self.group_of):
-            of_group[group].append(unit)
-        self.queues = [_Queue(mine, placement, self.host_of) for mine in of_group]
-        self.left = [len(mine) for mine in of_group]
-        self.since = [0.0] * len(dag.groups)  # by group: all slots were in use until then, or it had not begun
+            self.of_group[group].append(unit)
+        self.followed: list[int] = followed(units).tolist()
+        self.queues = [_Queue(mine, placement, self.host_of) for mine in self.of_group]
+        self.left = [len(mine) for mine in self.of_group]
+        self.since = [0.0] * len(dag.groups)  # by group, since when it waits for the places of its units
         self.wakes = [-1.0] * len(dag.groups)
         self.running = [0] * len(dag.groups)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
@@ -429,8 +438,21 @@ class _Replay:
         elif self.left[node.group] == 0:
             self._at(now, _NODE, self.number[node_id])
         else:
+            self._find_homes(node.group)
             self.ready.append(node.group)
             self.since[node.group] = now
+
+    def _find_homes(self, group: int) -> None:
+        """Those of its units whose data are where another unit ran want that place of this replay."""
+        mine, found = self.of_group[group], False
+        for unit in mine:
+            other = self.followed[unit]
+            if self.placement[unit] == AT_HOME and other >= 0 and self.finish[other] > 0:
+                self.worker_of[unit] = self.free.worker[self.slot[other]]
+                self.host_of[unit] = self.free.host[self.worker_of[unit]]
+                found = True
+        if found:
+            self.queues[group] = _Queue(mine, self.placement, self.host_of)
 
     def _release(self, node_id: str, now: float) -> None:
         """One of the things that a node waits for is there."""
@@ -466,8 +488,9 @@ class _Replay:
         blocked: set[int] = set()
         while able := [s for s in self.ready if s not in blocked and self._is_below_limit(s)]:
             if not self.free.any_alive(now):
-                for each in self.ready:  # no slot is left idle
-                    self.since[each] = now
+                if not self.policy.restarts:  # no slot is left idle
+                    for each in self.ready:
+                        self.since[each] = now
                 return
             group = able[0]
             if len(able) > 1:
@@ -482,6 +505,8 @@ class _Replay:
             if not self.queues[group]:
                 self.ready.remove(group)
             self.running[group] += 1
+            if self.policy.restarts and self.placement[unit] == AT_HOME:
+                self.since[group] = now
             self.slot[unit] = slot
             self.launch[unit] = now
             self.finish[unit] = now + self.durations[unit]
@@ -513,5 +538,5 @@ class _Replay:
             return unit, -1 if unit is None else self.worker_of[unit]
         if self.wakes[group] != patient_until:
             self.wakes[group] = patient_until
-            self._at(patient_until, _WAKE, group)
+            self._at(patient_until + self.policy.offers_ms / 2.0, _WAKE, group)
         return None, -1

@@ -13,7 +13,7 @@ import numpy as np
 
 from indexes.resources import CPU
 from query.model.arrays import over
-from query.model.dag import ANYWHERE
+from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
 from query.model.execution import Execution, Slots
 from query.model.policy import Policy
 from query.model.records import Floats, Ints
@@ -21,6 +21,7 @@ from query.model.world import World
 from query.whatif.cold import Cold, cold, levels_of, placed_before
 from query.whatif.effects import State
 from query.whatif.effects.speed import starving_ms
+from query.whatif.listing import followed
 from query.whatif.replay import Replayed, prepared, replay
 from query.whatif.sharing import Beside
 from query.whatif.transfers import MODEL, Known, Physics, Transfer, as_recorded, share_of, transfers
@@ -89,8 +90,8 @@ def settled(
     first = None if same or not physics.cold else first or cold(recorded, base)
 
     placed = units
-    if world.ratio("workers") != 1 and not execution.framework.in_order:  # other workers: units go where there is room
-        placed = replace(units, worker=np.full(len(units), -1), placement=np.full(len(units), ANYWHERE))
+    if world.ratio("workers") != 1 and not execution.framework.in_order:
+        placed = _placed_anew(units, len(execution.dag.groups))
     again = prepared(state.dag, placed, slots, policy, limits)
     now = before
     factor = {column: np.ones(len(units)) for column in shared}
@@ -166,6 +167,15 @@ def settled(
             left = (left + over(eased, waits, 1.0)) / 2
     lasting = _lasting(current * over(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
     return Settled(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
+
+
+def _placed_anew(units: Units, groups: int) -> Units:
+    """Units on other workers: they go where there is room, but for those whose data are where others of them ran."""
+    follows = followed(units) >= 0
+    keeps = np.bincount(units.group, follows, groups) > 0
+    stays = (follows & (units.placement == AT_HOME)) | (keeps[units.group] & (units.placement == ELSEWHERE))
+    placement = np.where(stays, units.placement, ANYWHERE)
+    return replace(units, worker=np.full(len(units), -1), placement=placement)
 
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
@@ -13,6 +14,12 @@ from query.model.policy import Policy, by_rank, fair_share
 LOCALITY_WAIT_MS = 3000.0
 """Spark's default of spark.locality.wait."""
 
+OFFERS_MS = 1000.0
+"""Spark's default of spark.scheduler.revive.interval: how often it offers idle slots again."""
+
+SINCE_IDLE = 3, 1
+"""The version since which a stage waits for places as long as slots are idle for its sake."""
+
 SHUFFLE, EARLIER_JOB = "shuffle", "shuffle of an earlier job"
 """Why a stage waits for one whose rows it reads: of its own job, or of one that had ended before its job began."""
 
@@ -20,12 +27,19 @@ MOST = 0.5
 """A stage that ran for this share of the time in which nothing else is known to have held up a job did so."""
 
 
-def schedule(scheduler: str | None, properties: Mapping[str, str]) -> Policy:
-    """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the host of their data
-    (spark.locality.wait, 3 s)."""
+def schedule(scheduler: str | None, properties: Mapping[str, str], version: str | None) -> Policy:
+    """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the place of their data
+    (spark.locality.wait, 3 s), before 3.1 since their stage last launched one there (SPARK-18886)."""
     patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get("spark.locality.wait"))
-    order = fair_share if scheduler == "FAIR" else by_rank
-    return Policy(order, LOCALITY_WAIT_MS if patience_ms is None else patience_ms)
+    offers_ms = duration_ms(properties.get("spark.scheduler.revive.interval"))
+    legacy = properties.get("spark.locality.wait.legacyResetOnTaskLaunch")
+    number = re.match(r"(\d+)\.(\d+)", version or "")
+    return Policy(
+        order=fair_share if scheduler == "FAIR" else by_rank,
+        patience_ms=LOCALITY_WAIT_MS if patience_ms is None else patience_ms,
+        restarts=legacy == "true" or (number is not None and (int(number[1]), int(number[2])) < SINCE_IDLE),
+        offers_ms=OFFERS_MS if offers_ms is None else offers_ms,
+    )
 
 
 class JobBarriers:
