@@ -255,9 +255,7 @@ class Run:
             except (NoAnswerError, SettingError) as error:
                 if len(several) == 1:
                     raise
-                asked = World(chosen).describe()
-                why = str(error).removeprefix(f"{asked}: ")
-                refused = self.unchanged(scope).refusing(asked, why, error.remedy)
+                refused = self.unchanged(scope).refusing(World(chosen).describe(), str(error), error.remedy)
                 points.append(refused)
         return Sweep(tuple(points), _amounts(wanted))
 
