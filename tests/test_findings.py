@@ -21,8 +21,9 @@ from indexes.store import create
 from query.answers.values import Cause, GroupFacts
 from query.explain import findings
 from query.explain.diagnose import diagnose
-from query.explain.facts import Detail, HostTime, Longest, Neighbours, Siblings, group_details, neighbours
+from query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
 from query.explain.findings import Part
+from query.explain.hosts import HostTime
 from query.explain.waiting import waiting, with_workers
 from query.explain.wording import Terms
 from query.frameworks import Framework, Setup, Vocabulary
@@ -204,6 +205,13 @@ def test_a_node_slow_in_one_short_stage_of_many_is_chance() -> None:
     assert findings.slow_hosts(TERMS, [host("w1", 900.0, 200.0), *usual], [detail()]) == []
 
 
+def test_most_nodes_are_not_slower_than_their_peers() -> None:
+    """Where they have one warm node with next to nothing to do for a peer, it is that one which is odd."""
+    two = [host("w1", 900.0, 200.0), host("w2", 900.0, 200.0)]
+    assert findings.slow_hosts(TERMS, [*two, host("w3", 200.0, 900.0)], [detail()]) == []
+    assert len(findings.slow_hosts(TERMS, [*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)], [detail()])) == 2
+
+
 # Slots ----------------------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +261,16 @@ def test_slots_that_were_free_while_tasks_waited_are_no_last_wave() -> None:
     assert "slots were free while tasks waited" in found.what
     assert "last wave" not in found.advice
     assert "spark.locality.wait" in found.advice
+
+
+def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
+    one_by_one = {"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 6000.0}
+    (found,) = findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=10, on_busiest=9))
+    assert found.kind == "bound"
+    assert found.cost_ms == pytest.approx(7500)
+    assert "tasks waited for the executors that have their data, and 9 of 10 ran on one" in found.what
+    assert "spark.locality.wait to 0s" in found.advice
+    assert findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].kind == "free"
 
 
 def test_a_task_that_only_waited_is_none_to_cut() -> None:

@@ -108,6 +108,16 @@ def tar() -> bytes:
             b'[{"name": "aten::mm", "ph": "X", "ts": 1.5, "dur": 2, "tid": 1, "pid": "CPU functions", "args": {}}]',
             "is a trace of PyTorch's profiler of before 1.8",
         ),
+        (b"[[-1, 1, 65536, 0], [-1, 1, 1024, 0]]", "is a memory timeline of PyTorch's profiler; "),
+        (b"[[1795654903143443, 1795654903144981], [[0, 1024]]]", "is a memory timeline of PyTorch's profiler; "),
+        (
+            b"-------  ------------  --------\n   Name    Self CPU %      Self CPU\n-------  ------------  --------\n",
+            "is a table of PyTorch's profiler; ",
+        ),
+        (
+            struct.pack("<Q", 24) + bytes(4) + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2" + bytes(4),
+            "is a file of TensorFlow's summaries without RunMetadata; ",
+        ),
         (b'{"nodes": [{"callFrame": {}, "hitCount": 1}]}', "is a CPU profile of V8"),
         (b"perf 12/12 1.5: cycles:\n\t    7f00 main (/bin/a)\n\n", "is the text of `perf script`; "),
         (struct.pack("<5Q", 0, 3, 0, 10_000, 0), "is a pprof profile; "),

@@ -45,6 +45,15 @@ def test_operators_of_xla_and_functions_of_python_take_the_time(trained: Run) ->
     assert trained.debug().resource_ms["cpu"] > 0.7 * trained.debug().runtime_ms
 
 
+def test_the_viewers_file_has_the_steps_and_operators_of_the_xplane(trained: Run, tmp_path: Path) -> None:
+    shown = cp.profile(Path(copy(DATA / "mlp.trace.json.gz", tmp_path)))
+    assert shown.header().steps == trained.header().steps
+    assert shown.header().step_ms == pytest.approx(trained.header().step_ms, rel=1e-3)
+    assert shown.debug().resource_ms == pytest.approx(trained.debug().resource_ms, rel=0.01, abs=0.1)
+    modules = "SELECT DISTINCT module FROM training_operations WHERE module IS NOT NULL ORDER BY ALL"
+    assert rows(shown, modules) == rows(trained, modules) != []
+
+
 def test_what_the_viewer_shows_of_an_xplane_is_not_a_second_run(tmp_path: Path) -> None:
     (found,) = discover([DATA]).applications
     assert [Path(part.path).name for part in found.log.parts] == ["mlp.xplane.pb.gz"]

@@ -293,3 +293,21 @@ def test_a_unit_that_finds_no_room_waits_for_a_place_as_others_do(tmp_path: Path
     )
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
+
+
+def test_slots_that_idle_beside_kept_rows_are_told(tmp_path: Path) -> None:
+    """Executor 1 has three slots and nearly all rows, executor 2 three that are idle while its tasks wait."""
+    there = [("1", each // 3 * 500) for each in range(30)] + [("2", 0)]
+    scan, read = (
+        [
+            Task(500, cpu_ms=400, read_bytes=bytes_, executor=executor, launch_ms=at, locality=place)
+            for executor, at in there
+        ]
+        for bytes_, place in ((10 * MIB, "NODE_LOCAL"), (70 * MIB, "PROCESS_LOCAL"))
+    )
+    stages = [Stage(each, reads=FILES, keeps=(KEPT_RDD, 31)) for each in (scan, read, read)]
+    log = write(tmp_path / "log", stages, executors={"1": 3, "2": 3})
+    run = cp.profile([log], output=tmp_path / "run.duckdb")
+    (first,) = [each for each in run.debug().findings if each.rule == "idle slots"]
+    assert "30 of 31 ran on one" in first.what
+    assert any("--conf spark.locality.wait=0s" in each.lines for each in run.verdict().actions)

@@ -119,6 +119,16 @@ def test_two_workers_settle_so_that_one_fetches_while_the_other_sends() -> None:
     assert found.together_ms == pytest.approx(810.0)
 
 
+def test_the_direction_with_fewer_flows_is_not_filled() -> None:
+    """As plain sockets show: what acknowledges a flow waits behind the data of two others."""
+    shared = {"out": 20_000.0, "in": 20_000.0, "serving": 1e6}
+    alone, _, lone = servers._rates([0, 1, 2], [0.0] * 3, (20_000.0, 20_000.0), shared)
+    assert (alone, lone) == (20_000.0, 20_000.0)
+    first, second, lone = servers._rates([0, 0, 2], [0.0, 1.0, 2.0], (20_000.0, 20_000.0), shared)
+    assert first + second == pytest.approx(20_000.0)
+    assert lone == pytest.approx(0.81 * 20_000.0)
+
+
 @pytest.mark.parametrize("workers", [3, 5, 40])
 def test_a_servers_link_is_never_more_than_full_in_either_direction(workers: int) -> None:
     found = servers.settled(LINK, workers)
@@ -385,6 +395,35 @@ def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_
     assert run.debug().resource_ms["gpu"] == pytest.approx(10, abs=0.1)
     assert run.predict(["cpu_speed=2x"]).predicted_ms == pytest.approx(55, abs=0.1)
     assert not [each for each in run.header().problems if "contradict" in each.meaning]
+
+
+# XPlanes of input pipelines ---------------------------------------------------------------------------------------
+
+
+def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
+    """20 steps of a function whose batches come from tf.data: a function of Python slept for 20 ms in each of two
+    threads.  It was told as CPU time, by what the pipeline's own threads showed."""
+    run = cp.profile(DATA / "tensorflow-input")
+    verdict = run.verdict()
+    assert first_sentence(verdict).startswith("Waiting for the next batch of input holds this run up: 201 of 218 ms")
+    faster = run.predict(["cpu_speed=2x"])
+    assert faster.predicted_ms is None
+    assert faster.bound_ms is not None
+    low, high = faster.bound_ms
+    assert low is not None
+    assert high is not None
+    assert low < 0.7 * faster.runtime_ms < 0.95 * faster.runtime_ms < high
+
+
+def test_operators_that_python_runs_one_by_one_are_operators() -> None:
+    traced = [
+        ("EagerLocalExecute: MatMul", 0, 3),
+        ("EagerLocalExecute: __inference_f_12", 3, 9),
+        ("EagerExecute", 0, 9),
+    ]
+    line = xplane.Line("python", [xplane.Traced(name, start, end) for name, start, end in traced])
+    (found,) = xplane.of_line("process", line)
+    assert (found.operator, found.likely, found.start_ms, found.end_ms) == ("MatMul", "cpu", 0, 3)
 
 
 # Waiting for input ------------------------------------------------------------------------------------------------

@@ -38,9 +38,8 @@ def open_at(given_intervals: list[Interval], ms: int) -> list[int]:
 def test_the_integral_of_two_rates() -> None:
     """1 from 0 to 4 and 2 from 2 to 6: of the time from 1 to 5 the first has 3, the second twice 3."""
     level = Level(np.array([0.0, 2.0]), np.array([4.0, 6.0]), np.array([[1.0, 0.0], [0.0, 2.0]]))
-    assert level.between(1, 5).tolist() == [3, 6]
-    assert level.between(5, 1).tolist() == [0, 0]
-    assert level.between(10, 20).tolist() == [0, 0]
+    found = level.over(np.array([1.0, 5.0, 10.0]), np.array([5.0, 1.0, 20.0]))
+    assert found.tolist() == [[3, 6], [0, 0], [0, 0]]
 
 
 def test_slots_are_full_while_units_hold_all_that_there_are() -> None:
@@ -75,10 +74,11 @@ def test_no_unit_that_takes_time_is_no_time_on_anything(units: Units) -> None:
 
 def test_nothing_at_all() -> None:
     level = Level(np.empty(0), np.empty(0))
-    assert level.between(0, 9).tolist() == [0]
+    assert level.over(np.array([0.0]), np.array([9.0])).tolist() == [[0]]
     assert merged(np.empty(0), np.empty(0)).tolist() == []
     assert left_open(np.empty((0, 2)), 1, 3) == [(1, 3)]
     assert left_open(np.empty((0, 2)), 3, 3) == []
+    assert covered(np.empty((0, 2)), 1, 3) == 0
 
 
 # By counting ----------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_between_sums_what_is_open(found: list[Interval], stretch: Interval) -> 
     rate = np.arange(1.0, len(found) + 1)
     expected = sum(rate[each] for ms in range(start, end) for each in open_at(found, ms))
     level = Level(*columns(found), rate)
-    assert level.between(start, end).tolist() == pytest.approx([expected])
+    assert level.over(np.array([start]), np.array([end]))[0].tolist() == pytest.approx([expected])
 
 
 @given(intervals, intervals, stretches)

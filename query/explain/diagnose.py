@@ -32,7 +32,8 @@ from query.code.libraries import library_of
 from query.explain import findings, losses
 from query.explain.by_operator import path_by_operator
 from query.explain.doubts import doubted
-from query.explain.facts import Detail, disagreements, group_details, host_times, named, neighbours
+from query.explain.facts import Detail, disagreements, group_details, named, neighbours
+from query.explain.hosts import HostTime, host_times
 from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
 from query.explain.wording import terms_of
@@ -223,6 +224,9 @@ def _findings(
     """What cost time on the critical path, `lost` among it, the largest cost first; each is an upper bound."""
     terms, bounds = terms_of(execution), _bounds(execution)
     hosts = host_times(connection, execution)
+    by_group: dict[str, list[HostTime]] = {}
+    for each in hosts:
+        by_group.setdefault(each.group, []).append(each)
     own = [
         replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if each.rule == findings.COMMITTING else each
         for each in terms.rules.more(connection, details)
@@ -239,7 +243,7 @@ def _findings(
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
-                parts += findings.straggler(terms, detail, hosts)
+                parts += findings.straggler(terms, detail, by_group.get(detail.facts.id, ()))
                 parts += findings.idle_slots(terms, detail)
             parts += findings.starting_units(terms, detail)
     if alike:

@@ -12,18 +12,14 @@ import numpy as np
 from indexes.resources import CPU, DISK, NET, Resource, with_other
 from query import sql
 from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
-from query.model.arrays import members
+from query.model.arrays import medians, members
+from query.model.dag import AT_HOME
 from query.model.execution import Execution, Slots
 from query.model.keeping import anew, anew_ms
 from query.model.load import most_at_a_time
+from query.model.policy import policy_of
 from query.model.records import Floats
 from query.model.timeline import Level
-
-MOST_HOSTS = 200
-"""Hosts of a group are compared up to this many; each is held against all others."""
-
-MOST_PAIRS = 1_000_000
-"""Hosts times units of a group up to which each host is held against all others' units, and not their medians."""
 
 FULL = 0.9
 """A machine that is busy to this share has no CPU to spare …"""
@@ -93,7 +89,8 @@ class Detail:
     where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
     time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
-    and `anew_ms` is what that made all units take longer, at most.
+    and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
+    bound to that place; `on_busiest` ran on the worker that had the most of all.
     """
 
     facts: GroupFacts
@@ -117,6 +114,8 @@ class Detail:
     settings: Mapping[str, str] = field(default_factory=dict)
     anew: int = 0
     anew_ms: float = 0.0
+    at_home: int = 0
+    on_busiest: int = 0
 
     @property
     def with_data(self) -> int:
@@ -124,21 +123,6 @@ class Detail:
         facts, others = self.facts, self.siblings
         empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
         return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
-
-
-@dataclass(frozen=True)
-class HostTime:
-    """The time on one resource of a group's units on one host, beside that of the units on all others; medians."""
-
-    group: str
-    host: str
-    resource: str
-    units: int
-    median_ms: float
-    others_ms: float
-    median_bytes: float
-    others_bytes: float
-    others_duration_ms: float
 
 
 @dataclass(frozen=True)
@@ -177,16 +161,19 @@ def group_details(
         on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
     again, again_ms = anew(execution), anew_ms(execution)
+    is_patient = policy_of(execution).patience_ms > 0
     taken = Level(units.launch_ms, units.finish_ms)
     there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     found = []
     groups = execution.dag.groups
-    for group, mine in zip(groups, members(units.group, len(groups)), strict=True):
+    stretches = [np.array([getattr(each, name) for each in groups]) for name in ("start_ms", "end_ms")]
+    idle_ms = np.maximum(there.over(*stretches)[:, 0] - taken.over(*stretches)[:, 0], 0.0).tolist()
+    medians_ms = medians(units.group, units.parts_ms, len(groups))
+    for number, (group, mine) in enumerate(zip(groups, members(units.group, len(groups)), strict=True)):
         row = rows.get(group.group_id)
         if row is None:
             continue
         parts = units.parts_ms[mine]
-        stretch = group.start_ms, group.end_ms
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
@@ -200,7 +187,7 @@ def group_details(
             median_bytes=row["median_bytes"],
             most_bytes=row["most_bytes"],
             unit_ms=row["unit_ms"],
-            idle_ms=max(float(there.between(*stretch)[0] - taken.between(*stretch)[0]), 0.0),
+            idle_ms=idle_ms[number],
             starting_ms=row["starting_ms"],
             queued_ms=row["queued_ms"],
             gc_ms=row["gc_ms"],
@@ -231,7 +218,7 @@ def group_details(
                 peers_ms=row["peers_ms"],
                 read_bytes=row["read_bytes"],
                 moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
-                median_resource_ms=named(np.median(parts, axis=0), names),
+                median_resource_ms=named(medians_ms[number], names),
                 what=what,
                 place=place,
                 operators=operators,
@@ -246,6 +233,8 @@ def group_details(
                 settings=execution.properties,
                 anew=int(again[mine].sum()),
                 anew_ms=float(again_ms[mine].sum()),
+                at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
+                on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
             )
         )
     return found
@@ -265,23 +254,6 @@ def _moved(resource: Resource) -> str:
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
     known = f"coalesce({', '.join(columns)}) IS NOT NULL"
     return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"
-
-
-def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
-    """Every resource of every group by host, where a group ran on several."""
-    columns = [f"{name}_ms" for name in with_other(execution.names)]
-    parts = {
-        "resources": ", ".join(columns),
-        "medians": ", ".join(f"median({each}) AS {each}" for each in columns),
-        "most_hosts": MOST_HOSTS,
-        "most_pairs": MOST_PAIRS,
-    }
-    bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    questions = ["host_times"]
-    if np.bincount(execution.units.group, minlength=1).max() * MOST_HOSTS > MOST_PAIRS:  # else no group is so large
-        questions.append("host_times_many")
-    rows = [row for name in questions for row in connection.execute(sql.text(name).format(**parts), bounds).fetchall()]
-    return [HostTime(*row) for row in sorted(rows, key=lambda row: row[:3])]
 
 
 def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:

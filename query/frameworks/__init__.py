@@ -354,6 +354,7 @@ class Framework:
                 name of a table, or `literal`, a value of a statement
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
     excerpt     whether its logs hold a moment of what goes on for hours, as a trace of some steps does
+    tells_upstream  whether what units waited for upstream is in the same log; else it may have taken any resource
     unasked     settings that the usual questions leave out, for no trace tells what they change
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
@@ -401,6 +402,7 @@ class Framework:
     unasked: frozenset[str] = frozenset()
     in_order: bool = False
     excerpt: bool = False
+    tells_upstream: bool = True
     lanes_bring_cpu: bool = True
     loads_code: bool = False
     checked: frozenset[str] = frozenset()

@@ -270,6 +270,21 @@ KINDS = (
         ),
     ),
     Foreign(
+        "a memory timeline of PyTorch's profiler",
+        "it tells memory, not time; give what export_chrome_trace wrote of the same steps",
+        _json(rb"^\s*\[\s*\[\s*(-1\s*,\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|\d{13,}\s*,\s*\d{13,}\b)"),
+    ),
+    Foreign(
+        "a table of PyTorch's profiler",
+        "it has sums of operators, not when each ran; give what export_chrome_trace wrote",
+        _has(rb"\n\s*Name\s[^\n]{0,200}\bSelf CPU %"),
+    ),
+    Foreign(
+        "a file of TensorFlow's summaries without RunMetadata",
+        "it has a training's figures, not when operators ran; give the folder that tf.profiler wrote",
+        lambda text: b"brain.Event:" in text[:64],
+    ),
+    Foreign(
         "a timeline of Horovod",
         "it says when tensors were exchanged, not what ran; give the profiler's traces of all processes",
         _json(rb'"ph"\s*:', rb'"(CYCLE_START|Horovod\w*|NEGOTIATE_\w+)"?'),

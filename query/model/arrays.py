@@ -18,3 +18,15 @@ def members(group: Ints, count: int) -> list[Ints]:
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
     return [order[bounds[number] : bounds[number + 1]] for number in range(count)]
+
+
+def medians(group: Ints, columns: Floats, count: int) -> Floats:
+    """The median of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN of none."""
+    rows = np.bincount(group, minlength=count)
+    begin, some = np.cumsum(rows) - rows, rows > 0
+    low, high = (begin + (rows - 1) // 2)[some], (begin + rows // 2)[some]
+    found = np.full((count, columns.shape[1]), np.nan)
+    for number, column in enumerate(columns.T):
+        ordered = column[np.lexsort((column, group))]
+        found[some, number] = (ordered[low] + ordered[high]) / 2
+    return found

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from indexes.resources import OTHER
 from query.model.arrays import members
 from query.model.dag import Dag, Node, Units
 from query.model.records import Floats, Ints
-from query.model.timeline import Timeline, left_open, merged
+from query.model.timeline import Timeline, left_open, merged, overlapping
 
 _KEPT = 4
 """Groups whose timelines are kept; the path may come back to a long one many times."""
@@ -119,7 +118,7 @@ class WallClock:
             return _within(self.running, start_ms, end_ms)
         own = _within(self._runs[node.group], start_ms, end_ms)
         gaps = np.array(left_open(own, start_ms, end_ms)).reshape(-1, 2)
-        first, last = _overlapping(self.running, gaps[:, 0], gaps[:, 1])
+        first, last = overlapping(self.running, gaps[:, 0], gaps[:, 1])
         return np.concatenate([np.empty((0, 2)), *(_within(self.running, *gap) for gap in gaps[last > first].tolist())])
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
@@ -164,14 +163,8 @@ class WallClock:
 
 def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:
     """What of sorted disjoint intervals lies in a stretch."""
-    first, last = _overlapping(intervals, start_ms, end_ms)
+    first, last = overlapping(intervals, start_ms, end_ms)
     return np.minimum(np.maximum(intervals[first:last], start_ms), end_ms)
-
-
-def _overlapping(intervals: Floats, start_ms: Any, end_ms: Any) -> tuple[Any, Any]:
-    """Of sorted disjoint intervals, the first and the last and one more that a stretch overlaps, or each of several."""
-    first = np.searchsorted(intervals[:, 1], start_ms, side="right")
-    return first, np.searchsorted(intervals[:, 0], end_ms, side="left")
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:

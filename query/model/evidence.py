@@ -20,7 +20,7 @@ class Evidence:
 
     `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's unit time,
     from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, but for
-    what was measured to be waiting for pipelined groups.
+    what was measured to be waiting for pipelined groups, where those are in the recording.
     """
 
     sampling: Floats
@@ -32,29 +32,41 @@ class Evidence:
 
 
 def gathered(
-    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, units: Units, names: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    start_ms: float,
+    end_ms: float,
+    units: Units,
+    names: Sequence[str],
+    *,
+    tells_upstream: bool,
 ) -> Evidence:
     """How far samples and labels of a scope determine its resource shares.
 
     Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
     thread state decides: the function is of one class or another, drawn once for all of its samples.  Stacks of it that
     end in a call for a device have a share of 0 or 1, and rest on no label; nor does, of such time, what was measured
-    to be waiting for other workers' data.
+    to be waiting for other workers' data.  Samples are added up before they meet their stacks, for there are many times
+    as many.
     """
     per_function = ", ".join(
-        f"sum(weight_ms * weight_ms * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
+        f"sum(square_ms2 * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
         f"pow(sum(weight_ms * sqrt(greatest({name} * (1 - {name}), 0))) FILTER (NOT {computes()}), 2) AS labels_{name}"
         for name, share in zip(names, _shares(names), strict=True)
     )
     sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
     row = connection.execute(
         f"""
-        WITH functions AS (
+        WITH seen AS (
+            SELECT stack_id, kind, sum(weight_ms) AS weight_ms, sum(weight_ms * weight_ms) AS square_ms2
+            FROM samples
+            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            GROUP BY ALL
+        ),
+        functions AS (
             SELECT
                 sum(weight_ms) AS total_ms, sum(weight_ms) FILTER (NOT {computes()}) AS labelled_ms,
                 {per_function}
-            FROM samples JOIN stacks USING (stack_id)
-            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            FROM seen JOIN stacks USING (stack_id)
             GROUP BY symbol
         )
         SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions
@@ -69,7 +81,7 @@ def gathered(
     labelled = labelled_ms / total_ms if total_ms else 0.0
     open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
     deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
-    unseen_ms = float((units.parts_ms[:, -1] - units.upstream_ms).sum())
+    unseen_ms = float((units.parts_ms[:, -1] - (units.upstream_ms if tells_upstream else 0.0)).sum())
     # The database adds up in the order its threads come in, which moves the last digits: the same question of the same
     # run is to have one answer.
     sampling, labels = np.round(deviations * np.array([[1.0], [open_share]]), DECIMALS)
@@ -115,7 +127,12 @@ MEASURED = 0.02
 
 
 def unseen_cpu(
-    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, delegates: Callable[[str], bool]
+    connection: duckdb.DuckDBPyConnection,
+    start_ms: float,
+    end_ms: float,
+    delegates: Callable[[str], bool],
+    *,
+    tells_upstream: bool,
 ) -> float:
     """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Rules."""
     rows = connection.execute(
@@ -123,15 +140,15 @@ def unseen_cpu(
         SELECT
             coalesce(any_value(what), ''),
             sum(finish_ms - launch_ms),
-            sum(units.other_ms - coalesce(upstream_ms, 0)) AS unseen_ms,
-            coalesce(sum(units.other_ms - coalesce(upstream_ms, 0)) FILTER (
+            sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) AS unseen_ms,
+            coalesce(sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) FILTER (
                 own_cpu_ms IS NULL AND units.cpu_ms - coalesce(gc_ms, 0) <= $3 * (finish_ms - launch_ms)
             ), 0) AS unmeasured_ms
         FROM units LEFT JOIN groups USING (group_id)
         WHERE finish_ms > $1 AND launch_ms < $2
         GROUP BY group_id
         """,
-        [start_ms, end_ms, MEASURED],
+        [start_ms, end_ms, MEASURED, tells_upstream],
     ).fetchall()
     busy = sum(row[1] for row in rows) or 1.0
     share = sum(unseen if delegates(what) else unmeasured for what, _, unseen, unmeasured in rows) / busy

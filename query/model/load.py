@@ -134,8 +134,11 @@ def _evidence(
     connection: duckdb.DuckDBPyConnection, scope: Scope, units: Units, names: tuple[str, ...], framework: Framework
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    delegates = (framework.rules or Rules()).delegates
-    return replace(gathered(connection, *bounds, units, names), unseen_cpu=unseen_cpu(connection, *bounds, delegates))
+    delegates, tells = (framework.rules or Rules()).delegates, framework.tells_upstream
+    return replace(
+        gathered(connection, *bounds, units, names, tells_upstream=tells),
+        unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
+    )
 
 
 def _lost(connection: duckdb.DuckDBPyConnection, scope: Scope, clock: Clock) -> tuple[Lost, ...]:

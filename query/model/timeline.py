@@ -7,7 +7,7 @@ with the same voice.  So a straggler that runs alone at the end decides alone wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,9 +35,14 @@ class Level:
         self.values: Floats = np.cumsum(np.concatenate([rates, -rates])[order], axis=0)[:-1]
         self.integral = _integral(self.moments, self.values)
 
-    def between(self, start_ms: float, end_ms: float) -> Floats:
-        """The integral from start to end, (columns,)."""
-        return _between(self.moments, self.integral, start_ms, end_ms)
+    def over(self, start_ms: Floats, end_ms: Floats) -> Floats:
+        """The integral over each of several stretches, (stretches, columns)."""
+        found = np.zeros((len(start_ms), self.integral.shape[1]))
+        if len(self.moments):
+            for column, integral in enumerate(self.integral.T):
+                until, since = (np.interp(each, self.moments, integral) for each in (end_ms, start_ms))
+                found[:, column] = np.where(end_ms > start_ms, until - since, 0.0)
+        return found
 
 
 class Use:
@@ -136,14 +141,6 @@ def _integral(moments: Floats, values: Floats) -> Floats:
     return np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values * lengths, axis=0)])
 
 
-def _between(moments: Floats, integral: Floats, start_ms: float, end_ms: float) -> Floats:
-    if len(moments) == 0 or end_ms <= start_ms:
-        return np.zeros(integral.shape[1])
-    edges = np.array([start_ms, end_ms])
-    columns = [np.interp(edges, moments, column) for column in integral.T]
-    return np.array([column[1] - column[0] for column in columns])
-
-
 def merged(start_ms: Floats, end_ms: Floats) -> Floats:
     """The union of intervals as sorted disjoint rows of (start, end)."""
     if len(start_ms) == 0:
@@ -154,18 +151,26 @@ def merged(start_ms: Floats, end_ms: Floats) -> Floats:
     return np.column_stack([start[opens], end[np.concatenate([opens[1:], [True]])]])
 
 
+def overlapping(intervals: Floats, start_ms: Any, end_ms: Any) -> tuple[Any, Any]:
+    """Of sorted disjoint intervals, the first and the last and one more that a stretch overlaps, or each of several."""
+    first = np.searchsorted(intervals[:, 1], start_ms, side="right")
+    return first, np.searchsorted(intervals[:, 0], end_ms, side="left")
+
+
 def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
-    """How much of a stretch the disjoint intervals cover."""
-    if len(intervals) == 0:
+    """How much of a stretch the sorted disjoint intervals cover."""
+    first, last = overlapping(intervals, start_ms, end_ms)
+    if first >= last:
         return 0.0
+    intervals = intervals[first:last]
     inside = np.minimum(intervals[:, 1], end_ms) - np.maximum(intervals[:, 0], start_ms)
     return float(np.maximum(inside, 0.0).sum())
 
 
 def left_open(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
-    """The parts of a stretch that the disjoint intervals leave."""
+    """The parts of a stretch that the sorted disjoint intervals leave."""
     found, begin = [], start_ms
-    for first, last in intervals.tolist():
+    for first, last in intervals[slice(*overlapping(intervals, start_ms, end_ms))].tolist():
         if first > begin:
             found.append((begin, min(first, end_ms)))
         begin = max(begin, last)

@@ -12,7 +12,15 @@
 --                with the most time; NULL where it called none
 --   callee_ms    unit time of that
 --   (resources)  the vector of its stacks, one column per resource
-WITH sampled AS (
+--
+-- Samples are added up before they meet their stacks, for there are many times as many.
+WITH timed AS (
+    SELECT stack_id, sum(weight_ms) AS weight_ms
+    FROM samples
+    WHERE unit_id IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+    GROUP BY stack_id
+),
+sampled AS (
     SELECT
         symbol,
         regexp_replace(frames[deciding_depth + 1], ':\d+$', '') AS function,
@@ -26,8 +34,8 @@ WITH sampled AS (
         weight_ms,
         index_name,
         {vector}
-    FROM samples JOIN stacks USING (stack_id)
-    WHERE unit_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+    FROM timed JOIN stacks USING (stack_id)
+    WHERE deciding_depth IS NOT NULL
 ),
 called AS (
     SELECT symbol, index_name, callee, round(sum(weight_ms), 3) AS callee_ms

@@ -25,7 +25,7 @@ from query.answers.values import GroupPrediction, Prediction
 from query.frameworks import with_article
 from query.model.execution import Execution
 from query.model.keeping import anew, concerned, more_room, spared_share, with_room
-from query.model.policy import FIRST_COME, Policy, chosen
+from query.model.policy import Policy, chosen, policy_of
 from query.model.records import Floats
 from query.model.world import UNITS, World
 from query.plugins import entries
@@ -71,7 +71,7 @@ class Unchanged:
 
 def replay_unchanged(execution: Execution) -> Unchanged:
     """Replay a scope as it was recorded; how far it is off is the model's own error."""
-    units, policy = execution.units, _policy(execution)
+    units, policy = execution.units, policy_of(execution)
     limits = sequential_limits(execution, policy)
     slots = execution.slots
     try:
@@ -82,16 +82,6 @@ def replay_unchanged(execution: Execution) -> Unchanged:
     beside = Beside(slots, replayed)
     carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
     return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
-
-
-def _policy(execution: Execution) -> Policy:
-    """How the run's scheduler gives out slots: as a package of its own says, else as the framework does."""
-    own = entries("schedulers").get(execution.scheduler or "")
-    if own is not None:
-        policy: Policy = own(execution.properties)
-        return policy
-    schedule = execution.framework.schedule
-    return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties, execution.version)
 
 
 def predict(

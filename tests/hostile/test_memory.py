@@ -2,75 +2,100 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import duckdb
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from query import sql
+from query.explain.hosts import Split, host_times
+from query.model.execution import Execution
 from query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 
-RESOURCES = ["cpu_ms", "disk_ms", "net_ms", "other_ms"]
+RESOURCES = ["cpu", "disk", "net", "other"]
 
 
-def most_rows_between(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    """The most rows that an operator of the query gives out: what it costs, without a clock."""
-    import json
-
-    (_, plan), *_ = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}").fetchall()
-
-    def most(node: dict[str, object]) -> int:
-        children = node.get("children") or []
-        assert isinstance(children, list)
-        own = node.get("operator_cardinality") or 0
-        assert isinstance(own, int)
-        return max([own, *map(most, children)])
-
-    return most(json.loads(plan))
+def peak_mib(action: Callable[[], object]) -> float:
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
 
 
-@pytest.mark.parametrize("hosts", [2, 20, 100])
-def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> None:
+def units_on(hosts: int, count: int = 20_000) -> tuple[duckdb.DuckDBPyConnection, Execution]:
+    """Units of two groups, spread evenly over hosts; the stand-in of their execution has what hosts are compared by."""
     connection = duckdb.connect()
-    count = 20_000
     connection.execute(
         f"""
         CREATE TABLE units AS
         SELECT 'g' || range // 10000 AS group_id, 'h' || range % {hosts} AS host, range * 1.0::DOUBLE AS launch_ms,
-            range + 100.0::DOUBLE AS finish_ms, 'succeeded' AS status, 1000 AS input_bytes, 0 AS remote_bytes,
-            0 AS local_bytes, {", ".join(f"(range % 7)::DOUBLE AS {each}" for each in RESOURCES)}
+            range + 100.0 + range % 11::DOUBLE AS finish_ms, 'succeeded' AS status, range % 1000 AS input_bytes,
+            0 AS remote_bytes, 0 AS local_bytes,
+            {", ".join(f"(hash(range, '{name}') % 1000)::DOUBLE AS {name}_ms" for name in RESOURCES)}
         FROM range({count})
         """
     )
-    medians = ", ".join(f"median({each}) AS {each}" for each in RESOURCES)
-    parts = {"resources": ", ".join(RESOURCES), "medians": medians, "most_hosts": 1000, "most_pairs": 0}
-    query = sql.text("host_times_many").format(**parts)
-    rows = most_rows_between(connection, query.replace("> ?", "> 0").replace("< ?", "< 1e12"))
-    assert rows <= count + len(RESOURCES) * 2 * hosts**2
-    found = connection.execute(query, [0, 1e12]).fetchall()
-    assert {len(each) for each in found} == {9}
-    exact = sql.text("host_times").format(**parts)
-    assert most_rows_between(connection, exact.replace("> ?", "> 0").replace("< ?", "< 1e12")) <= count
-    assert connection.execute(exact, [0, 1e12]).fetchall() == [], "such groups are left to the other"
-    both = [sql.text(name).format(**{**parts, "most_pairs": 10**9}) for name in ("host_times", "host_times_many")]
-    few, none = (connection.execute(each, [0, 1e12]).fetchall() for each in both)
-    assert [row[:4] for row in few] == [row[:4] for row in found]
-    assert none == []
+    scope = SimpleNamespace(start_ms=0.0, end_ms=1e12)
+    return connection, cast("Execution", SimpleNamespace(scope=scope, names=tuple(RESOURCES[:-1])))
+
+
+@pytest.mark.parametrize("hosts", [2, 20, 200])
+def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> None:
+    connection, execution = units_on(hosts)
+    assert peak_mib(lambda: host_times(connection, execution)) < 12, "that is some columns of 20 000 numbers"
+    found = host_times(connection, execution)
+    assert len(found) == 2 * hosts * len(RESOURCES)
+    last = found[-1]
+    own, others = connection.execute(
+        f"""
+        SELECT
+            [median({last.resource}_ms) FILTER (host = $1), median(input_bytes) FILTER (host = $1)],
+            [median({last.resource}_ms) FILTER (host <> $1), median(input_bytes) FILTER (host <> $1),
+                median(finish_ms - launch_ms) FILTER (host <> $1)]
+        FROM units WHERE group_id = $2
+        """,
+        [last.host, last.group],
+    ).fetchall()[0]
+    assert [last.median_ms, last.median_bytes] == own
+    assert [last.others_ms, last.others_bytes, last.others_duration_ms] == others
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_rest_of_a_group_has_its_median(data: st.DataObject) -> None:
+    """Of groups of two or more parts, with rows of parts that nobody asks for among them."""
+    group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=12, max_size=40)))
+    part = np.array([each * 3 + data.draw(st.integers(0, 2)) for each in group])
+    values = np.array([data.draw(st.integers(0, 9)) for _ in group], dtype=float)
+    has_rest = [each for each in np.unique(part) if (group == each // 3).sum() > (part == each).sum()]
+    asked = [each for each in has_rest if data.draw(st.booleans())]
+    number = np.array([asked.index(each) if each in asked else -1 for each in part], dtype=np.int64)
+    own, others = Split(number, group, len(asked)).medians(values)
+    for at, one in enumerate(asked):
+        assert own[at] == np.median(values[part == one])
+        assert others[at] == np.median(values[(group == one // 3) & (part != one)])
 
 
 def test_memory_that_ends_is_told_as_memory(
     crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from query.explain import facts
+    from query.explain import hosts
 
     def greedy(connection: duckdb.DuckDBPyConnection, *_: object) -> object:
         raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 1.0 GiB")
 
     monkeypatch.setattr("query.explain.diagnose.host_times", greedy)
-    assert facts.host_times is not greedy
+    assert hosts.host_times is not greedy
     code, out, err = crystalperf("debug", run_copy)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "more memory is needed than there is" in err

@@ -44,7 +44,8 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
     """
     facts, words = detail.facts, terms.words
     starting = min(facts.starting_ms / facts.unit_ms, 1.0) if facts.unit_ms > 0 else 0.0
-    path_ms = (facts.path_ms - _waited_ms(detail)) * (1 - starting)
+    ran_ms = facts.path_ms - _waited_ms(detail)
+    path_ms = ran_ms * (1 - starting)
     if facts.slots < 2 or facts.length_ms <= 0 or path_ms <= 0:
         return []
     idle = min(facts.idle_ms / (facts.slots * facts.length_ms), 1.0)
@@ -65,7 +66,13 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
             f"{counted(facts.units, words.unit)} on {lanes} ({facts.waves:.1f} waves) leave {100 * idle:.0f} % of the"
             f" {words.lanes}' time idle"
         )
-        if were_free(detail):
+        if were_bound(detail):
+            kind, many, cost = "bound", f"have {words.lanes} idle beside their data", ran_ms * idle
+            what += (
+                f": {words.units} waited for the {words.workers} that have their data, and"
+                f" {detail.on_busiest} of {facts.units} ran on one"
+            )
+        elif were_free(detail):
             kind = "free"
             what += f", more than after their last {words.unit}: {words.lanes} were free while {words.units} waited"
         elif is_uneven(detail):
@@ -81,6 +88,8 @@ def idle_advice(words: Vocabulary, detail: Detail) -> str:
     units = words.units
     if detail.with_data < detail.facts.slots:
         return f"more, smaller {units} would use the idle {words.lanes}"
+    if were_bound(detail):
+        return f"let {units} go to free {words.lanes}, or spread their data over all {words.workers}"
     if were_free(detail):
         return f"look at what kept waiting {units} from free {words.lanes}"
     if is_uneven(detail):
@@ -93,6 +102,11 @@ def were_free(detail: Detail) -> bool:
     unit."""
     facts = detail.facts
     return facts.idle_ms > facts.slots * facts.longest_ms
+
+
+def were_bound(detail: Detail) -> bool:
+    """Whether lanes were idle while units of a group waited for the workers that have their data."""
+    return were_free(detail) and detail.at_home > detail.facts.units / 2
 
 
 def is_uneven(detail: Detail) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Finding
-from query.explain.facts import Detail, HostTime
+from query.explain.facts import Detail
 from query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, group_name, usual_unit_ms
+from query.explain.hosts import HostTime
 from query.explain.wording import Terms
 from query.frameworks import with_article
 from query.model.amounts import counted, volume
@@ -92,8 +94,8 @@ def _slow_node(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_m
     Contradicted by a longest unit whose time went elsewhere than its node's does.
     """
     longest, words = detail.longest, terms.words
-    for host in hosts:
-        if host.group != detail.facts.id or host.host != longest.host or not _is_slow(host):
+    for host in _slow_ones([each for each in hosts if each.group == detail.facts.id]):
+        if host.host != longest.host:
             continue
         if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
             continue
@@ -168,6 +170,15 @@ def _is_slow(host: HostTime) -> bool:
     )
 
 
+def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
+    """Hosts that are slow for a group, by resource; where most hosts would be, it is the others that had less to do."""
+    slow = [each for each in hosts if _is_slow(each)]
+    among = Counter((each.group, each.resource) for each in hosts)
+    many = Counter((each.group, each.resource) for each in slow)
+    most = {key for key, count in many.items() if count > 1 and 2 * count > among[key]}
+    return [each for each in slow if (each.group, each.resource) not in most]
+
+
 def _so_long(own_ms: float, others_ms: float, groups: int, device: str, others: str) -> str:
     """How much longer units are on a device than others; times that are sums over so many groups, ms.
 
@@ -182,12 +193,13 @@ def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail
     """A host on which a resource is slower than on its peers, in most groups that use it: a malfunction (§4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
     used: dict[tuple[str, str], list[HostTime]] = {}
+    slow_ones = {(each.group, each.host, each.resource) for each in _slow_ones(hosts)}
     for each in hosts:
         if each.others_ms > 0.1 * each.others_duration_ms or _is_slow(each):
             used.setdefault((each.host, each.resource), []).append(each)
     found = []
     for (host, resource), rows in used.items():
-        slow = [each for each in rows if _is_slow(each)]
+        slow = [each for each in rows if (each.group, host, resource) in slow_ones]
         weight = sum(each.median_ms * each.units for each in slow)
         if not slow or weight < 0.5 * sum(each.median_ms * each.units for each in rows):
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import duckdb
 
 from query.frameworks.flink.frames import helper
@@ -81,15 +83,10 @@ def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> lis
     ).fetchall()
     what = "used the CPU"
     if not rows:
-        what, kinds = "were seen running", ", ".join(f"'{each}'" for each in (RUNNING, "execution", "native"))
-        rows = connection.execute(
-            f"""
-            SELECT thread, sum(weight_ms) FROM samples
-            WHERE unit_id IS NULL AND thread IS NOT NULL AND kind IN ({kinds}) AND time_ms BETWEEN ? AND ?
-            GROUP BY thread
-            """,
-            scope,
-        ).fetchall()
+        what = "were seen running"
+        question = files(__package__).joinpath("helpers.sql").read_text(encoding="utf-8")
+        asked = {"start": scope[0], "end": scope[1], "kinds": [RUNNING, "execution", "native"]}
+        rows = connection.execute(question, asked).fetchall()
     sums: dict[str, float] = {}
     for thread, ms in rows:
         if (does := helper(thread)) is not None:

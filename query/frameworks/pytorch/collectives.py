@@ -53,19 +53,36 @@ def add(
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
     shift: float,
 ) -> None:
-    """Add collectives that threads of the process carry out (gloo): an operator c10d::… has asked for each."""
-    asked = sorted(
-        (process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), numbers[key])
+    """Add collectives that threads of the process carry out (gloo): an operator c10d::… has asked for each, or what ran
+    as it began, for the reducer of DistributedDataParallel asks by no operator."""
+    every = sorted(
+        (process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), numbers[key], each.ran.name)
         for key, mine in by_thread.items()
         for each in mine
-        if each.ran.name.startswith("c10d::")
     )
-    for key in process.threads:
-        for each in built.lanes[numbers[key]].operations:
-            if each.kind == "collective" and (name := collective_key(each.operator)) is not None:
-                place = bisect_right(asked, (each.start_ms, float("inf"), 0)) - 1
-                launcher = None
-                if place >= 0:
-                    _, end, lane = asked[place]
-                    launcher = (lane, min(end, each.start_ms))
-                built.collectives.append(Collective(numbers[key], label, name, each, launcher))
+    asked = [each[:3] for each in every if each[3].startswith("c10d::")]
+    others = [each[:3] for each in every if not each[3].startswith("c10d::")]
+    found = sorted(
+        (
+            (numbers[key], each)
+            for key in process.threads
+            for each in built.lanes[numbers[key]].operations
+            if each.kind == "collective"
+        ),
+        key=lambda one: one[1].start_ms,
+    )
+    last_ms = float("-inf")
+    for lane, each in found:
+        launch = _begun(asked, each.start_ms)
+        if len(asked) < len(found) and (launch is None or launch[0] < last_ms):  # none asked, or for another one
+            launch = _begun(others, each.start_ms)
+        last_ms = each.start_ms
+        launcher = None if launch is None else (launch[2], min(launch[1], each.start_ms))
+        if (name := collective_key(each.operator)) is not None:
+            built.collectives.append(Collective(lane, label, name, each, launcher))
+
+
+def _begun(operators: Sequence[tuple[float, float, int]], moment: float) -> tuple[float, float, int] | None:
+    """The last that had begun at a moment."""
+    place = bisect_right(operators, (moment, float("inf"), 0)) - 1
+    return operators[place] if place >= 0 else None

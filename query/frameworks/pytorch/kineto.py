@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from query.frameworks.pytorch.names import COLLECTIVE, STEP, is_mark, is_telling
+from query.frameworks.pytorch.names import COLLECTIVE, STEP, WAITS, is_mark, is_telling
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -59,6 +59,8 @@ class Thread:
     marks: list[Ran] = field(default_factory=list)
     functions: list[Ran] = field(default_factory=list)
     collectives: list[Ran] = field(default_factory=list)
+    waits: list[Ran] = field(default_factory=list)
+    """Functions of Python in which it waited."""
     tells_python: bool = False
     """Whether the trace has functions of Python for it, of whatever file."""
 
@@ -122,6 +124,8 @@ class Process:
                 thread.tells_python = True
                 if is_telling(raw):
                     thread.functions.append(Ran(start, start + length, name))
+                elif WAITS.match(raw):
+                    thread.waits.append(Ran(start, start + length, name))
         if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
             self._shorten()
 
@@ -140,7 +144,7 @@ class Process:
 
     def _every(self) -> Iterator[list[Ran]]:
         for each in self.threads.values():
-            yield from (each.operators, each.calls, each.marks, each.functions, each.collectives)
+            yield from (each.operators, each.calls, each.marks, each.functions, each.collectives, each.waits)
         yield from self.streams.values()
 
     def _thread(self, event: Event) -> Thread:

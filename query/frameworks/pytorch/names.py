@@ -23,6 +23,8 @@ COLLECTIVE = re.compile(
     r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
     re.IGNORECASE,
 )
+WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|select|poll|recv\w*|accept|wait\w*|join)\b")
+"""Functions of Python that wait and compute nothing."""
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 import duckdb
 
@@ -51,21 +52,14 @@ _TOLD = {
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
     """What the path lost to each; `cost_ms` is no more than the path's own time there."""
     told = []
+    question = files(__package__).joinpath("lost.sql").read_text(encoding="utf-8")
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (rule, what, advice) in _TOLD.items():
-        took = connection.execute(
-            """
-            SELECT group_id, sum(finish_ms - launch_ms), any_value(name)
-            FROM units JOIN training_operations USING (unit_id)
-            WHERE operator = ?
-            GROUP BY group_id
-            ORDER BY 2 DESC, group_id
-            """,
-            [operator],
-        ).fetchall()
+        took = connection.execute(question, {"operator": operator}).fetchall()
         mine = [(min(ms, on_path[group]), name) for group, ms, name in took if group in on_path]
         cost_ms = sum(ms for ms, _ in mine)
         if cost_ms > 0:
             names = " and ".join(list(dict.fromkeys(name for _, name in mine if name))[:2])
             told.append(Finding(rule, cost_ms, what.format(ms=cost_ms, names=names), "measured", advice))
-    return [*input_waits(connection, details), *told]
+    own_ms = sum(each.cost_ms for each in told if each.rule == _TOLD[OWN_BATCHES][0])
+    return [*(each for each in input_waits(connection, details) if each.cost_ms > own_ms), *told]

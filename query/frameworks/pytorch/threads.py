@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
@@ -23,14 +24,17 @@ WAIT_FOR_INPUT = "DataLoader"
 """What it does while it asks for its next batch, beside operators."""
 
 OWN_BATCHES = "making batches (num_workers=0)"
-"""What it does while its loader has no workers, beside operators."""
+"""What it does while its loader has no workers, beside operators: compute, read, sleep or wait."""
+
+WAITING = "waiting in Python"
+"""What it does in a function of Python that computes nothing."""
 
 BETWEEN = "between operators"
 """What it does in a longer gap of which the trace tells nothing: compute, read, sleep or wait."""
 
-PYTHON_GAP_MS = 100.0
-"""A gap between two operators of a program whose Python was not traced is Python's computing if no longer: under a
-quota a process may lack a CPU for as long, which is the period of Linux' scheduler."""
+PYTHON_GAP_MS = 40.0
+"""A gap between two operators of a program whose Python was not traced is Python's computing if no longer: under the
+lab's quotas of 25 ms such gaps last up to 22 ms, for a process lacks a CPU in them.  A longer one may hold anything."""
 
 RUNTIME_GAP_MS = 0.2
 """A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
@@ -89,7 +93,8 @@ def fill_main(
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
     asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
 
-    python = _python if thread.tells_python else _brief if process.tells_host else _untold
+    waiting = sorted((process.ms(each.start, shift), process.ms(each.end, shift)) for each in thread.waits)
+    python = partial(_traced, waiting) if thread.tells_python else _brief if process.tells_host else _untold
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
@@ -100,7 +105,7 @@ def fill_main(
             start, end = max(start, begin), min(end, following.start_ms)
             if end > start:
                 yield from python(lane.device, begin, start)
-                yield _asking(lane.device, start, end, name)
+                yield from _asking(lane.device, start, end, name, waiting if thread.tells_python else None)
                 begin = end
         yield from python(lane.device, begin, following.start_ms)
 
@@ -127,12 +132,45 @@ def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
         yield Operation(device, start, end, "between calls", kind="runtime")
 
 
-def _asking(device: str, start: float, end: float, mark: str) -> Operation:
-    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself."""
+def _traced(waiting: Sequence[tuple[float, float]], device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two operators of a thread whose Python was traced: computing, but for functions that wait."""
+    for begin, until, idle in _parts(waiting, start, end):
+        if idle:
+            yield Operation(device, begin, until, WAITING, kind="runtime")
+        else:
+            yield from _python(device, begin, until)
+
+
+def _asking(
+    device: str, start: float, end: float, mark: str, waiting: Sequence[tuple[float, float]] | None
+) -> Iterator[Operation]:
+    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
+
+    `waiting` is when functions of Python waited, None where these were not traced: then nothing tells what it did.
+    """
     name = mark.partition("#")[2] or mark
-    if "_SingleProcess" in mark:
-        return Operation(device, start, end, OWN_BATCHES, name, likely="cpu", kind="python")
-    return Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
+    if "_SingleProcess" not in mark:
+        yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
+        return
+    for begin, until, idle in [(start, end, True)] if waiting is None else _parts(waiting, start, end):
+        if idle:
+            yield Operation(device, begin, until, OWN_BATCHES, name, kind="input")
+        else:
+            yield Operation(device, begin, until, OWN_BATCHES, name, likely="cpu", kind="python")
+
+
+def _parts(waiting: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float, bool]]:
+    """A span by whether it lies in one of those that are given in order: (begin, end, whether)."""
+    for begin, until in waiting[max(bisect_right(waiting, (start, float("inf"))) - 1, 0) :]:
+        if begin >= end:
+            break
+        if until > start:
+            if begin > start:
+                yield start, begin, False
+            yield max(begin, start), min(until, end), True
+            start = min(until, end)
+    if end > start:
+        yield start, end, False
 
 
 def engine(last: Operation, following: Operation) -> Iterator[Operation]:

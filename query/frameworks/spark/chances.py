@@ -34,6 +34,7 @@ from query.frameworks.spark.rules import (
     reads_schema,
     unasked_slots,
 )
+from query.frameworks.spark.scheduling import LOCALITY_WAIT
 from query.frameworks.spark.settings import flag, size_bytes, whole
 from query.model.amounts import counted, volume
 from query.model.execution import Execution
@@ -90,6 +91,7 @@ def chances(
         *_schemas(execution, on_path),
         *_shuffles(execution.properties, cuts),
         *_scans(execution.properties, cuts),
+        *_bound(execution, on_path),
         *_collections(execution.properties, cuts),
         *_skew(execution, on_path),
         *_windows(execution, on_path),
@@ -149,6 +151,22 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
             wanted = math.ceil(least / facts.slots) * facts.slots
             if wanted * 2 <= facts.units:
                 yield Cut(detail, wanted, part)
+
+
+def _bound(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+    """Stages whose tasks left slots idle to run where their data are: what it brings at most not to wait for that."""
+    terms = terms_of(execution)
+    found = [(part, each) for each in details for part in idle_slots(terms, each) if part.kind == "bound"]
+    if found:
+        _, first = max(found, key=lambda each: each[0].cost_ms)
+        facts, before = first.facts, execution.properties.get(LOCALITY_WAIT) or "3s (the default)"
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        where = f"{facts.id}{others}: {first.on_busiest} of {counted(facts.units, 'task')} ran on one executor"
+        what = (
+            f"{shown(LOCALITY_WAIT, before, '0s')}, so that free executors take tasks whose data another has ({where})"
+        )
+        most_ms = sum(part.cost_ms for part, _ in found)
+        yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(LOCALITY_WAIT, "0s"))
 
 
 def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:

@@ -13,7 +13,7 @@ from indexes.resources import with_other
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.explain.findings.alone import COMMITTING
-from query.explain.findings.lanes import is_uneven, were_free
+from query.explain.findings.lanes import is_uneven, were_bound, were_free
 from query.explain.findings.parts import LITTLE_BYTES, Part
 from query.frameworks import Rules
 from query.frameworks.spark import failures, streaming
@@ -76,6 +76,11 @@ def idle_advice(detail: Detail) -> str | None:
         return "Spark reads the files to infer their schema: give the schema"
     if detail.with_data < detail.facts.slots:
         return few_tasks_advice(detail)
+    if were_bound(detail):
+        return (
+            "set spark.locality.wait to 0s, so that free executors take tasks whose data another has; rows that are"
+            " kept lie evenly where all executors are there, and warm, when they are first computed"
+        )
     if were_free(detail):
         return (
             "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"

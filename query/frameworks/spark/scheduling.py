@@ -11,8 +11,9 @@ from query.frameworks.spark.settings import duration_ms
 from query.model.dag import EPSILON_MS, Group
 from query.model.policy import Policy, by_rank, fair_share
 
+LOCALITY_WAIT = "spark.locality.wait"
 LOCALITY_WAIT_MS = 3000.0
-"""Spark's default of spark.locality.wait."""
+"""Its default."""
 
 OFFERS_MS = 1000.0
 """Spark's default of spark.scheduler.revive.interval: how often it offers idle slots again."""
@@ -30,7 +31,7 @@ MOST = 0.5
 def schedule(scheduler: str | None, properties: Mapping[str, str], version: str | None) -> Policy:
     """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the place of their data
     (spark.locality.wait, 3 s), before 3.1 since their stage last launched one there (SPARK-18886)."""
-    patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get("spark.locality.wait"))
+    patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get(LOCALITY_WAIT))
     offers_ms = duration_ms(properties.get("spark.scheduler.revive.interval"))
     legacy = properties.get("spark.locality.wait.legacyResetOnTaskLaunch")
     number = re.match(r"(\d+)\.(\d+)", version or "")

@@ -11,6 +11,7 @@ _DISK = re.compile(
     r"(ReadFile|WriteFile|ReaderRead|WholeFileReader|TFRecordReader|FixedLengthRecordReader|TextLineReader|Restore|Save"
     r"|MergeV2Checkpoints|MatchingFiles|LookupTableImport|WriteSummary|FlushSummary|CreateSummaryFileWriter)"
 )
+_PYTHON = re.compile(r"(Eager)?PyFunc")
 _NET = re.compile(
     r"(Collective|NcclAllReduce|NcclReduce|NcclBroadcast|Horovod|RemoteCall|RecvTensor|BytePS|BigQuery|Rpc)"
 )
@@ -22,7 +23,12 @@ def is_input(operator: str) -> bool:
 
 
 def likely_of(operator: str) -> str:
-    """The resource that holds an operator of the CPU up, by its name."""
+    """The resource that holds an operator of the CPU up, by its name.
+
+    '' of the program's own Python, which may compute, read, sleep or wait.
+    """
+    if _PYTHON.match(operator):
+        return ""
     if _DISK.match(operator):
         return "disk"
     return "net" if _NET.match(operator) else "cpu"

@@ -71,8 +71,7 @@ def _planes(
     for each in ran:
         start, length = chrome.number(each.ts), chrome.number(each.dur)
         if start is not None and length is not None:
-            stats = each.args if isinstance(each.args, dict) else {}
-            found = Traced(str(each.name), start / 1e3, (start + length) / 1e3, {key: str(stats[key]) for key in stats})
+            found = Traced(str(each.name), start / 1e3, (start + length) / 1e3, each.facts.stats)
             by_thread.setdefault((each.pid, each.tid), []).append(found)
     for pid, name in processes.items():
         lines = [

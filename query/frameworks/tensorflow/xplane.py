@@ -81,6 +81,8 @@ _KEPT_STATS = frozenset(
     ]
 )
 _OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
+_EAGER = re.compile(r"EagerLocalExecute: (?P<op>(?!__)\w+)")
+_NEXT_BATCH = "IteratorGetNextOp::DoCompute"
 _DEVICE = re.compile(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
 _STREAM = re.compile(r"Stream #")
 _COPY = re.compile(r"Mem(?:cpy|set)(?P<way>\w*)", re.IGNORECASE)
@@ -287,12 +289,22 @@ def _version(framework: str, read: Sequence[Plane]) -> str | None:
 
 
 def of_line(process: str, line: Line) -> Iterator[Operation]:
-    """The operators of a thread of TensorFlow: events named 'node:Operator', the outermost of them."""
+    """The operators of a thread of TensorFlow, the outermost of its events.
+
+    dense/MatMul:MatMul            a node of a graph
+    EagerLocalExecute: MatMul      an operator that Python runs by itself; of a function its nodes are told
+    IteratorGetNextOp::DoCompute   the wait for the next batch
+    Iterator::Prefetch::Map        what makes batches ahead: it computes, reads, or waits for another that does
+    """
     for each in line.events:
-        found = _OPERATOR.fullmatch(each.name)
-        if found is None or each.end_ms <= each.start_ms:
-            if line.name.startswith("tf_data") and each.name.startswith("Iterator::") and each.end_ms > each.start_ms:
-                yield Operation(process, each.start_ms, each.end_ms, each.name, kind="op", likely="cpu")
+        found = _OPERATOR.fullmatch(each.name) or _EAGER.fullmatch(each.name)
+        if each.end_ms <= each.start_ms:
+            continue
+        if found is None:
+            if each.name == _NEXT_BATCH:
+                yield Operation(process, each.start_ms, each.end_ms, "IteratorGetNext", kind="input")
+            elif line.name.startswith("tf_data") and each.name.startswith("Iterator::"):
+                yield Operation(process, each.start_ms, each.end_ms, each.name, kind="input")
             continue
         operator, kind, resource, likely = found["op"], "op", "", ""
         if operator in ("_Send", "_Recv"):
@@ -303,7 +315,10 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
             kind = "input"
         else:
             likely = likely_of(operator)
-        yield Operation(process, each.start_ms, each.end_ms, operator, found["node"], resource, likely, kind)
+            if not likely and line.name.startswith("tf_data"):
+                kind = "input"  # the program's own Python, which makes batches
+        node = found.groupdict().get("node") or ""
+        yield Operation(process, each.start_ms, each.end_ms, operator, node, resource, likely, kind)
 
 
 def innermost(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 
 import duckdb
 
@@ -17,12 +18,6 @@ from query.model.world import World
 
 WORTH = 0.1
 """Share of a run's time that its collectives take, from which ranks without a trace are worth a word."""
-
-_COLLECTIVE_MS = """
-    SELECT coalesce(sum(least(finish_ms, $until) - greatest(launch_ms, $since)), 0)
-    FROM units JOIN training_operations USING (unit_id)
-    WHERE kind = 'collective' AND finish_ms > $since AND launch_ms < $until
-"""
 
 
 def _absent(properties: Mapping[str, str]) -> tuple[int, int]:
@@ -69,5 +64,6 @@ def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
 
 
 def _matters(connection: duckdb.DuckDBPyConnection, since_ms: float, until_ms: float) -> bool:
-    row = connection.execute(_COLLECTIVE_MS, {"since": since_ms, "until": until_ms}).fetchone()
+    question = files(__package__).joinpath("collective_time.sql").read_text(encoding="utf-8")
+    row = connection.execute(question, {"since": since_ms, "until": until_ms}).fetchone()
     return row is not None and row[0] >= WORTH * (until_ms - since_ms) > 0

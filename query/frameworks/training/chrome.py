@@ -57,6 +57,12 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
     in_elements: Any = msgspec.field(default=None, name="In msg nelems")
     element_type: Any = msgspec.field(default=None, name="dtype")
+    step_num: Any = None
+    hlo_op: Any = None
+    hlo_module: Any = None
+    tf_op: Any = None
+    correlation_id: Any = None
+    memcpy_details: Any = None
     input0: Any = None
     input1: Any = None
     input2: Any = None
@@ -74,7 +80,14 @@ class Args(msgspec.Struct, gc=False, frozen=True):
         found = (getattr(self, f"input{number}") for number in range(10))
         return [each for each in found if isinstance(each, str)]
 
+    @property
+    def stats(self) -> dict[str, str]:
+        """What an XPlane tells of the event, as far as its viewer's file keeps it."""
+        found = ((name, getattr(self, name)) for name in _STATS)
+        return {name: str(value) for name, value in found if isinstance(value, str | int | float)}
 
+
+_STATS = ("step_num", "hlo_op", "hlo_module", "tf_op", "correlation_id", "memcpy_details")
 NO_ARGS = Args()
 
 

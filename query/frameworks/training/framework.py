@@ -48,6 +48,7 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
         unasked=frozenset(["cores", "memory"]),
         in_order=True,
         excerpt=True,
+        tells_upstream=False,
         resolution_ms=0.002,
         **own,
     )

@@ -28,16 +28,7 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
         said.append(f"A step took {float(properties['step_ms']):.1f} ms on average ({steps}, {processes}).")
     start, end = execution.scope.start_ms, execution.scope.end_ms
     whole = end - start
-    times = dict(
-        connection.execute(
-            """
-            SELECT kind, sum(least(finish_ms, $2) - greatest(launch_ms, $1))
-            FROM units JOIN training_operations USING (unit_id)
-            WHERE finish_ms > $1 AND launch_ms < $2 GROUP BY kind
-            """,
-            [start, end],
-        ).fetchall()
-    )
+    times = dict(connection.execute(_question("kind_times"), {"start": start, "end": end}).fetchall())
     said += _input(times.get("input", 0.0), whole)
     said += _communication(connection, start, end)
     return said
@@ -87,19 +78,11 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[str]:
     """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
-    moved, waited, last = connection.execute(
-        """
-        SELECT sum(ended_ms - began_ms), sum(began_ms - arrived_ms),
-            (SELECT worker_id FROM training_collectives WHERE began_ms BETWEEN $1 AND $2
-             GROUP BY worker_id ORDER BY sum(began_ms - arrived_ms), worker_id LIMIT 1)
-        FROM training_collectives WHERE began_ms BETWEEN $1 AND $2
-        """,
-        [start, end],
-    ).fetchall()[0]
+    within = {"start": start, "end": end}
+    moved, waited, last = connection.execute(_question("exchanged"), within).fetchall()[0]
     if not moved and not waited:
         return []
-    question = files(__package__).joinpath("hidden.sql").read_text(encoding="utf-8")
-    hidden = connection.execute(question, {"start": start, "end": end}).fetchall()[0][0]
+    hidden = connection.execute(_question("hidden"), within).fetchall()[0][0]
     exposed = max((moved or 0.0) - hidden, 0.0)
     said = [
         f"Communication: collectives moved bytes for {moved or 0.0:.0f} ms, summed over processes; nothing else ran"
@@ -108,6 +91,10 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     if waited and waited > 0:
         said.append(f"Before that, processes waited {waited:.0f} ms for the slowest, which was mostly {last}.")
     return said
+
+
+def _question(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=absent.or_else)

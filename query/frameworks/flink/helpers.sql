@@ -1,0 +1,7 @@
+-- How long threads of TaskManagers that are no subtask's were seen running, by their samples.
+-- In:  $start, $end, in ms since the start of the run; $kinds, the states of a sampled thread that runs.
+-- Out: one row per thread: its name, ms.
+SELECT thread, sum(weight_ms) AS ms
+FROM samples
+WHERE unit_id IS NULL AND thread IS NOT NULL AND list_contains($kinds, kind) AND time_ms BETWEEN $start AND $end
+GROUP BY thread

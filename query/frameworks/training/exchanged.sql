@@ -1,0 +1,14 @@
+-- Collectives that began in a span: how long bytes moved, how long processes waited for the last one, and which that was.
+-- In:  $start, $end, in ms since the start of the run.
+-- Out: one row, its sums NULL where there was none:
+--      moved_ms   summed over processes
+--      waited_ms  summed over processes
+--      last       the process that waited least for the others, for they waited for it
+SELECT
+    sum(ended_ms - began_ms) AS moved_ms,
+    sum(began_ms - arrived_ms) AS waited_ms,
+    (
+        SELECT worker_id FROM training_collectives WHERE began_ms BETWEEN $start AND $end
+        GROUP BY worker_id ORDER BY sum(began_ms - arrived_ms), worker_id LIMIT 1
+    ) AS last
+FROM training_collectives WHERE began_ms BETWEEN $start AND $end
