@@ -16,7 +16,7 @@ from indexes.resources import resources
 
 Kind = Literal["index", "run"]
 
-SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 6}
+SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 7}
 """Changed whenever an older reader would misread a file; there are no migrations, files are rebuilt."""
 
 EACH = "<resource>"

@@ -238,7 +238,8 @@ class Run:
     ) -> Sweep:
         """One prediction for each combination of listed values: `sweep(["cores=2,4,8"])`; the rest is as in predict().
 
-        Of several questions, those that the run cannot be asked say why in `refused`; one alone raises NoAnswerError.
+        Of several questions, those that the run cannot be asked or that make no sense of it, as half of one worker, say
+        why in `refused`; one alone raises NoAnswerError or SettingError.
         `progress` is told each step in a few words.
         """
         progress("reading the run")
@@ -251,7 +252,7 @@ class Run:
             try:
                 world = changed_world(chosen, known)
                 points.append(in_their_light(world, self._predicted(world, scope, replan, predictor), others))
-            except NoAnswerError as error:
+            except (NoAnswerError, SettingError) as error:
                 if len(several) == 1:
                     raise
                 refused = self.unchanged(scope).refusing(World(chosen).describe(), str(error), error.remedy)

@@ -28,8 +28,8 @@ guessed       it fits what was seen, as other causes would
 """
 
 Cause = Literal[
-    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown", "filling", "queueing", "held",
-    "resting",
+    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "delegated", "unknown", "filling",
+    "queueing", "held", "resting",
 ]  # fmt: skip
 """What time on no resource was.
 
@@ -39,6 +39,7 @@ coordinator   it planned, submitted, collected
 no unit       a group was under way, and none of its units
 starting      units were started and ended
 upstream      units waited for those of a group that they share a pipeline with
+delegated     units waited for other processes that compute for them, and nothing tells what those did
 unknown       nothing tells
 filling       a record waited in a buffer until that was full or due
 queueing      a record waited for those before it
@@ -217,11 +218,16 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Unsubmitted:
-    """Stretches in which nothing was submitted, left out of the scope: `left_out_ms` of `whole_ms`."""
+    """Stretches in which nothing was submitted, left out of the scope: `left_out_ms` of `whole_ms`.
+
+    `attended` is whether the log says that a person submits, who thinks and types then; else a program may have been
+    busy with something of its own.
+    """
 
     left_out_ms: float
     whole_ms: float
     stretches: int
+    attended: bool = True
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,10 @@ Told = Callable[[str, "Remedy | None"], str]
 """A sentence, and what can be done about it → both, in a door's own terms."""
 
 
+SMALL_FILES = ("small files", "small output")
+"""Rules of time that goes to opening and closing files, of which nothing times it."""
+
+
 class Figures(Protocol):
     """How a door writes the times of an answer, in ms, all in one unit."""
 
@@ -157,6 +161,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "no unit": f"no {vocabulary.unit} running",
         "starting": f"starting and ending {vocabulary.units}",
         "upstream": f"waiting for {_upstream(vocabulary)}",
+        "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "of unknown cause",
         "filling": "in buffers that fill until they are full or due",
         "queueing": "waiting for the records before it",
@@ -172,6 +177,7 @@ def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
         "no scope": "the program itself",
         "coordinator": f"the {vocabulary.coordinator} alone",
         "no unit": f"time without any {vocabulary.unit}",
+        "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "time of unknown cause",
         "filling": "waiting in buffers",
     }
@@ -180,6 +186,10 @@ def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
 
 def _upstream(vocabulary: Vocabulary) -> str:
     return vocabulary.upstream or f"{vocabulary.units} of other {vocabulary.groups}"
+
+
+def _delegates(vocabulary: Vocabulary) -> str:
+    return plural(vocabulary.delegate) if vocabulary.delegate else f"processes that compute for {vocabulary.units}"
 
 
 def _none(vocabulary: Vocabulary) -> str:
@@ -217,7 +227,8 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
         if debug.unsubmitted is not None:
             return f"Nothing to explain: nothing was submitted in all of {_whole_text(debug)}."
         return "Nothing to explain: no time passes between the first and the last event of the log."
-    return _held_up(found, debug, resources, it, figures) + _no_room(debug, figures)
+    small = _small_files(debug, figures) if found.kind == "unknown" else ""
+    return _held_up(found, debug, resources, it, figures) + small + _no_room(debug, figures)
 
 
 def _whole_text(debug: Debug) -> str:
@@ -233,6 +244,15 @@ def _no_room(debug: Debug, figures: Figures) -> str:
     words = debug.vocabulary
     cost = figures.text(cost_ms)
     return f" What {words.workers} were to keep in memory was not there: reading it anew cost up to {cost}."
+
+
+def _small_files(debug: Debug, figures: Figures) -> str:
+    """What many small files may have cost, beside time of unknown cause: nothing else tells of it."""
+    costs = [each for each in debug.findings if each.rule in SMALL_FILES and each.cost_ms >= MUCH * debug.runtime_ms]
+    if not costs:
+        return ""
+    most = max(costs, key=lambda each: each.cost_ms)
+    return f" It may be the files: {most.what}, which cost up to {figures.text(most.cost_ms)}."
 
 
 def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
@@ -255,6 +275,10 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         "no unit": f"Gaps hold {it} up: for {of}, a {words.group} is under way, and none of its {words.units} runs.",
         "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
         "upstream": f"Waiting for {_upstream(words)} holds {it} up: {of}.",
+        "delegated": (
+            f"Waiting for {_delegates(words)} holds {it} up: {of}. Whether they compute or wait themselves is not"
+            " recorded."
+        ),
         "filling": f"Waiting in buffers that fill until they are full or due holds {it} up: {of}.",
         "queueing": f"Waiting for the records before it holds {it} up: {of}.",
         "held": f"Waiting for answers of asynchronous requests holds {it} up: {of}.",
@@ -309,7 +333,9 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
     of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
-    return f"Nothing was submitted for {of}. All that follows is about the {figures.text(debug.runtime_ms)} of work."
+    whose = "" if found.attended else ", in which the program waited or was busy with something else"
+    work = figures.text(debug.runtime_ms)
+    return f"Nothing was submitted for {of}{whose}. All that follows is about the {work} of work."
 
 
 def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,
         unmodelled=unmodelled,
-        unsubmitted=_unsubmitted(execution),
+        unsubmitted=_unsubmitted(connection, execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         or_else=terms_of(execution).rules.or_else(connection, execution),
@@ -137,9 +137,13 @@ def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
         yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
 
 
-def _unsubmitted(execution: Execution) -> Unsubmitted | None:
+def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Unsubmitted | None:
     left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
-    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out)) if len(left_out) else None
+    if not len(left_out):
+        return None
+    (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
+    attended = execution.framework.attended(name, execution.properties)
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:

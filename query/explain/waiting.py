@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 
 from query.answers.values import Cause
+from query.frameworks import Rules
 from query.model.critical import Piece
 from query.model.execution import Execution
 from query.model.records import Floats
@@ -33,6 +34,7 @@ def waiting(
     running = merged(units.launch_ms, units.finish_ms)
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
+    delegated = _delegated_share(connection, execution)
     other_ms: dict[Cause, float] = dict.fromkeys(get_args(Cause), 0.0)
     alone_ms: dict[Cause, float] = dict.fromkeys(_ALONE, 0.0)
     for piece in pieces:
@@ -51,7 +53,9 @@ def waiting(
             other_ms["no unit"] += idle
             other_ms["starting"] += begun
             other_ms["upstream"] += flowed
-            other_ms["unknown"] += rest - begun - flowed
+            handed = min(other * delegated.get(piece.node.node_id, 0.0), rest - begun - flowed)
+            other_ms["delegated"] += handed
+            other_ms["unknown"] += rest - begun - flowed - handed
         elif piece.node.kind == "coordinator":
             # Whether a scope was under way is asked of the time when there were workers only.
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)
@@ -138,6 +142,19 @@ def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
         """
     ).fetchall()
     return {group_id: float(share) for group_id, share in rows}
+
+
+def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[str, float]:
+    """Of each group's `other`, at most the share in which its units waited for processes that compute for them.
+
+    Samples show what a unit waits for; without any, a group that delegates is taken to wait for nothing else.
+    """
+    rules = execution.framework.rules or Rules()
+    if execution.has_samples:
+        return {}
+    told = rules.delegated(connection)
+    rows = connection.execute("SELECT group_id, coalesce(what, '') FROM groups").fetchall()
+    return {group: told.get(group, 1.0) for group, what in rows if rules.delegates(what)}
 
 
 def _upstream_share(execution: Execution) -> Floats:

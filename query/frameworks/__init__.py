@@ -81,6 +81,7 @@ class Vocabulary:
     `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
     settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
     each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
+    `delegate` is a process that computes for units, where a framework has such ones;
     `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
     `log_hint` says where a user finds it.
     """
@@ -96,6 +97,7 @@ class Vocabulary:
     settings: Mapping[str, str] = field(default_factory=dict)
     exchanged: str = "data that units read of each other"
     upstream: str = ""
+    delegate: str = ""
     log: str = "a log"
     log_hint: str = ""
 
@@ -226,6 +228,8 @@ class Rules:
     own_device   whether a group's time on devices has a finding of its own
     delegates    what a group reads and writes → whether other processes compute for its units, which so wait for no CPU
                  themselves
+    delegated    the run file → by group the share of its units' time on no resource in which such processes computed or
+                 waited, as far as the log tells; of other groups that delegate it is all that nothing else tells of
     spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
     more         the run file, the groups of a scope → further findings
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
@@ -248,6 +252,7 @@ class Rules:
     advice: Mapping[str, str] = field(default_factory=dict)
     own_device: Callable[[Detail], bool] = lambda _detail: False
     delegates: Callable[[str], bool] = lambda _what: False
+    delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
@@ -341,6 +346,8 @@ class Framework:
                 hands out, as a file below that folder; None where no such server answers
     attended    the run's name and properties → whether a person submits its work, at a shell or in a notebook; None
                 where the log does not tell
+    occupied    the run file → stretches (start, end), ms, in which the program worked at what it had been given, so
+                that nobody was thinking while nothing was submitted
     unread_work names of its reader's problems after which scopes may have been under way that the log does not have,
                 each with words for it that have a {count}
     unread_start  names of its reader's problems where the log lacks the start of the run, or mixes it with another's
@@ -388,6 +395,7 @@ class Framework:
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None
     attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
+    occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
     unread_work: Mapping[str, str] = field(default_factory=dict)
     unread_start: frozenset[str] = frozenset()
     private: tuple[re.Pattern[str], ...] = ()

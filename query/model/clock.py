@@ -7,6 +7,7 @@ unit is under way for a second or longer, and
 - where the log says that a person submits the work: if these are a twentieth of the run or more
 - where it says nothing of that: if they are more than half of the run, not counting the time before the first worker
   is there, for which a program may have waited
+- where the program worked at what it had been given (Framework.occupied): never
 - where it says that a program does, or where parts of the log are missing that may have had work: never
 
 A run in which nothing was submitted at all is left out whole, whoever was to submit it.
@@ -14,6 +15,7 @@ A run in which nothing was submitted at all is left out whole, whoever was to su
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import duckdb
@@ -94,7 +96,7 @@ def without_pauses(
     if attended is False:
         return Clock()
     earliest = 0.0 if attended else duration_ms if first_worker_ms is None else first_worker_ms
-    pauses = _pauses(connection, earliest, duration_ms)
+    pauses = _pauses(connection, earliest, duration_ms, framework.occupied(connection))
     share = float((pauses[:, 1] - pauses[:, 0]).sum()) / duration_ms if duration_ms > 0 else 0.0
     return Clock(pauses) if (share >= WORTH if attended else share > MOST) else Clock()
 
@@ -114,7 +116,9 @@ def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:
     return row is not None
 
 
-def _pauses(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Floats:
+def _pauses(
+    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, occupied: Sequence[tuple[float, float]]
+) -> Floats:
     """The stretches in which nothing is under way, (stretches, 2)."""
     columns = connection.execute(
         """
@@ -124,7 +128,13 @@ def _pauses(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: floa
         """,
         [end_ms],
     ).fetchnumpy()
-    busy = merged(*(np.asarray(columns[each], dtype=np.float64) for each in ("start_ms", "end_ms")))
+    more = np.array(occupied, dtype=np.float64).reshape(-1, 2)
+    busy = merged(
+        *(
+            np.concatenate([np.asarray(columns[name], dtype=np.float64), more[:, place]])
+            for place, name in enumerate(("start_ms", "end_ms"))
+        )
+    )
     opens = np.maximum(np.concatenate([[start_ms], busy[:, 1]]), start_ms)
     closes = np.minimum(np.concatenate([busy[:, 0], [end_ms]]), end_ms)
     long = closes - opens >= PAUSE_MS

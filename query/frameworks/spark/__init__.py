@@ -30,6 +30,7 @@ from query.frameworks.spark import (
     operators,
     partitions,
     private,
+    results,
     rules,
     scheduling,
     setup,
@@ -72,6 +73,7 @@ SPARK = Framework(
             "spark.sql.shuffle.partitions": "units",
         },
         exchanged="shuffled data",
+        delegate="Python worker",
         log="an event log of Spark",
         log_hint="give the log that spark.eventLog.dir names",
     ),
@@ -92,6 +94,7 @@ SPARK = Framework(
     private=private.PATTERNS,
     served=_served,
     attended=attended.attended,
+    occupied=results.occupied,
     unread_work={
         "missing_part": "the log lacks {count} of its parts",
         "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",

@@ -20,20 +20,23 @@ from query.explain.findings.lanes import idle_slots, starting_units
 from query.explain.findings.parts import LITTLE_BYTES, Part
 from query.explain.findings.stragglers import straggler
 from query.explain.wording import terms_of
+from query.frameworks.spark import results
 from query.frameworks.spark.memory import usable_bytes
 from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from query.frameworks.spark.rules import (
     MOST_EXECUTORS,
+    ONE_WINDOW,
     RULES,
     infers_schema,
     most_slots,
+    one_window,
     reads_files,
     reads_schema,
     unasked_slots,
 )
 from query.frameworks.spark.scheduling import LOCALITY_WAIT
 from query.frameworks.spark.settings import flag, size_bytes, whole
-from query.model.amounts import counted
+from query.model.amounts import counted, volume
 from query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -49,6 +52,8 @@ DEFAULT_MEMORY = "1g"
 A_TASK_BYTES = 64 * MIB
 """What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
 
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+_SKEW_JOIN = "spark.sql.adaptive.skewJoin"
 _ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 
 LEAST_PART_BYTES = MIB / 16
@@ -89,7 +94,10 @@ def chances(
         *_bound(execution, on_path),
         *_collections(execution.properties, cuts),
         *_skew(execution, on_path),
+        *_windows(execution, on_path),
         *_memory(execution, on_path, debug),
+        *results.chances(connection, on_path, debug),
+        *_python(on_path, debug),
         *_late_executors(execution, debug),
         *_no_executors(execution, debug),
     ]
@@ -125,6 +133,8 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
     for detail in details:
         facts = detail.facts
         if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
+            continue
+        if one_window(detail):
             continue
         for part in idle_slots(terms, detail):
             if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
@@ -335,13 +345,47 @@ def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
     most_ms = sum(part.cost_ms for _, part in found)
     detail, part = max(found, key=lambda each: each[1].cost_ms)
     joins = any("Join" in each and "Broadcast" not in each for each in detail.operators)
-    adaptive = "spark.sql.adaptive.enabled"
-    if joins and flag(execution.properties.get(adaptive)) is False:
-        what = f"{shown(adaptive, 'false', 'true')}: it splits keys that hold most rows of a join ({part.group})"
-        yield Chance("setting", what, "straggler", "modelled", None, most_ms, conf(adaptive, "true"))
+    if joins and (adapting := _splits(execution.properties, detail, part.group)) is not None:
+        yield replace(adapting, at_most_ms=most_ms)
         return
     what = f"Split the few keys that hold most rows (salting): {part.group}: {part.what}"
     yield Chance("code", what, "straggler", "modelled", None, most_ms)
+
+
+def _windows(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+    """Windows over all rows at once, which one task computes."""
+    terms = terms_of(execution)
+    mine = [(each, part) for each in details if one_window(each) for part in idle_slots(terms, each)]
+    if mine:
+        most_ms = sum(part.cost_ms for _, part in mine)
+        _, part = max(mine, key=lambda each: each[1].cost_ms)
+        what = f"{ONE_WINDOW[0].upper()}{ONE_WINDOW[1:]} ({part.group})"
+        line = "Window.partitionBy(key).orderBy(…)  # instead of Window.orderBy(…)"
+        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+
+
+def _splits(properties: Mapping[str, str], detail: Detail, group: str) -> Chance | None:
+    """Adaptive execution's own splitting of large keys, where it is off, or where the largest is too small for it; None
+    where it had the chance to split, or where nothing tells that there is such a thing."""
+    enabled = flag(properties.get(_ADAPTIVE))
+    if enabled is None and {"AQEShuffleRead", "CustomShuffleReader"} & set(detail.operators):
+        enabled = True
+    most_bytes, key = detail.facts.most_bytes, f"{_SKEW_JOIN}.skewedPartitionThresholdInBytes"
+    threshold = size_set(properties, key)
+    if enabled is None or most_bytes <= 0 or (enabled and most_bytes > threshold):
+        return None
+    lines = [] if enabled else [*conf(_ADAPTIVE, "true")]
+    told = "" if enabled else f"{shown(_ADAPTIVE, 'false', 'true')}: it splits keys that hold most rows of a join"
+    if most_bytes <= threshold:  # it splits what is larger than that, into parts of the advised size
+        part = size(most_bytes / max(detail.facts.slots, 2))
+        lines += [*conf(key, part), *conf(_ADVISED, part)]
+        told = (
+            f"{told}; but only partitions above {size(threshold)}, and the largest has {volume(most_bytes)}"
+            if told
+            else f"{shown(key, size(threshold), part)}: adaptive execution splits only larger partitions of a join, and"
+            f" its largest has {volume(most_bytes)}"
+        )
+    return Chance("setting", f"{told} ({group})", "straggler", "modelled", None, None, tuple(lines))
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -425,6 +469,22 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     present = execution.properties.get(PARTITIONS) or f"{DEFAULT_PARTITIONS} (the default)"
     what = f"{shown(PARTITIONS, present, str(wanted))}, so that a task's rows fit its memory ({largest.facts.id})"
     yield Chance("setting", what, "spilling", "modelled", None, costs.get("spilling"), conf(PARTITIONS, str(wanted)))
+
+
+# Python -------
+
+
+def _python(details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
+    """A look at the code of Python workers that tasks wait for; what it does is in no log."""
+    cost_ms = debug.other_ms.get("delegated", 0.0)
+    mine = [each for each in details if RULES.delegates(each.what)]
+    if not mine or cost_ms <= 0:
+        return
+    longest = max(mine, key=lambda each: each.facts.path_ms)
+    what = f"Profile the Python code that tasks wait for ({longest.facts.id} {longest.facts.name})"
+    if "BatchEvalPython" in longest.operators:
+        what += "; a function that computes is faster as a pandas_udf, and fastest in functions of Spark SQL"
+    yield Chance("code", what, "delegated", "guessed", None, cost_ms, conf("spark.python.profile", "true"))
 
 
 # Executors ------------------------------------------------------------------------------------------------------------

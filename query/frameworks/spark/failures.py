@@ -18,6 +18,8 @@ _MOST_READ_OF_LOSS = 4000
 _LOST_TASK = re.compile(r"Lost task \S{1,40} in stage \S{1,40} \(TID \d{1,18}(?:, [^)\n]*)?\)(?: \([^)\n]*\))?: ")
 _LOST_EXECUTOR = re.compile(r"ExecutorLostFailure(?: \([^)\n]*\)(?: Reason)?)?: ")
 _TRACEBACK = re.compile(r"\bTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n){0,5000}(?=\S)([^\n]*)")
+_CALLED = re.compile(r"\bPy4JJavaError: An error occurred while calling \S{1,200}$")
+_THROWN = re.compile(r"\s{0,10}\n: ")
 _FETCHING = re.compile(r"[\w.]{0,80}\bFetchFailedException\b")
 _CAUSED_BY = re.compile(r"^Caused by: ([^\n]*(?:\n(?!\s+at |\s*\.{3} |Caused by:)[^\n]*)?)", re.MULTILINE)
 _PACKAGE = re.compile(r"^(?:[\w$-]+\.)+(?=[A-Z_$])")
@@ -70,7 +72,9 @@ def cause(text: str | None) -> str | None:
     if gone := _LOST_EXECUTOR.match(text):
         return shortened(f"ExecutorLostFailure: {loss(text[gone.end() :])}")
     if raised := _TRACEBACK.search(text):
-        return _one_sentence(raised[1])
+        # Python that called the JVM says only that, and on the next line what the JVM threw.
+        thrown = _THROWN.match(text, raised.end()) if _CALLED.search(raised[1]) else None
+        return cause(text[thrown.end() :]) if thrown else _one_sentence(raised[1])
     chain = [line for each in (text, *_CAUSED_BY.findall(text)) if (line := _first_line(each))]
     last, fetching = chain[-1], "FetchFailed: " if _FETCHING.match(chain[0]) else ""
     telling = [each for each in chain if not _BARE_CLASS.fullmatch(each)]

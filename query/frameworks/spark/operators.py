@@ -312,7 +312,10 @@ def _sampled(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> d
 _OUTSIDE = {
     CPU: "least(coalesce(deserialize_cpu_ms, 0), coalesce(deserialize_ms, 0)) + coalesce(result_serialize_ms, 0)",
     NET: "coalesce(getting_result_ms, 0)",
-    OTHER: "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(queued_ms, 0)",
+    OTHER: (
+        "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(queued_ms, 0)"
+        " + greatest(coalesce(getting_result_ms, 0) - coalesce(units.net_ms, 0), 0)"  # the driver unpacking it
+    ),
 }
 """A task's time before and after its own code, by resource."""
 

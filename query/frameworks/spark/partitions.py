@@ -34,6 +34,7 @@ DEFAULTS = {
     "spark.sql.files.maxPartitionBytes": 128 * MIB,
     "spark.sql.files.openCostInBytes": 4 * MIB,
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": 64 * MIB,
+    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": 256 * MIB,
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": MIB,
 }
 DEFAULT_PARTITIONS = 200

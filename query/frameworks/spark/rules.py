@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 
 import duckdb
 import numpy as np
@@ -19,6 +20,7 @@ from query.frameworks.spark import failures, streaming
 from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
 from query.frameworks.spark.settings import flag, number, whole
+from query.frameworks.spark.storage import file_findings
 from query.model.amounts import counted
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
@@ -96,6 +98,8 @@ def few_tasks_advice(detail: Detail) -> str | None:
         return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
     if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
         return None  # a limit asks for one partition first, in the hope that it has the rows
+    if one_window(detail):
+        return ONE_WINDOW
     if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task whatever the partitions are
     if detail.with_data < facts.units:
@@ -112,6 +116,15 @@ def few_tasks_advice(detail: Detail) -> str | None:
     if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
         return "more slices where the data is handed to Spark would use the idle slots"
     return "more partitions would use the idle slots"
+
+
+ONE_WINDOW = "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
+
+
+def one_window(detail: Detail) -> bool:
+    """Whether a stage computes a window over all rows at once."""
+    windows = {"Window", "WindowInPandas", "ArrowWindowPython"} & set(detail.operators)
+    return detail.facts.units == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
 
 
 def uneven_advice(detail: Detail) -> str:
@@ -159,6 +172,13 @@ def runs_python(what: str) -> bool:
     return "python" in what
 
 
+def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
+    """By stage, the share of its tasks' time on no resource that was of Python workers, where the plan's own metrics
+    tell how long those ran (Spark 4.1 and newer)."""
+    rows = connection.execute(files(__package__).joinpath("python_shares.sql").read_text(encoding="utf-8")).fetchall()
+    return {group_id: float(share) for group_id, share in rows}
+
+
 def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:
     """Names of the operators that spilled in these stages, the one that spilled most first."""
     rows = connection.execute(
@@ -175,14 +195,20 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
 
 
 def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What only Spark's runs have: compiling generated code, and putting in place what a query wrote."""
+    """What only Spark's runs have: compiling generated code, putting in place what a query wrote, and files that are
+    small or read again."""
     times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
     total = " + ".join(f"{name}_ms" for name in with_other(times))
     rows = connection.execute(
         f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
         [TITLES["code generation"]],
     ).fetchall()
-    return [*compiling(details, dict(rows)), *committing(connection, details), *_unasked(connection, details)]
+    return [
+        *compiling(details, dict(rows)),
+        *committing(connection, details),
+        *_unasked(connection, details),
+        *file_findings(connection, details),
+    ]
 
 
 def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -324,6 +350,7 @@ RULES = Rules(
     advice=ADVICE,
     own_device=reads_schema,
     delegates=runs_python,
+    delegated=python_shares,
     spilled_by=spilling_operators,
     more=own_findings,
     assumptions=assumptions,

@@ -57,3 +57,11 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     state_rows DOUBLE,                        -- rows that its operators keep between batches
     state_bytes DOUBLE                        -- memory of them
 );
+
+CREATE TABLE spark_driver_metrics (           -- what the driver itself added to a metric of an operator; what tasks added is in operator_metrics
+    scope_id VARCHAR NOT NULL,                -- SQL query
+    node_id INTEGER NOT NULL,                 -- of operators
+    name VARCHAR NOT NULL,                    -- number of files read, size of files read, time to build, ...
+    unit VARCHAR NOT NULL,                    -- ms, bytes or count
+    value DOUBLE NOT NULL                     -- the amount
+);

@@ -23,7 +23,7 @@ from indexes.resources import CPU, DISK, NET, resources
 from indexes.schema import Table, read
 from query.attribute.storage import roots
 from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import tables
+from query.frameworks.spark.log.tables import LOCAL_MASTER, tables
 from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from query.inputs.containers import LogFile
 from query.model.places import KEPT
@@ -36,6 +36,9 @@ DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack"
 _FOLDER = re.compile(r" at /.*/")
 _NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
 """What Spark says of a call from no line of Java: from Python or R it came by reflection."""
+
+ASSUMED_BPS = 125e6
+"""Bytes per second at which results cross a network that no log of Spark tells of: 1 Gbps."""
 
 _IN_THREAD = re.compile(r"^\$anonfun\$withThreadLocalCaptured\$\d+ at \S+$")
 """Where Spark (SQLExecution) computes what a query sends to all executors, or a subquery of it."""
@@ -67,7 +70,7 @@ def trace(found: RunTables) -> Trace:
         scopes=_scopes(found["sql_executions"], jobs),
         groups=_groups(stages, keys),
         units=_units(tasks),
-        bounds=bounds(tasks),
+        bounds=bounds(tasks, local=LOCAL_MASTER.fullmatch(properties.get("spark.master") or "") is not None),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_groups=_operator_groups(found["operators"], stages, keys),
@@ -79,6 +82,7 @@ def trace(found: RunTables) -> Trace:
             "spark_stages": _raw_stages(stages, keys),
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
+            "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
         },
     )
 
@@ -96,8 +100,11 @@ def scope_id(sql_id: int | None) -> str | None:
 # Times ------------------------------------------------------------------------------------------------------------
 
 
-def bounds(tasks: Columns) -> Bounds:
-    """What Spark measured of its tasks' time."""
+def bounds(tasks: Columns, *, local: bool = False) -> Bounds:
+    """What Spark measured of its tasks' time; `local` is whether the driver ran them itself.
+
+    While the driver gets a result it reads what crosses the network, if anything does, and unpacks it.
+    """
     names = resources()
     cpu, disk, net = names.index(CPU), names.index(DISK), names.index(NET)
     run, deserialize, serialize, fetch, gc, getting, delay = (
@@ -119,7 +126,9 @@ def bounds(tasks: Columns) -> Bounds:
     floor[:, cpu] = running + np.minimum(np.nan_to_num(_column(tasks, "deserialize_cpu_ms")), deserialize) + serialize
     floor[:, net] = np.minimum(fetch, run - running)
     likely[:, disk] = np.nan_to_num(_column(tasks, "shuffle_write_ms"))
-    outside[:, net], outside[:, -1] = getting, delay
+    sent = np.zeros_like(getting) if local else _column(tasks, "result_bytes") * 1000 / ASSUMED_BPS
+    crossing = np.where(np.isnan(sent), getting, np.minimum(getting, sent))
+    outside[:, net], outside[:, -1] = crossing, delay + getting - crossing
     return Bounds(np.where(np.isnan(_column(tasks, "run_ms")), np.nan, held), floor, likely, outside)
 
 
@@ -286,6 +295,11 @@ def _operator_metrics(metrics: Columns) -> Columns:
         "group_id": objects([group_id(*key) for key in ids]),
         **{name: metrics[name] for name in ("node_id", "name", "unit", "value")},
     }
+
+
+def _driver_metrics(metrics: Columns) -> Columns:
+    scopes = objects([scope_id(each) for each in _listed(metrics, "sql_id")])
+    return {"scope_id": scopes, **{name: metrics[name] for name in ("node_id", "name", "unit", "value")}}
 
 
 def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:

@@ -276,6 +276,13 @@ class SqlEnd(Struct, gc=False):
     error: str | None = field(name="errorMessage", default=None)
 
 
+class SqlDriverMetrics(Struct, gc=False):
+    """What the driver itself added to the metrics of a query's operators: (accumulator id, amount) each."""
+
+    sql_id: float | None = field(name="executionId", default=None)
+    updates: list[list[float]] | None = field(name="accumUpdates", default=None)
+
+
 class StreamSource(Struct, gc=False):
     rows: float | str | None = field(name="numInputRows", default=None)
     input_rate: float | str | None = field(name="inputRowsPerSecond", default=None)
@@ -358,6 +365,7 @@ Event = (
     | SqlStart
     | SqlPlanUpdate
     | SqlEnd
+    | SqlDriverMetrics
     | QueryProgress
 )
 
@@ -381,6 +389,7 @@ _TYPES: dict[str, type[Event]] = {
     _SQL + "SQLExecutionStart": SqlStart,
     _SQL + "SQLAdaptiveExecutionUpdate": SqlPlanUpdate,
     _SQL + "SQLExecutionEnd": SqlEnd,
+    _SQL + "DriverAccumUpdates": SqlDriverMetrics,
     "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent": QueryProgress,
 }
 

@@ -186,6 +186,7 @@ class Run:
     sql: dict[int, SqlQuery] = field(default_factory=dict)
     plans: dict[int, Raw] = field(default_factory=dict)
     operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
+    driver_metrics: dict[tuple[int, int], float] = field(default_factory=dict)  # by query and accumulator
     running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
     left_out: Parts = _UNKNOWN
     rows: bytearray = field(default_factory=lambda: bytearray(_CHUNK * _ROW.size))
@@ -664,6 +665,18 @@ def _on_sql_end(run: Run, event: spark.SqlEnd) -> None:
     return None
 
 
+def _on_driver_metrics(run: Run, event: spark.SqlDriverMetrics) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        return _incomplete(run, "SQL query")
+    for update in event.updates or []:
+        accumulator_id = spark.whole_number(update[0], _LARGEST_LONG) if len(update) == 2 else None
+        if accumulator_id is not None:
+            key = sql_id, accumulator_id
+            run.driver_metrics[key] = run.driver_metrics.get(key, 0.0) + update[1]
+    return None
+
+
 def _on_query_progress(run: Run, event: spark.QueryProgress) -> None:
     if event.progress is None or not run.batches.add(event.progress):
         _incomplete(run, "streaming batch")
@@ -710,5 +723,6 @@ _HANDLERS: dict[type, Callable[[Run, Any], None]] = {
     spark.SqlStart: _on_sql_start,
     spark.SqlPlanUpdate: _on_sql_plan,
     spark.SqlEnd: _on_sql_end,
+    spark.SqlDriverMetrics: _on_driver_metrics,
     spark.QueryProgress: _on_query_progress,
 }

@@ -41,15 +41,15 @@ _MIB = 1 << 20
 _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
-_LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
+LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
 _SAME_FILES = 0.01  # relative: bytes of which two tasks read so nearly the same are of the same files
 _MOST_TOLD = 1 << 20  # partitions of which it is remembered what they read
 _MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
 
 
 def tables(run: Run) -> RunTables:
-    """The tables runs, executors, sql_executions, operators, operator_metrics, jobs, stages, tasks and
-    import_stats.
+    """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, jobs, stages,
+    tasks, batches and import_stats.
 
     Columns that samples and the analysis fill are left out.
     """
@@ -66,6 +66,7 @@ def tables(run: Run) -> RunTables:
         "sql_executions": _sql_executions(run, clock),
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
+        "driver_metrics": _driver_metrics(run),
         "jobs": _jobs(run, clock),
         "stages": _stages(run, stages, tasks, clock),
         "tasks": tasks.columns(clock),
@@ -763,7 +764,7 @@ def _cores(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
     if executor.cores is not None and 0 < executor.cores < 2**31:
         return executor.cores
     if executor.executor_id == "driver":
-        local = _LOCAL_MASTER.fullmatch(run.properties.get("spark.master", ""))
+        local = LOCAL_MASTER.fullmatch(run.properties.get("spark.master", ""))
         if ran_tasks and local:
             return None if local[2] == "*" else float(local[2] or 1)
         return number(run.properties.get("spark.driver.cores"))
@@ -881,6 +882,19 @@ def _operator_metrics(run: Run, stages: list[Stage]) -> Columns:
     ]
     names = ["sql_id", "node_id", "stage_id", "stage_attempt", "name", "unit", "value"]
     return _columns(names, rows, whole={"sql_id", "node_id", "stage_id", "stage_attempt"}, real={"value"})
+
+
+def _driver_metrics(run: Run) -> Columns:
+    """What the driver itself added to the metrics of operators."""
+    rows = [
+        (sql_id, each.node_id, name, unit, value * factor)
+        for sql_id, plan in sorted(run.operators.items())
+        for each in plan
+        for accumulator_id, name, kind in each.metrics
+        for unit, factor in (_METRIC_UNITS.get(kind, (None, 0.0)),)
+        if unit is not None and (value := run.driver_metrics.get((sql_id, accumulator_id), 0.0)) > 0
+    ]
+    return _columns(["sql_id", "node_id", "name", "unit", "value"], rows, whole={"sql_id", "node_id"}, real={"value"})
 
 
 _METRIC_UNITS = {

@@ -1,0 +1,74 @@
+"""What it costs to bring many rows to the driver: fetching them, and the program's reading of them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import duckdb
+
+from query.answers.values import Debug
+from query.explain.chances import Chance
+from query.explain.facts import Detail
+from query.model.amounts import volume
+
+MANY_BYTES = 32 * 2**20
+"""A stage that sends the driver less brings it a result, not its data."""
+
+READ_BPS = 2e6
+"""A program in Python makes rows of no fewer bytes a second than this of what the driver was sent."""
+
+
+@dataclass(frozen=True)
+class _Sent:
+    group: str
+    sent_bytes: float
+    fetch_ms: float
+    last_ms: float
+
+
+def occupied(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float]]:
+    """Stretches after large results in which the program may have been reading them; see query.frameworks.Framework."""
+    return [(each.last_ms, each.last_ms + 1000 * each.sent_bytes / READ_BPS) for each in _sent(connection)]
+
+
+def chances(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
+    """Fewer rows for the driver, at most by what fetching them and the time alone after them took."""
+    by_id = {each.facts.id: each for each in details}
+    sent = [each for each in _sent(connection) if each.group in by_id]
+    if not sent:
+        return
+    most_ms = 0.0
+    for each in sent:
+        facts = by_id[each.group].facts
+        if facts.unit_ms > 0:
+            most_ms += facts.path_ms * min(each.fetch_ms / facts.unit_ms, 1.0)
+        most_ms += _alone_after(debug, each)
+    largest, others = sent[0], f", {len(sent) - 1} more in the same way" if len(sent) > 1 else ""
+    detail = by_id[largest.group]
+    told = f"{largest.group} ({detail.facts.name}) sent it {volume(largest.sent_bytes)}{others}"
+    if "broadcast" in detail.what:
+        what = f"Join without a broadcast of so large a table, which goes through the driver: {told}"
+        key = "spark.sql.autoBroadcastJoinThreshold"
+        yield Chance("setting", what, "results", "modelled", None, most_ms, (f"--conf {key}=-1  # and no broadcast()",))
+        return
+    what = f"Bring fewer rows to the driver: {told}"
+    line = "df.write.parquet(path)  # instead of df.collect() or df.toPandas()"
+    yield Chance("code", what, "results", "modelled", None, most_ms, (line,))
+
+
+def _alone_after(debug: Debug, sent: _Sent) -> float:
+    """ms of the critical path from the last result on in which the driver alone moved it on."""
+    after = [each for each in debug.critical_path if each.end_ms > sent.last_ms]
+    alone_ms = 0.0
+    for each in after:
+        if not each.id.startswith("driver:"):
+            break
+        alone_ms += each.end_ms - max(each.start_ms, sent.last_ms)
+    return min(alone_ms, 1000 * sent.sent_bytes / READ_BPS)
+
+
+def _sent(connection: duckdb.DuckDBPyConnection) -> list[_Sent]:
+    question = files(__package__).joinpath("collected.sql").read_text(encoding="utf-8")
+    return [_Sent(*row) for row in connection.execute(question, {"least": MANY_BYTES}).fetchall()]

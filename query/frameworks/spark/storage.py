@@ -1,0 +1,196 @@
+"""What files cost a run beyond their bytes: many small ones, and the same ones read again by query after query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import duckdb
+
+from indexes.resources import CPU
+from query.answers.values import Finding
+from query.explain.facts import Detail
+from query.frameworks.spark.memory import usable_bytes
+from query.frameworks.spark.settings import size_bytes
+from query.model.amounts import counted, grouped, volume
+
+MANY_FILES = 100
+SMALL_BYTES = 2**20
+"""Opening a file counts more than reading it from as few bytes; Spark itself takes it for 4 MiB
+(spark.sql.files.openCostInBytes)."""
+
+FEWEST_READS = 3
+"""Queries that read the same rows before keeping them is worth a word."""
+
+KEPT_TIMES = 2.0
+"""Memory that rows of files take once they are kept, times the bytes of the files that were read."""
+
+_NOT_STORAGE = re.compile(r"ExistingRDD|OneRowRelation|In-memory|LocalTable|InMemory", re.IGNORECASE)
+_ROWS = re.compile(r"\b(csv|json|text|xml)\b", re.IGNORECASE)
+"""Formats of which the whole of a file is read, whatever columns are asked for."""
+
+_COLUMNS = re.compile(r"\[([^\]]*)\]")
+_NUMBER = re.compile(r"#\d+L?")
+
+
+@dataclass(frozen=True)
+class _Files:
+    scope: str
+    node: int
+    read: float | None
+    read_bytes: float | None
+    written: float | None
+    written_bytes: float | None
+    parts: float | None
+
+
+def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """At most one finding of each kind: small files that were read, small ones that were written, and files that were
+    read again."""
+    on_path = [each for each in details if each.facts.path_ms > 0]
+    told = [_Files(*row) for row in connection.execute(_question("files")).fetchall()]
+    found = [
+        _small_read(connection, on_path, [each for each in told if each.read]),
+        _small_written(on_path, [each for each in told if each.written]),
+        _read_again(connection, on_path, told),
+    ]
+    return [each for each in found if each is not None and each.cost_ms > 0]
+
+
+def _question(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def off_cpu_ms(detail: Detail) -> float:
+    """Of a stage's time on the critical path, what its tasks neither computed nor waited for others' data."""
+    facts = detail.facts
+    if facts.unit_ms <= 0:
+        return 0.0
+    rest = facts.unit_ms - facts.resource_ms.get(CPU, 0.0) - detail.peers_ms - facts.starting_ms
+    return facts.path_ms * max(rest, 0.0) / facts.unit_ms
+
+
+def _small(count: float | None, amount: float | None) -> bool:
+    return bool(count and amount is not None and count >= MANY_FILES and amount / count < SMALL_BYTES)
+
+
+def _small_read(
+    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
+) -> Finding | None:
+    small = {(each.scope, each.node): each for each in told if _small(each.read, each.read_bytes)}
+    if not small:
+        return None
+    rows = connection.execute("SELECT group_id, scope_id, node_id FROM operator_groups").fetchall()
+    scans: dict[str, list[_Files]] = {}
+    for group, scope, node in rows:
+        if (scope, node) in small:
+            scans.setdefault(group, []).append(small[scope, node])
+    mine = [each for each in details if each.facts.id in scans and "scan" in each.what and "python" not in each.what]
+    if not mine:
+        return None
+    most = max((each for detail in mine for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
+    what = f"{_named(mine)} read {_each(most.read, most.read_bytes)}"
+    advice = "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
+    return Finding("small files", sum(map(off_cpu_ms, mine)), what, "modelled", advice)
+
+
+def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> Finding | None:
+    small = {each.scope: each for each in told if _small(each.written, each.written_bytes)}
+    mine = [each for each in details if each.facts.scope in small and "output" in each.what]
+    if not mine:
+        return None
+    most = max((small[each.facts.scope or ""] for each in mine), key=lambda each: each.written or 0.0)
+    what = f"{_named(mine)} wrote {_each(most.written, most.written_bytes)}"
+    advice = "write fewer, larger files: coalesce or repartition the rows before they are written"
+    if (most.parts or 0) > 1:
+        advice = (
+            f"write fewer, larger files: repartition the rows by the columns of partitionBy before they are written, so"
+            f" that not every task writes to each of the {grouped(int(most.parts or 0))} partitions"
+        )
+    return Finding("small output", sum(map(off_cpu_ms, mine)), what, "modelled", advice)
+
+
+def _each(count: float | None, amount: float | None) -> str:
+    number = count or 1.0
+    return f"{counted(int(number), 'file')} of {volume((amount or 0.0) / number)} on average"
+
+
+def _named(details: Sequence[Detail]) -> str:
+    longest = max(details, key=lambda each: each.facts.path_ms).facts
+    others = f" and {len(details) - 1} more" if len(details) > 1 else ""
+    return f"{longest.id}{others}"
+
+
+# Read again -----------------------------------------------------------------------------------------------------------
+
+
+def _read_again(
+    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
+) -> Finding | None:
+    """Rows of storage that query after query read, and that memory has room for.
+
+    The first to read them has to; what the others took is what keeping them can save at most.
+    """
+    by_id = {each.facts.id: each for each in details}
+    readers: dict[tuple[str, str], dict[str, set[str]]] = {}
+    # Tasks count too few bytes of some formats, for other threads read them.
+    sizes = {each.scope: each.read_bytes or 0.0 for each in told if each.read}
+    for group, scope, name, detail, location in connection.execute(_question("rescans")).fetchall():
+        key = _rows_read(name, detail, location)
+        if key is not None and group in by_id:
+            readers.setdefault(key, {}).setdefault(scope, set()).add(group)
+    room = _room(connection, details[0].settings) if details else 0.0
+    best: tuple[float, int, list[Detail]] | None = None
+    for by_scope in readers.values():
+        mine = [by_id[each] for groups in by_scope.values() for each in groups]
+        if len(by_scope) < FEWEST_READS or any(each.anew or not _only_reads(each) for each in mine):
+            continue
+        most_bytes = max(
+            max(sum(by_id[each].read_bytes for each in groups), sizes.get(scope, 0.0))
+            for scope, groups in by_scope.items()
+        )
+        if not 0 < KEPT_TIMES * most_bytes <= room:
+            continue
+        cost_ms = [sum(by_id[each].facts.path_ms for each in groups) for groups in by_scope.values()]
+        saved_ms = sum(cost_ms) - max(cost_ms)
+        if best is None or saved_ms > best[0]:
+            best = saved_ms, len(by_scope), mine
+    if best is None:
+        return None
+    saved_ms, count, mine = best
+    scopes = "queries" if mine[0].facts.scope is not None else "jobs"
+    what = f"{_named(mine)}: {grouped(count)} {scopes} read the same rows from storage"
+    advice = f"keep the rows that several {scopes} read (cache or persist), for memory has room for them"
+    return Finding("read again", saved_ms, what, "modelled", advice)
+
+
+def _rows_read(name: str | None, detail: str | None, location: str | None) -> tuple[str, str] | None:
+    """What tells rows of storage from others: where they lie, and the columns of them where a format has these apart;
+    None where nothing tells that."""
+    if name is None:
+        return None if location is None else (location, "")
+    if _NOT_STORAGE.search(name):
+        return None
+    table = name.partition(" ")[2].partition(" ")[2] if name.startswith("Scan ") else name.partition(" ")[2]
+    where = location or table
+    if not where:
+        return None
+    if _ROWS.search(name):
+        return where, ""
+    columns = _COLUMNS.search(detail or "")
+    return where, _NUMBER.sub("", columns[1]) if columns else ""
+
+
+def _only_reads(detail: Detail) -> bool:
+    return "scan" in detail.what and "shuffle read" not in detail.what and "cached" not in detail.what
+
+
+def _room(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:
+    """Bytes that all executors of a run may hold in memory for their tasks and kept rows, at the end of it."""
+    heaps = connection.execute(
+        "SELECT memory_bytes FROM workers WHERE coalesce(lanes, 0) > 0 AND removed_ms IS NULL"
+    ).fetchall()
+    stated = size_bytes(properties.get("spark.executor.memory"), "m") or 2.0**30
+    return sum(usable_bytes(heap or stated, properties) for (heap,) in heaps)

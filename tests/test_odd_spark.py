@@ -1,0 +1,198 @@
+"""Runs of Spark on this machine whose cause was known beforehand: small logs of them, through the real reader.
+
+Each is what Spark 3.5.5 or 4.1.0 wrote, without the fields that nothing reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import zstandard
+
+import crystalperf as cp
+from query.answers.values import Verdict
+from query.answers.verdict import bottleneck_of
+from query.answers.words import bottleneck_sentence, unsubmitted_sentence
+from query.frameworks.spark import storage
+from query.frameworks.spark.failures import cause
+from query.run import Run
+from tests.hand_made import Seconds
+from tests.spark_logs import MIB, Query, Stage, waves, write
+
+LOGS = Path(__file__).parent / "data" / "spark"
+Told = Callable[[str], Verdict]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
+    folder = tmp_path_factory.mktemp("odd")
+
+    @cache
+    def made(name: str) -> Run:
+        return cp.profile([LOGS / f"{name}.zstd"], output=folder / f"{name}.duckdb")
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def told(run: Callable[[str], Run]) -> Told:
+    return cache(lambda name: run(name).verdict())
+
+
+def first_sentence(verdict: Verdict) -> str:
+    return bottleneck_sentence(bottleneck_of(verdict.debug), verdict.debug, verdict.header.resources, Seconds())
+
+
+def of(verdict: Verdict, rule: str) -> float:
+    return sum(each.cost_ms for each in verdict.debug.findings if each.rule == rule)
+
+
+def test_many_small_files_that_were_read_are_told(told: Told) -> None:
+    verdict = told("tiny-files")
+    assert "3 000 files of 570 bytes on average" in first_sentence(verdict)
+    assert verdict.actions[0].what.startswith("Merge the small files into ones of 100 MB or more")
+    path_ms = sum(each.path_ms for each in verdict.debug.groups if each.id in ("stage:0.0", "stage:3.0"))
+    assert 0.5 * path_ms < of(verdict, "small files") < path_ms, "what tasks computed is not for the files' number"
+
+
+def test_many_small_files_that_were_written_are_told_with_what_made_them(told: Told) -> None:
+    verdict = told("small-output")
+    assert "stage:1.0 wrote 4 000 files of 4.2 KiB on average" in first_sentence(verdict)
+    assert "columns of partitionBy" in verdict.actions[0].what
+    assert of(verdict, "small files") == 0
+
+
+def test_what_the_driver_counted_is_a_table(run: Callable[[str], Run]) -> None:
+    rows = run("small-output").sql("SELECT name, value FROM spark_driver_metrics WHERE node_id = 0").rows
+    assert dict(rows)["number of written files"] == 4000
+    assert dict(rows)["job commit time"] == 13_965
+
+
+def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
+    verdict = told("read-again")
+    assert "6 queries read the same rows from storage" in verdict.actions[0].what
+    assert "cache or persist" in verdict.actions[0].what
+    scans_ms = [each.path_ms for each in verdict.debug.groups if "scan" in each.name]
+    assert of(verdict, "read again") == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
+
+
+def test_rows_that_memory_has_no_room_for_are_not_to_be_kept(tmp_path: Path) -> None:
+    packed = (LOGS / "read-again.zstd").read_bytes()
+    lines = zstandard.ZstdDecompressor().stream_reader(packed).read().decode()
+    settings = '"Spark Properties":{'
+    assert settings in lines
+    path = tmp_path / "log"
+    path.write_text(lines.replace(settings, f'{settings}"spark.driver.memory":"512m",'), encoding="utf-8")
+    verdict = cp.profile([path], output=tmp_path / "run.duckdb").verdict()
+    assert of(verdict, "read again") == 0, "two times 141 MiB do not fit in (512 - 300) MiB x 0.6"
+
+
+def test_scans_of_other_columns_read_other_rows() -> None:
+    def read(name: str, columns: str) -> tuple[str, str] | None:
+        return storage._rows_read(name, f"FileScan {name} [{columns}] Batched: true", "InMemoryFileIndex[file:/a]")
+
+    assert read("Scan parquet", "a#1,b#2L") == read("Scan parquet", "a#7,b#8L")
+    assert read("Scan parquet", "a#1") != read("Scan parquet", "b#1")
+    assert read("Scan csv", "a#1") == read("Scan csv", "b#1"), "all of a row is parsed"
+    assert storage._rows_read("Scan ExistingRDD", "Scan ExistingRDD[a#1]", None) is None
+    assert storage._rows_read("Scan hive db.sales", None, None) == ("db.sales", "")
+
+
+def test_tasks_that_wait_for_python_workers_are_told_by_the_plans_own_times(told: Told) -> None:
+    verdict = told("python-udf")
+    sentence = first_sentence(verdict)
+    assert sentence.startswith("Waiting for Python workers holds this run up:")
+    assert "Whether they compute or wait themselves is not recorded." in sentence
+    other_ms = verdict.debug.other_ms
+    assert other_ms["delegated"] == pytest.approx(18_200, rel=0.01)
+    assert other_ms["unknown"] > 3_000, "generated code around the workers is none of theirs"
+    assert verdict.actions[0].lines == ("--conf spark.python.profile=true",)
+    assert "pandas_udf" in verdict.actions[0].what
+
+
+def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_path: Path) -> None:
+    stages = [Stage(list(waves(8, 8, 2, ms=30_000, cpu_ms=300)), reads="PythonRDD")]
+    path = write(tmp_path / "log", stages, executors={"1": 4, "2": 4})
+    debug = cp.profile([path], output=tmp_path / "run.duckdb").debug()
+    assert debug.other_ms["delegated"] == pytest.approx(29_700, rel=0.02)
+    assert debug.other_ms.get("unknown", 0.0) < 500
+
+
+def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> None:
+    verdict = told("collect")
+    assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
+    assert first_sentence(verdict).startswith("The program itself holds this run up")
+    (collected,) = [each for each in verdict.actions if each.why == "results"]
+    assert "stage:0.0 (collect at job.py:39) sent it 81 MiB" in collected.what
+    assert collected.gain_ms_range is not None
+    assert 5_000 < collected.gain_ms_range[1] < 16_000
+
+
+def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told, run: Callable[[str], Run]) -> None:
+    assert told("collect").debug.resource_ms["net"] == 0
+    assert of(told("collect"), "odd use") == 0, "3 s of getting results are no time on a network for 0 bytes"
+    slower = run("collect").predict(["network=0.5x"])
+    assert slower.predicted_ms is None or slower.predicted_ms == pytest.approx(slower.runtime_ms, rel=0.01)
+
+
+def test_a_large_broadcast_is_told_as_one(told: Told) -> None:
+    (action,) = [each for each in told("large-broadcast").actions if each.why == "results"]
+    assert action.what.startswith("Join without a broadcast of so large a table")
+    assert action.lines[0].startswith("--conf spark.sql.autoBroadcastJoinThreshold=-1")
+
+
+def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told) -> None:
+    action = told("skewed-join").actions[0]
+    assert "only partitions above 256m, and the largest has 79 MiB" in action.what
+    assert action.lines == (
+        "--conf spark.sql.adaptive.enabled=true",
+        "--conf spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes=40m",
+        "--conf spark.sql.adaptive.advisoryPartitionSizeInBytes=40m",
+    )
+
+
+def test_a_window_over_all_rows_is_told(told: Told) -> None:
+    whats = [each.advice for each in told("one-window").debug.findings if each.rule == "idle slots"]
+    assert any("partitionBy" in each for each in whats)
+    assert any("partitionBy(key)" in line for each in told("one-window").actions for line in each.lines)
+
+
+def test_a_stream_that_its_user_stopped_in_a_batch_did_not_fail(told: Told) -> None:
+    outcome = told("stopped-stream").debug.outcome
+    assert outcome is not None
+    assert outcome.status != "failed"
+
+
+def test_python_that_called_the_jvm_tells_what_the_jvm_threw() -> None:
+    stack = 'Traceback (most recent call last):\n  File "job.py", line 3, in f\n    g()\n'
+    error = "py4j.protocol.Py4JJavaError: An error occurred while calling o61.collectToPython."
+    assert cause(f"{stack}{error}\n: java.lang.InterruptedException\n\tat a.B.c(B.java:1)") == "InterruptedException"
+    thrown = f"{stack}{error}\n: java.io.IOException: no space left\n\tat a.B.c(B.java:1)"
+    assert cause(thrown) == "IOException: no space left"
+    assert cause(f"{stack}{error}") == error.partition("protocol.")[2]
+
+
+def test_pauses_that_nobody_is_known_for_are_told_as_that(told: Told) -> None:
+    debug = told("pauses").debug
+    assert "in which the program waited or was busy with something else" in unsubmitted_sentence(
+        debug, Seconds(), Seconds()
+    )
+
+
+def test_a_value_that_makes_no_sense_leaves_the_others_of_a_list_their_answers(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [Stage(list(waves(8, 4, 2, ms=4000, cpu_ms=3900)))], executors={"1": 2, "2": 2},
+                 query=Query())  # fmt: skip
+    sweep = cp.profile([path], output=tmp_path / "run.duckdb").sweep(["executors=0.25x,2x"])
+    half, double = sweep.points
+    assert half.predicted_ms is None
+    assert half.refused == ("executors=0.25x: 2 times 0.25 is no whole number of executors",)
+    assert double.predicted_ms is not None
+
+
+def test_few_files_or_large_ones_are_not_told(tmp_path: Path) -> None:
+    assert not storage._small(99, 99.0)
+    assert not storage._small(1000, 1000.0 * MIB)
+    assert storage._small(1000, 1000.0 * MIB - 1)
