@@ -38,6 +38,10 @@ _LOOK_AHEAD = 8
 """Files in flight for each worker, so that order is kept without idling."""
 
 
+_PARSED = msgspec.msgpack.Decoder(ParsedFile)
+"""Made once, in one thread: two that looked at a dataclass for the first time at once have crashed msgspec."""
+
+
 class _Request(msgspec.Struct):
     language: Language
     file: str
@@ -108,7 +112,7 @@ class _Worker:
             self.stop()
             problem = "the parser crashed or ran out of memory; left out"
             return ParsedFile(file, language, len(text), errors=(problem,))
-        return msgspec.msgpack.decode(message, type=ParsedFile)
+        return _PARSED.decode(message)
 
 
 def _start() -> subprocess.Popen[bytes]:
