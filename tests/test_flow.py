@@ -25,7 +25,9 @@ from cli.whatifs import sweep_text
 from indexes.errors import InputError, SettingError
 from query.frameworks.flink import held as held_by
 from query.frameworks.flink import steady, timeout
+from query.frameworks.flink.frames import NETWORK
 from query.frameworks.flink.hops import hops_of
+from query.frameworks.flink.places import awake
 from query.frameworks.flink.timeout import due
 from query.model.backlog import settled
 from query.model.execution import Execution
@@ -276,6 +278,8 @@ def test_network_threads_tell_what_buffers_take_of_subtasks(tmp_path: Path) -> N
         assert least < waking < most
         assert all(each.waking == 0 for each in flow.stations if each.is_source)
         assert all(0 < each.due_cores <= each.cpu_cores - each.fixed_cores for each in flow.places)
+        assert all(0 < each.crossing_due_cores < each.due_cores for each in flow.places)
+        assert all(0 < each.crossing_cores < each.growing_cores for each in flow.places)
 
 
 def test_a_buffer_without_a_record_is_not_sent() -> None:
@@ -797,6 +801,50 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     assert two.hops[0].remote == pytest.approx(0.5)
     none, _ = changed(replace(run, places=()), execution, World(ratios={"workers": 2.0}))
     assert (none.places, none.hops[0].remote) == ((), 0.5)
+
+
+def test_what_crosses_the_network_takes_as_much_cpu_time_as_crosses(ads: tuple[Execution, Flow]) -> None:
+    """Of two workers' 0.8 cores 0.4 are for records, 0.04 for buffers that are due, 0.2 by the clock; 0.12 and 0.04 are
+    for what crosses the network, of records and of buffers that are due."""
+    execution, _ = ads
+    stations = (station(name, 0.1, lanes=4) for name in "abc")
+    ahead = replace(hop("b", "c", rate=50_000.0), remote=0.0, all_to_all=False)
+    run = line(*stations, hops=(hop("a", "b", rate=100_000.0), ahead))
+    places = tuple(Place(name, used, 0.7, 0.1, 0.04, 0.06, 0.02) for name, used in (("w1", 0.3), ("w2", 0.5)))
+    run = replace(run, places=places)
+    # Between four 3 / 4 cross and not 1 / 2, so 1.5 times as much, and each has a quarter of it.
+    four, said = changed(run, execution, World(ratios={"workers": 2.0}))
+    assert [each.crossing_cores for each in four.places] == pytest.approx([0.18 / 4] * 4)
+    assert [each.due_cores for each in four.places] == pytest.approx([(0.04 + 0.06) / 4] * 4)
+    assert [each.cpu_cores for each in four.places] == pytest.approx([0.1 + (0.4 + 0.18 + 0.04 + 0.06) / 4] * 4)
+    assert not any("CPU time for what crosses" in each for each in said)
+    # On one nothing crosses, and of what is left twice the records double 0.4.
+    (one,) = changed(run, execution, World(ratios={"workers": 0.5}))[0].places
+    assert (one.cpu_cores, one.crossing_cores) == pytest.approx((0.1 + 0.4 + 0.04, 0.0))
+    (twice,) = changed(run, execution, World(ratios={"workers": 0.5, "rate": 2.0}))[0].places
+    assert twice.cpu_cores == pytest.approx(0.1 + 0.8 + 0.04)
+    (slower,) = changed(run, execution, World(ratios={"workers": 0.5, "cpu_speed": 0.5}))[0].places
+    assert slower.cpu_cores == pytest.approx(2 * (0.1 + 0.4 + 0.04))
+    # There and back is no change; from one, or without a recording of threads, nothing tells what crossing takes.
+    again, _ = changed(four, execution, World(ratios={"workers": 0.5}))
+    assert sum(each.crossing_cores for each in again.places) == pytest.approx(0.12)
+    alone = replace(run, places=(one,), hops=tuple(replace(each, remote=0.0) for each in run.hops))
+    for unknown in (alone, replace(run, places=(Place("w1", 0.3, 0.7), Place("w2", 0.5, 0.7)))):
+        told, said = changed(unknown, execution, World(ratios={"workers": 2.0}))
+        assert sum(map(growing_for_records, told.places)) == pytest.approx(
+            sum(map(growing_for_records, unknown.places))
+        )
+        assert any("CPU time for what crosses the network stays as it was" in each for each in said)
+
+
+def growing_for_records(place: Place) -> float:
+    return place.growing_cores - place.crossing_cores
+
+
+def test_network_threads_work_where_every_buffer_is_full_too() -> None:
+    full = replace(hop("a", "b", rate=1e6), buffers_per_s=1e8 / 32768)
+    run = awake(line(station("a", 0.1), station("b", 0.1), hops=(full,)), {"w": {NETWORK: 0.05}})
+    assert [(each.crossing_cores, each.due_cores) for each in run.places] == [(0.05, 0.0)]
 
 
 def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, Flow]) -> None:

@@ -156,7 +156,8 @@ class Place:
     """A worker of a flow, in cores: CPU that its process used, and what it has at most; infinite where nothing says.
 
     Of `cpu_cores`, `fixed_cores` do not grow with the records: compilers, metrics, timers.  Nor do `due_cores`, which
-    buffers take that are due, whatever is in them.
+    buffers take that are due, whatever is in them.  What crosses the network takes `crossing_cores` of `growing_cores`
+    and `crossing_due_cores` of `due_cores`; 0 where nothing tells them apart.
     """
 
     id: str
@@ -164,6 +165,8 @@ class Place:
     most_cores: float
     fixed_cores: float = 0.0
     due_cores: float = 0.0
+    crossing_cores: float = 0.0
+    crossing_due_cores: float = 0.0
 
     @property
     def growing_cores(self) -> float:

@@ -17,7 +17,7 @@ CPU of a worker, a worker's network.  Beyond it records wait longer and longer, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -162,14 +162,19 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
     # Fewer lanes than workers use so many workers only.
     used = min(max(round(len(places) * workers), 1), max(count.values()))
     if used != len(places) and places and max(recorded.values()) >= len(places):
-        places = _spread_out(places, used)
-        hops = [replace(each, remote=_crossing(each, len(flow.places), len(places))) for each in hops]
+        farther = [replace(each, remote=_crossing(each, len(places), used)) for each in flow.hops]
+        places = _spread_out(places, used, _times_as_much(flow.hops, farther))
+        hops = [replace(each, remote=other.remote) for each, other in zip(hops, farther, strict=True)]
+        if farther != list(flow.hops) and not _tells_crossing(flow):
+            said.append("CPU time for what crosses the network stays as it was: the run does not tell it")
     places = tuple(
         replace(
             each,
             cpu_cores=(each.fixed_cores + each.due_cores + each.growing_cores * rate) / cpu,
             fixed_cores=each.fixed_cores / cpu,
             due_cores=each.due_cores / cpu,
+            crossing_cores=each.crossing_cores * rate / cpu,
+            crossing_due_cores=each.crossing_due_cores / cpu,
         )
         for each in places
     )
@@ -219,12 +224,42 @@ def _changed(
     )
 
 
-def _spread_out(places: tuple[Place, ...], count: int) -> tuple[Place, ...]:
-    """So many workers like these, each with an equal part of what records take of all."""
-    growing = sum(each.growing_cores for each in places) / count
-    due = sum(each.due_cores for each in places) / count
-    some = [places[number % len(places)] for number in range(count)]
-    return tuple(replace(each, cpu_cores=each.fixed_cores + due + growing, due_cores=due) for each in some)
+def _spread_out(places: tuple[Place, ...], count: int, crossing: tuple[float, float]) -> tuple[Place, ...]:
+    """So many workers like these, each with an equal part of what records take of all.
+
+    CPU time for what crosses the network is as much as crosses: `crossing` says how many times as much as it was, of
+    bytes and of buffers that are due.
+    """
+    far = crossing[0] * sum(each.crossing_cores for each in places) / count
+    far_due = crossing[1] * sum(each.crossing_due_cores for each in places) / count
+    growing = sum(each.growing_cores - each.crossing_cores for each in places) / count + far
+    due = sum(each.due_cores - each.crossing_due_cores for each in places) / count + far_due
+    return tuple(
+        replace(
+            each,
+            cpu_cores=each.fixed_cores + due + growing,
+            due_cores=due,
+            crossing_cores=far,
+            crossing_due_cores=far_due,
+        )
+        for each in (places[number % len(places)] for number in range(count))
+    )
+
+
+def _tells_crossing(flow: Flow) -> bool:
+    """Whether something crossed the network, and it is known what CPU time that took."""
+    return any(each.remote > 0 for each in flow.hops) and any(each.crossing_cores > 0 for each in flow.places)
+
+
+def _times_as_much(were: Sequence[Hop], are: Sequence[Hop]) -> tuple[float, float]:
+    """How many times as much crosses the network where hops cross it in other shares: of bytes, and of buffers that are
+    due; 1 where none did."""
+
+    def times(amount: Callable[[Hop], float]) -> float:
+        before, after = (sum(amount(each) * each.remote for each in hops) for hops in (were, are))
+        return after / before if before > 0 else 1.0
+
+    return times(lambda each: each.bytes_per_s), times(lambda each: each.due_per_s)
 
 
 def _crossing(hop: Hop, were: int, are: int) -> float:

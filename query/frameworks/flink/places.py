@@ -83,21 +83,31 @@ time of subtasks' threads over 3 000 to 24 000 records/s, continued to none): 0.
 def awake(flow: Flow, threads: Threads) -> Flow:
     """The flow, with what buffers take that are due: of network threads, and of subtasks that are woken for them.
 
-    Of the latter as much goes to each group as it reads of these buffers.  A flow without a recording of threads is
-    returned as it is.
+    Of the latter as much goes to each group as it reads of these buffers.  Network threads work for what crosses the
+    network only: between subtasks of one TaskManager buffers go from hand to hand.  A flow without a recording of
+    threads is returned as it is.
     """
     every = sum(each.buffers_per_s for each in flow.hops)
     due = sum(each.due_per_s for each in flow.hops)
-    if every <= 0 or due <= 0:
+    if every <= 0:
         return flow
-    cores = {worker: doing.get(NETWORK, 0.0) * due / every for worker, doing in threads.items()}
-    woken = WAKING * sum(cores.values()) / due
+    cores = {worker: doing.get(NETWORK, 0.0) for worker, doing in threads.items()}
+    woken = WAKING * sum(cores.values()) / every
     stations = []
     for each in flow.stations:
         read = sum(hop.due_per_s for hop in flow.hops if hop.target == each.id)
         stations.append(replace(each, waking=min(woken * read / each.lanes, each.busy)))
-    places = [
-        replace(each, due_cores=min((1 + WAKING) * cores.get(each.id, 0.0), each.cpu_cores - each.fixed_cores))
-        for each in flow.places
-    ]
-    return replace(flow, stations=tuple(stations), places=tuple(places))
+    places = tuple(_with_network(each, cores.get(each.id, 0.0), due / every) for each in flow.places)
+    return replace(flow, stations=tuple(stations), places=places)
+
+
+def _with_network(place: Place, cores: float, due: float) -> Place:
+    """A TaskManager whose network threads took so many cores, in the share `due` for buffers that are due."""
+    records = place.cpu_cores - place.fixed_cores
+    due_cores = min((1 + WAKING) * cores * due, records)
+    return replace(
+        place,
+        due_cores=due_cores,
+        crossing_cores=min(cores * (1 - due), records - due_cores),
+        crossing_due_cores=min(cores * due, due_cores),
+    )
