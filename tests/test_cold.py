@@ -91,3 +91,17 @@ def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
     assert told.interval_shares["physics"] > 0.3
     surer = predict(replace(run, repeated=None), world(run, "executors=0.5x"))
     assert surer.interval_shares["physics"] == 0
+
+
+def test_pieces_do_not_each_unpack_what_the_first_on_a_worker_did() -> None:
+    """Two workers have a task of 1 000 ms each, 800 of it unpacking, and then one with 100; eight pieces of the first
+    group take 100 each for that, and share the rest."""
+    run = waves(2, 2, starts=True)
+    units = replace(run.units, group=np.array([0, 0, 1, 1]))
+    volumes = replace(run.volumes, overhead_ms=np.array([800.0, 800.0, 100.0, 100.0]))
+    groups = (run.dag.groups[0], replace(run.dag.groups[0], group_id="stage:1.0"))
+    run = replace(run, units=units, volumes=volumes, dag=replace(run.dag, groups=groups), repeated=np.array([False] * 2))
+    pieces = with_units(run, {0: 8})
+    mine = pieces.units.group == 0
+    assert pieces.volumes.overhead_ms[mine] == pytest.approx([100] * 8)
+    assert pieces.units.duration_ms[mine].sum() == pytest.approx(8 * 100 + 2 * 900)

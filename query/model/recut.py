@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexes.resources import CPU
 from query.model.arrays import members, over
@@ -22,14 +23,16 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
     """The execution with other numbers of units in some groups, `counts` by the group's number.
 
     The work of a group is a line in its recorded order, cut anew: what a piece covers of a recorded unit it does.
-    Starting, unpacking and reporting a unit take each as long as they took most of the recorded ones; what they took
-    the first on a worker longer is paid once, and so is part of the work.  `fixed_ms` is CPU time of each recorded
+    Starting, unpacking and reporting a unit take each as long as they took most of the recorded ones that were not the
+    first on their worker, of any group where its own all were; what they took these longer is paid once, and so is part
+    of the work.  `fixed_ms` is CPU time of each recorded
     unit, (units,), that one takes whatever it gets to do.
     """
     units, volumes = execution.units, execution.volumes
     duration, cpu = units.duration_ms, execution.names.index(CPU)
     on_cpu = volumes.on_cpu_ms
     again = np.zeros(len(units)) if fixed_ms is None else np.minimum(over(fixed_ms, on_cpu), MOST_FIXED)
+    later, overhead_ms = ~_first_on_their_worker(execution), np.minimum(volumes.overhead_ms, duration)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
@@ -40,8 +43,8 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
                 amounts[name].append(values[mine].astype(np.float64))
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(mine)
-        overhead = np.minimum(volumes.overhead_ms[mine], duration[mine])
-        around = over(np.minimum(overhead, np.median(overhead)), duration[mine])[:, None]
+        usual = next(each for each in (mine[later[mine]], np.flatnonzero(later), mine) if len(each))
+        around = over(np.minimum(overhead_ms[mine], np.median(overhead_ms[usual])), duration[mine])[:, None]
         own = units.parts_ms[mine] * (1 - around)
         fixed = (units.parts_ms[mine] * around).mean(axis=0)
         fixed[cpu] += (own[:, cpu] * again[mine]).mean()
@@ -70,6 +73,15 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
         units=joined.select(order),
         volumes=Volumes(**whole),
     )
+
+
+def _first_on_their_worker(execution: Execution) -> NDArray[np.bool_]:
+    """Which units were launched before any had ended on their worker, which had run nothing before, (units,)."""
+    units = execution.units
+    ended = np.full(int(units.worker.max(initial=-1)) + 2, np.inf)
+    np.minimum.at(ended, units.worker + 1, units.finish_ms)
+    first: NDArray[np.bool_] = (units.launch_ms < ended[units.worker + 1]) & execution.starts
+    return first
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
