@@ -100,7 +100,9 @@ def test_pieces_do_not_each_unpack_what_the_first_on_a_worker_did() -> None:
     units = replace(run.units, group=np.array([0, 0, 1, 1]))
     volumes = replace(run.volumes, overhead_ms=np.array([800.0, 800.0, 100.0, 100.0]))
     groups = (run.dag.groups[0], replace(run.dag.groups[0], group_id="stage:1.0"))
-    run = replace(run, units=units, volumes=volumes, dag=replace(run.dag, groups=groups), repeated=np.array([False] * 2))
+    run = replace(
+        run, units=units, volumes=volumes, dag=replace(run.dag, groups=groups), repeated=np.array([False] * 2)
+    )
     pieces = with_units(run, {0: 8})
     mine = pieces.units.group == 0
     assert pieces.volumes.overhead_ms[mine] == pytest.approx([100] * 8)

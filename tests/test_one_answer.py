@@ -75,7 +75,9 @@ def test_groups_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
 def test_a_function_is_as_unsure_as_its_label_where_that_decides_and_sure_where_a_call_does(order: int) -> None:
     """100 of 200 ms are of a label that says half disk, half network: 50 ms either way."""
     stacks = [(["Reader.read"], "read", (0.0, 0.5, 0.5)), (["Socket.read0", "Reader.read"], "read", (0.0, 0.0, 1.0))]
-    found = gathered(sampled(stacks, [(0, 100.0), (1, 100.0)], order), 0.0, 10.0, UNITS, ("cpu", "disk", "net"))
+    found = gathered(
+        sampled(stacks, [(0, 100.0), (1, 100.0)], order), 0.0, 10.0, UNITS, ("cpu", "disk", "net"), tells_upstream=False
+    )
     assert found.labels.tolist() == [0.0, 0.25, 0.25]
 
 

@@ -16,7 +16,7 @@ from query.model.records import Columns, Floats, Ints
 CPU, DISK, NET, OTHER = range(4)
 TIMES = (
     *("duration_ms", "scheduler_delay_ms", "deserialize_ms", "deserialize_cpu_ms", "run_ms", "run_cpu_ms"),
-    *("result_serialize_ms", "getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms"),
+    *("result_serialize_ms", "getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms", "result_bytes"),
 )
 """What Spark logs of each task, and how long it took."""
 
@@ -98,7 +98,7 @@ def test_a_task_without_metrics_is_unknown() -> None:
 times = st.floats(0, 1e6, allow_nan=False)
 
 
-@given(st.lists(times, min_size=10, max_size=10), st.lists(times, min_size=4, max_size=4), times)
+@given(st.lists(times, min_size=11, max_size=11), st.lists(times, min_size=4, max_size=4), times)
 def test_the_parts_always_sum_to_the_duration(fields: list[float], sampled: list[float], duration: float) -> None:
     task = {name: np.array([value]) for name, value in zip(TIMES, (duration, *fields), strict=True)}
     for recorded in (None, samples(sampled), Recorded(np.array([sampled[::-1]]), np.array([sampled]))):

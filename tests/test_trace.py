@@ -242,13 +242,20 @@ def test_tasks_are_units() -> None:
 
 TIMES = (
     *("scheduler_delay_ms", "deserialize_ms", "deserialize_cpu_ms", "run_ms", "run_cpu_ms", "result_serialize_ms"),
-    *("getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms"),
+    *("getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms", "result_bytes"),
 )
 
 
 def bounds_of(**given: float) -> Bounds:
     """Of one task of which Spark measured so much, ms, and of the rest that it took no time."""
     return bounds({name: np.array([given.get(name, 0.0)]) for name in TIMES})
+
+
+@pytest.mark.parametrize(("size", "net"), [(np.nan, 50.0), (1_250_000.0, 10.0), (1e9, 50.0)])
+def test_a_result_crosses_the_network_for_as_long_as_its_bytes_take(size: float, net: float) -> None:
+    """The driver unpacks it in the rest: at 1 Gbit/s 1.25 MB are there after 10 ms."""
+    outside = bounds_of(run_ms=90, getting_result_ms=50, result_bytes=size).outside_ms
+    assert outside[0].tolist() == [0, 0, net, 50 - net]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +277,7 @@ def test_what_spark_measured_is_a_floor(measured: dict[str, float], held: float,
 
 
 def test_blocked_writes_are_likely_and_what_is_around_a_task_is_outside() -> None:
-    found = bounds_of(run_ms=90, shuffle_write_ms=25, getting_result_ms=7, scheduler_delay_ms=3)
+    found = bounds_of(run_ms=90, shuffle_write_ms=25, getting_result_ms=7, result_bytes=1e9, scheduler_delay_ms=3)
     assert found.likely_ms.tolist() == [[0, 25, 0, 0]]
     assert found.outside_ms.tolist() == [[0, 0, 7, 3]]
 
