@@ -20,7 +20,7 @@
 
 typedef struct {
     double at;     /* a time, or how many units run */
-    int64_t order; /* of two at one time, the one entered first; of two workers, the lower number */
+    int64_t order; /* of two at one time, the one entered first; of two workers, the lower rank */
     int64_t which;
     int kind;
 } Entry;
@@ -131,11 +131,11 @@ typedef struct {
 typedef struct {
     const Plan *plan;
     double now, last_until;
-    int64_t entered, turn, turns;
+    int64_t entered, turn;
     Heap events;
-    /* Free slots: a stack for each worker, and a heap of (running, turn, worker) whose entries may no longer be true. */
+    /* Free slots: a stack for each worker, and a heap of (running, rank, worker) whose entries may no longer be true. */
     Heap least_loaded;
-    int64_t *stack, *depth, *running;
+    int64_t *stack, *depth, *running, *used;
     /* Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it. */
     int64_t *free_on, *free_hosts, *free_place, free_count;
     /* Groups: the next unit of each queue, how many wait, how many of those at home, and how many run. */
@@ -169,9 +169,14 @@ static int64_t take_slot(State *state, int64_t worker) {
     return slot;
 }
 
-/* Of equally loaded workers the one comes first that has been there for the longest. */
+/* Of equally loaded workers one that has run nothing yet comes first, then one of a lower number. */
+static int64_t rank(const State *state, int64_t worker) {
+    return state->used[worker] * state->plan->workers + worker;
+}
+
 static bool offer(State *state, int64_t worker) {
-    return heap_push(&state->least_loaded, (Entry){(double)state->running[worker], ++state->turns, worker, 0});
+    return heap_push(&state->least_loaded,
+                     (Entry){(double)state->running[worker], rank(state, worker), worker, 0});
 }
 
 static bool give_slot(State *state, int64_t slot) {
@@ -191,7 +196,8 @@ static bool any_alive(State *state) {
         int64_t worker = first->which;
         while (state->depth[worker] > 0 && state->now >= state->plan->until[top_slot(state, worker)])
             take_slot(state, worker);
-        if (state->depth[worker] > 0 && first->at == (double)state->running[worker]) return true;
+        bool is_true = first->at == (double)state->running[worker] && first->order == rank(state, worker);
+        if (state->depth[worker] > 0 && is_true) return true;
         heap_pop(&state->least_loaded);
     }
     return false;
@@ -357,6 +363,7 @@ static bool launch_all(State *state) {
         }
         int64_t slot = take_slot(state, wanted);
         state->running[wanted]++;
+        state->used[wanted] = 1;
         if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
         dequeue(state, group, unit);
         state->active[group]++;
@@ -490,7 +497,8 @@ static int64_t *share_out(State *state) {
         int64_t count;
     } parts[] = {
         {&state->stack, plan->slots},          {&state->depth, plan->workers},
-        {&state->running, plan->workers},      {&state->free_on, plan->hosts},
+        {&state->running, plan->workers},      {&state->used, plan->workers},
+        {&state->free_on, plan->hosts},
         {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
         {&state->left, plan->groups},          {&state->waiting, plan->groups},
         {&state->at_home, plan->groups},       {&state->lists_left, plan->groups},

@@ -118,8 +118,7 @@ def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy
 
 class _FreeSlots:
     """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread; of
-    equally loaded ones the one that nothing was taken from or given to for the longest, as a scheduler that draws lots
-    would come to each in the end.
+    equally loaded ones one that has run nothing yet, for a scheduler that draws lots comes to each in the end.
 
     Where a unit ran says where its data lay, and which units shared a node's disk and network.
     """
@@ -131,8 +130,8 @@ class _FreeSlots:
         count = int(slots.worker.max(initial=-1)) + 1
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
-        self.heap: list[tuple[int, int, int]] = []  # (running, turn, worker); entries no longer true are skipped
-        self.turns = 0
+        self.heap: list[tuple[int, bool, int]] = []  # (running, used, worker); entries no longer true are skipped
+        self.used = [False] * count
         self.workers_of: dict[int, set[int]] = {}
         self.free_on: dict[int, int] = {}  # hosts that have any
         for worker, host in zip(self.worker, slots.host.tolist(), strict=True):
@@ -146,17 +145,16 @@ class _FreeSlots:
         self._push(worker)
 
     def _push(self, worker: int) -> None:
-        self.turns += 1
-        heapq.heappush(self.heap, (self.running[worker], self.turns, worker))
+        heapq.heappush(self.heap, (self.running[worker], self.used[worker], worker))
 
     def any_alive(self, now: float) -> bool:
         """Whether a slot is free; those of workers that are gone are dropped on the way."""
         while self.heap:
-            running, _, worker = self.heap[0]
+            running, used, worker = self.heap[0]
             free = self.free[worker]
             while free and now >= self.until[free[-1]]:
                 self._taken(free.pop())
-            if free and running == self.running[worker]:
+            if free and running == self.running[worker] and used == self.used[worker]:
                 return True
             heapq.heappop(self.heap)
         return False
@@ -184,6 +182,7 @@ class _FreeSlots:
         slot = free.pop()
         self._taken(slot)
         self.running[wanted] += 1
+        self.used[wanted] = True
         if free:
             self._push(wanted)
         return slot
