@@ -268,7 +268,7 @@ def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
     (found,) = findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=10, on_busiest=9))
     assert found.kind == "bound"
     assert found.cost_ms == pytest.approx(7500)
-    assert "tasks waited for the executors that have their data, and 9 of 10 ran on one" in found.what
+    assert "tasks waited for the executors that have their data, and 9 of 10 tasks ran on one executor" in found.what
     assert "spark.locality.wait to 0s" in found.advice
     assert findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].kind == "free"
 

@@ -309,5 +309,5 @@ def test_slots_that_idle_beside_kept_rows_are_told(tmp_path: Path) -> None:
     log = write(tmp_path / "log", stages, executors={"1": 3, "2": 3})
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     (first,) = [each for each in run.debug().findings if each.rule == "idle slots"]
-    assert "30 of 31 ran on one" in first.what
+    assert "30 of 31 tasks ran on one executor" in first.what
     assert any("--conf spark.locality.wait=0s" in each.lines for each in run.verdict().actions)

@@ -68,10 +68,7 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
         )
         if were_bound(detail):
             kind, many, cost = "bound", f"have {words.lanes} idle beside their data", ran_ms * idle
-            what += (
-                f": {words.units} waited for the {words.workers} that have their data, and"
-                f" {detail.on_busiest} of {facts.units} ran on one"
-            )
+            what += f": {words.units} waited for the {words.workers} that have their data{on_one(words, detail, ', and')}"
         elif were_free(detail):
             kind = "free"
             what += f", more than after their last {words.unit}: {words.lanes} were free while {words.units} waited"
@@ -102,6 +99,12 @@ def were_free(detail: Detail) -> bool:
     unit."""
     facts = detail.facts
     return facts.idle_ms > facts.slots * facts.longest_ms
+
+
+def on_one(words: Vocabulary, detail: Detail, before: str) -> str:
+    """How many of a group's units ran on one worker, where most did; else nothing."""
+    most, units = detail.on_busiest, detail.facts.units
+    return f"{before} {most} of {units} {words.units} ran on one {words.worker}" if most > units / 2 else ""
 
 
 def were_bound(detail: Detail) -> bool:

@@ -16,7 +16,7 @@ import duckdb
 from query.answers.values import Debug
 from query.explain.chances import STOPPED, Chance
 from query.explain.facts import Detail
-from query.explain.findings.lanes import idle_slots, starting_units
+from query.explain.findings.lanes import idle_slots, on_one, starting_units
 from query.explain.findings.parts import LITTLE_BYTES, Part
 from query.explain.findings.stragglers import straggler
 from query.explain.wording import terms_of
@@ -161,7 +161,7 @@ def _bound(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
         _, first = max(found, key=lambda each: each[0].cost_ms)
         facts, before = first.facts, execution.properties.get(LOCALITY_WAIT) or "3s (the default)"
         others = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        where = f"{facts.id}{others}: {first.on_busiest} of {counted(facts.units, 'task')} ran on one executor"
+        where = f"{facts.id}{others}" + on_one(terms.words, first, ":")
         what = (
             f"{shown(LOCALITY_WAIT, before, '0s')}, so that free executors take tasks whose data another has ({where})"
         )
