@@ -68,7 +68,9 @@ def idle_slots(terms: Terms, detail: Detail) -> list[Part]:
         )
         if were_bound(detail):
             kind, many, cost = "bound", f"have {words.lanes} idle beside their data", ran_ms * idle
-            what += f": {words.units} waited for the {words.workers} that have their data{on_one(words, detail, ', and')}"
+            what += (
+                f": {words.units} waited for the {words.workers} that have their data{on_one(words, detail, ', and')}"
+            )
         elif were_free(detail):
             kind = "free"
             what += f", more than after their last {words.unit}: {words.lanes} were free while {words.units} waited"
