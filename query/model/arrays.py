@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from query.model.records import Floats, Ints
+
+PLACES = 8
+"""Most places for each unit up to which a table of all places is the quickest."""
 
 
 def over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
@@ -30,3 +34,14 @@ def medians(group: Ints, columns: Floats, count: int) -> Floats:
         ordered = column[np.lexsort((column, group))]
         found[some, number] = (ordered[low] + ordered[high]) / 2
     return found
+
+
+def before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np.bool_]:
+    """Whether each unit was launched before any had ended in the same place."""
+    count = int(place.max(initial=-1)) + 1
+    if count > PLACES * len(place):
+        used, place = np.unique(place, return_inverse=True)
+        count = len(used)
+    ended = np.full(count, np.inf)
+    np.minimum.at(ended, place, finish_ms)
+    return np.asarray(launch_ms < ended[place], np.bool_)

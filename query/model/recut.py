@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from indexes.resources import CPU
-from query.model.arrays import members, over
+from query.model.arrays import before_any, members, over
 from query.model.dag import AT_HOME, Units
 from query.model.execution import Execution, Volumes
 from query.model.records import Floats, Ints
@@ -25,14 +24,15 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
     The work of a group is a line in its recorded order, cut anew: what a piece covers of a recorded unit it does.
     Starting, unpacking and reporting a unit take each as long as they took most of the recorded ones that were not the
     first on their worker, of any group where its own all were; what they took these longer is paid once, and so is part
-    of the work.  `fixed_ms` is CPU time of each recorded
-    unit, (units,), that one takes whatever it gets to do.
+    of the work.  `fixed_ms` is CPU time of each recorded unit, (units,), that one takes whatever it gets to do.
     """
     units, volumes = execution.units, execution.volumes
     duration, cpu = units.duration_ms, execution.names.index(CPU)
     on_cpu = volumes.on_cpu_ms
     again = np.zeros(len(units)) if fixed_ms is None else np.minimum(over(fixed_ms, on_cpu), MOST_FIXED)
-    later, overhead_ms = ~_first_on_their_worker(execution), np.minimum(volumes.overhead_ms, duration)
+    overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(units), dtype=bool)
+    if execution.starts:  # workers that had run nothing before
+        later = ~before_any(units.worker + 1, units.launch_ms, units.finish_ms)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
     pieces: list[Units] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
@@ -73,15 +73,6 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
         units=joined.select(order),
         volumes=Volumes(**whole),
     )
-
-
-def _first_on_their_worker(execution: Execution) -> NDArray[np.bool_]:
-    """Which units were launched before any had ended on their worker, which had run nothing before, (units,)."""
-    units = execution.units
-    ended = np.full(int(units.worker.max(initial=-1)) + 2, np.inf)
-    np.minimum.at(ended, units.worker + 1, units.finish_ms)
-    first: NDArray[np.bool_] = (units.launch_ms < ended[units.worker + 1]) & execution.starts
-    return first
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:

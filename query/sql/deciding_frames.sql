@@ -1,7 +1,8 @@
 -- Which frame of each stack decides what the time went to (paper §4.1): the topmost one that is an indexed function
 -- and neither scaffolding, waiting, a collection nor generated code.  A stack of a pool's idle loop works for nobody,
--- and one that rests waits for no resource, so nothing in it decides.  Where no function of the framework or the user is in a stack, the topmost one of a
--- library decides, unless the thread waits, for instance for whoever may connect: then it works for nobody known.
+-- and one that rests waits for no resource, so nothing in it decides.  Where no function of the framework or the user
+-- is in a stack, the topmost one of a library decides, unless the thread waits, for instance for whoever may connect:
+-- then it works for nobody known.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel

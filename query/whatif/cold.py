@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.arrays import members, over
+from query.model.arrays import before_any, members, over
 from query.model.dag import Units
 from query.model.execution import Execution, Slots
 from query.model.records import Floats, Ints
@@ -39,9 +39,6 @@ MEASURED_UNITS = 4
 MEASURED_MOST = 1.0
 """First units that take more than this of a later one longer, and more than others do, had other data, or their workers
 were still arriving."""
-
-PLACES = 8
-"""Most pairs of a group and a worker for each unit up to which a table of all pairs is the quickest."""
 
 NOTICED = 0.01
 """Share of unit time that being first, or first no more, has to change for it to matter how much exactly."""
@@ -106,24 +103,13 @@ def placed_before(costs: Cold, recorded: Execution, base: Replayed, units: Units
 def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
     """The level of each unit, (units,); `starts` is whether workers had run nothing before."""
     place = group * (int(worker.max(initial=-1)) + 2) + worker + 1
-    found = np.where(_before_any(place, launch_ms, finish_ms), FIRST, LATER)
-    return np.where(_before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
+    found = np.where(before_any(place, launch_ms, finish_ms), FIRST, LATER)
+    return np.where(before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
 
 
 def levels_of(group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Ints:
     """The same in a replay."""
     return levels(group, slots.worker[replayed.slot], replayed.launch_ms, replayed.finish_ms, starts)
-
-
-def _before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np.bool_]:
-    """Whether each unit was launched before any had ended in the same place."""
-    count = int(place.max(initial=-1)) + 1
-    if count > PLACES * len(place):
-        used, place = np.unique(place, return_inverse=True)
-        count = len(used)
-    ended = np.full(count, np.inf)
-    np.minimum.at(ended, place, finish_ms)
-    return np.asarray(launch_ms < ended[place], np.bool_)
 
 
 def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Cold | None:
