@@ -188,6 +188,19 @@ def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Pa
     assert "for 1.5 times as much about 5 would" in " ".join(answer.assumptions)
 
 
+def test_full_memory_is_not_collected_where_there_is_room(tmp_path: Path) -> None:
+    """Units that find their rows after all do not have to collect what a full heap made them collect."""
+    here = execution(profiled(tmp_path, stage(10 * MIB), half_kept(says=True, tasks=20, anew_ms=6000)))
+    full = replace(here.volumes, gc_ms=np.where(anew(here), 5000.0, 0.0), on_cpu_ms=np.where(anew(here), 5000.0, 300.0))
+    run, again = replace(here, volumes=full), anew(here)
+    roomy = with_room(run, 2.0)
+    assert not anew(roomy).any()
+    assert roomy.units.parts_ms[again].sum(axis=1).max() == pytest.approx(1000)
+    assert roomy.volumes.gc_ms[again].max() < 1000
+    assert roomy.volumes.on_cpu_ms[again].max() < 1000
+    assert not roomy.volumes.moved(run.resources[run.names.index("disk")])[again].any()
+
+
 def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
     """Two executors of 2 GiB have room for 2.1 GB of them, one for half of that."""
     large = stage(400 * MIB)
@@ -198,6 +211,10 @@ def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
         assert answer.predicted_ms is None
         assert answer.bound_ms == (here.runtime_ms, None)
         assert "kept 1600 MiB in memory and would have room for" in answer.refused[0]
+    tight = replace(here, recorded={**here.recorded, "memory": 3.3 * 1024 * MIB})  # one holds 1 849 MiB, of even parts
+    answer = predict(tight, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, tight.recorded))
+    assert answer.predicted_ms is None
+    assert "what finds none, for it is not spread evenly" in answer.refused[0]
     roomy = replace(here, recorded={**here.recorded, "memory": 8.0 * 1024 * MIB})
     assert predict(roomy, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
 

@@ -13,7 +13,7 @@ from query.model.execution import Execution
 from query.model.records import Floats
 from query.model.world import World
 
-QUICKEST = 0.1
+QUICKEST = 0.25
 """Units that found what they read in memory take as long as this share of them do at most, had all found it: those that
 did not are in the way of the others too."""
 
@@ -51,8 +51,10 @@ def with_room(execution: Execution, times: float) -> Execution:
     finds = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
     share = np.where(again, finds, spared)  # those that found it are the less in each other's way
     found = _spared(execution, anew_ms(execution) * share)
-    placement = np.where(again & finds & (found.units.placement == ELSEWHERE), AT_HOME, found.units.placement)
-    return replace(found, units=replace(found.units, placement=placement))
+    units, volumes, now = found.units, found.volumes, again & finds
+    placement = np.where(now & (units.placement == ELSEWHERE), AT_HOME, units.placement)
+    volumes = replace(volumes, kept=np.where(now, volumes.input, volumes.kept), far=np.where(now, 0, volumes.far))
+    return replace(found, units=replace(units, placement=placement), volumes=volumes)
 
 
 def spared_share(execution: Execution, times: float) -> float:
@@ -70,9 +72,11 @@ def concerned(execution: Execution) -> NDArray[np.bool_]:
 
 
 def _spared(execution: Execution, less_ms: Floats) -> Execution:
-    units = execution.units
-    parts = units.parts_ms * (1.0 - over(less_ms, units.duration_ms))[:, None]
-    return replace(execution, units=replace(units, parts_ms=parts))
+    """Units that take so much less time; memory that was full is why they computed, and collected garbage, as much."""
+    units, volumes = execution.units, execution.volumes
+    left = 1.0 - over(less_ms, units.duration_ms)
+    volumes = replace(volumes, on_cpu_ms=volumes.on_cpu_ms * left, gc_ms=volumes.gc_ms * left)
+    return replace(execution, units=replace(units, parts_ms=units.parts_ms * left[:, None]), volumes=volumes)
 
 
 def more_room(execution: Execution, world: World) -> float:

@@ -29,6 +29,11 @@ UNSEEN_SHARE = 0.2
 SEEN_SHARE = 0.02
 """Share of unit time on a device from which the run says something about it."""
 
+ROOM_SAFE = 0.8
+"""Share of the room for what workers keep below which all of it surely finds a place: parts are not spread evenly, and
+while one is unpacked it needs room twice (Spark before 1.6 sets a fifth aside for that, spark.storage.unrollFraction).
+"""
+
 _MIB = 2**20
 
 
@@ -74,11 +79,12 @@ def no_room(execution: Execution, world: World) -> str | None:
     if not before or not workers:
         return None
     room = after * workers * world.ratio("workers")
-    if kept <= room or kept > before * workers:
+    if kept <= ROOM_SAFE * room or kept > before * workers:
         return None
+    rest = "the rest" if kept > room else "what finds none, for it is not spread evenly,"
     return (
         f"{words.workers} kept {kept / _MIB:.0f} MiB in memory and would have room for {room / _MIB:.0f} MiB; nothing"
-        f" in the run tells how long {words.units} take to read the rest anew"
+        f" in the run tells how long {words.units} take to read {rest} anew"
     )
 
 
