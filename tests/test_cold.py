@@ -9,7 +9,18 @@ import pytest
 
 from query.model.execution import Execution
 from query.model.recut import with_units
-from query.whatif.cold import FIRST, LATER, NEW_MS, REPEATED_MS, STARTING, STARTING_MOST, cold, levels, placed_before
+from query.whatif.cold import (
+    FIRST,
+    LATER,
+    NEW_MS,
+    REPEATED_MS,
+    STARTING,
+    STARTING_MOST,
+    Firsts,
+    cold,
+    levels,
+    placed_before,
+)
 from query.whatif.predict import predict, replay_unchanged
 from tests.test_predict import execution, predicted, world
 
@@ -55,7 +66,7 @@ def test_pieces_of_units_share_what_being_first_cost_these() -> None:
     assert costs is not None
     pieces = placed_before(costs, run, base.replayed, cut.units, replay_unchanged(cut).replayed)
     assert pieces.is_cut.all()
-    first = np.full(4, FIRST)
+    first = Firsts(np.full(4, FIRST), np.zeros(4, dtype=np.int64))
     assert pieces.moved(costs, first, cut.units.group, cut.units.duration_ms) == pytest.approx([375 + NEW_MS] * 4)
 
 

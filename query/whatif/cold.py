@@ -28,10 +28,15 @@ REPEATED_MS, REPEATED_MOST = 50.0, 2.0
 """The same where a group of the same words had run before."""
 
 STARTING_MS, STARTING_MOST = 2000.0, 10.0
-"""What a worker's first units take longer."""
+"""What a worker's first units take longer, beyond unpacking.  Where that is known and they read no files, it is no more
+than for other code that is new."""
 
 UNPACKS_MOST = 0.9
 """Share of a unit that can go to unpacking it."""
+
+SHARED = 0.05
+"""So much longer, of what it takes alone, does unpacking take for each other worker that starts at the same time: all of
+them fetch the code from one coordinator."""
 
 MEASURED_UNITS = 4
 """Fewest first and fewest later units of a group that tell what being first costs it."""
@@ -45,27 +50,49 @@ NOTICED = 0.01
 
 
 @dataclass(frozen=True)
+class Firsts:
+    """The level of each unit, and how many other workers start at about the time that its own does; (units,) each, 0
+    of units that are not the first of all on theirs."""
+
+    level: Ints
+    others: Ints
+
+
+@dataclass(frozen=True)
 class Cold:
     """By level and group, (3, groups): a unit takes so much longer, ms, at most so many times what it takes later.
 
-    By level, (3,), `unpacks_ms` of that goes to unpacking it with the code that it brings, however short it is.
+    By level, (3,), it takes `unpacks_ms` more to unpack it with the code that it brings, however short it is, where its
+    worker starts alone; workers that start within `together_ms` of each other share the way there.
     """
 
     more_ms: Floats
     most: Floats
     unpacks_ms: Floats
+    together_ms: float
 
-    def of(self, level: Ints, group: Ints, length_ms: Floats) -> Floats:
-        """How much of what units take at a level goes to being first, ms."""
-        most = self.most[level, group]
-        compiles = np.minimum(self.more_ms[level, group], length_ms * most / (most + 1.0))
-        found: Floats = np.maximum(compiles, np.minimum(self.unpacks_ms[level], length_ms * UNPACKS_MOST))
+    def firsts(self, group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Firsts:
+        """Which units are the first in a replay."""
+        level = levels_of(group, replayed, slots, starts)
+        return Firsts(level, _others(level, slots.worker[replayed.slot], replayed.launch_ms, self.together_ms))
+
+    def unpacking_ms(self, firsts: Firsts) -> Floats:
+        """How long it takes to unpack units, (units,)."""
+        found: Floats = self.unpacks_ms[firsts.level] * (1.0 + SHARED * firsts.others)
         return found
 
-    def at(self, level: Ints, group: Ints, later_ms: Floats) -> Floats:
-        """What units take at a level, of what they take as later ones, ms."""
-        compiles = np.minimum(self.more_ms[level, group], later_ms * self.most[level, group])
-        found: Floats = later_ms + np.maximum(compiles, self.unpacks_ms[level])
+    def of(self, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
+        """How much of what units take goes to being first, ms."""
+        most = self.most[firsts.level, group]
+        unpacks_ms = np.minimum(self.unpacking_ms(firsts), length_ms * UNPACKS_MOST)
+        compiles_ms = np.minimum(self.more_ms[firsts.level, group], (length_ms - unpacks_ms) * most / (most + 1.0))
+        found: Floats = unpacks_ms + compiles_ms
+        return found
+
+    def at(self, firsts: Firsts, group: Ints, later_ms: Floats) -> Floats:
+        """What units take, of what they take as later ones, ms."""
+        compiles_ms = np.minimum(self.more_ms[firsts.level, group], later_ms * self.most[firsts.level, group])
+        found: Floats = later_ms + compiles_ms + self.unpacking_ms(firsts)
         return found
 
 
@@ -73,31 +100,33 @@ class Cold:
 class Before:
     """Units of a changed world before any of them is moved to other slots.
 
-    `level` is theirs on the recorded slots and `is_cut` whether they are pieces of recorded units, (units,).  Pieces
+    `firsts` are they on the recorded slots and `is_cut` whether they are pieces of recorded units, (units,).  Pieces
     share what being first cost the recorded units of their group: `each_ms`, (groups,).
     """
 
-    level: Ints
+    firsts: Firsts
     is_cut: NDArray[np.bool_]
     each_ms: Floats
 
-    def moved(self, costs: Cold, level: Ints, group: Ints, length_ms: Floats) -> Floats:
-        """What units take at other levels, ms."""
-        first = costs.of(self.level, group, length_ms)
-        share = np.minimum(self.each_ms[group], costs.of(np.full_like(level, STARTING), group, length_ms))
-        moved = costs.at(level, group, length_ms - np.where(self.is_cut, share, first))
-        found: Floats = np.where((level == self.level) & ~self.is_cut, length_ms, moved)
+    def moved(self, costs: Cold, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
+        """What units take where others are the first, ms."""
+        first, starting = costs.of(self.firsts, group, length_ms), np.full_like(firsts.level, STARTING)
+        most_ms = costs.of(Firsts(starting, np.zeros_like(starting)), group, length_ms)
+        share = np.minimum(self.each_ms[group], most_ms)
+        moved = costs.at(firsts, group, length_ms - np.where(self.is_cut, share, first))
+        same = (firsts.level == self.firsts.level) & (firsts.others == self.firsts.others) & ~self.is_cut
+        found: Floats = np.where(same, length_ms, moved)
         return found
 
 
 def placed_before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
     """How units that are to run would be on the recorded slots, where `replayed` has them."""
     old, count = recorded.units, len(recorded.dag.groups)
-    level = levels_of(units.group, replayed, recorded.slots, recorded.starts)
+    firsts = costs.firsts(units.group, replayed, recorded.slots, recorded.starts)
     had, has = (np.bincount(each.group, minlength=count) for each in (old, units))
-    was = level if units is old else levels_of(old.group, base, recorded.slots, recorded.starts)
+    was = firsts if units is old else costs.firsts(old.group, base, recorded.slots, recorded.starts)
     first_ms = np.bincount(old.group, costs.of(was, old.group, old.duration_ms), count).astype(np.float64)
-    return Before(level, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
+    return Before(firsts, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
 
 
 def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
@@ -105,6 +134,20 @@ def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, star
     place = group * (int(worker.max(initial=-1)) + 2) + worker + 1
     found = np.where(before_any(place, launch_ms, finish_ms), FIRST, LATER)
     return np.where(before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
+
+
+def _others(level: Ints, worker: Ints, launch_ms: Floats, together_ms: float) -> Ints:
+    """How many other workers start within `together_ms` of each unit's, (units,)."""
+    found, starting = np.zeros(len(level), dtype=np.int64), np.flatnonzero(level == STARTING)
+    if len(starting):
+        mine, place = np.unique(worker[starting], return_inverse=True)
+        began = np.full(len(mine), np.inf)
+        np.minimum.at(began, place, launch_ms[starting])
+        ordered = np.sort(began)
+        until = np.searchsorted(ordered, began + together_ms, side="right")
+        since = np.searchsorted(ordered, began - together_ms, side="left")
+        found[starting] = (until - since - 1)[place]
+    return found
 
 
 def levels_of(group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Ints:
@@ -125,25 +168,39 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     took_ms = units.duration_ms if lasting_ms is None else lasting_ms
     level = levels_of(units.group, base, execution.slots, execution.starts)
     more, most = _usual(execution)
+    overhead, starts = execution.volumes.overhead_ms, level == STARTING
+    unpacks_ms, together_ms, longer_ms = np.zeros(3), 0.0, np.zeros(len(units))
+    if starts.any() and not starts.all():
+        together_ms = float(np.median(overhead[starts]))
+        longer_ms = np.where(starts, np.maximum(overhead - np.median(overhead[~starts]), 0.0), 0.0)
+        others = _others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
+        unpacks_ms[STARTING] = np.median((longer_ms / (1.0 + SHARED * others))[starts])
+    reads = np.bincount(units.group, _reads(execution), count) > 0
+    if unpacks_ms[STARTING] > 0:
+        more[STARTING], most[STARTING] = (np.where(reads, each[STARTING], each[FIRST]) for each in (more, most))
+    unpacked_ms = units.duration_ms - longer_ms
     started = []
     for number, mine in enumerate(members(units.group, count)):
         starting, first, later = (mine[level[mine] == each] for each in (STARTING, FIRST, LATER))
         rest = later if len(later) > 1 else first
         if len(starting) and len(rest) > 1:
-            started.append(float(np.median(units.duration_ms[starting]) - np.median(units.duration_ms[rest])))
+            started.append((number, float(np.median(unpacked_ms[starting]) - np.median(unpacked_ms[rest]))))
         if min(len(first), len(later)) >= MEASURED_UNITS and (one := float(np.median(took_ms[later]))) > 0:
             usual_ms = float(np.median(units.duration_ms[later]))
             most[FIRST, number] = max(MEASURED_MOST, more[FIRST, number] / usual_ms)
             times = float(np.median(took_ms[first])) / one - 1.0
             more[FIRST, number] = min(max(times, 0.0), most[FIRST, number]) * usual_ms
-    if started:
-        more[STARTING] = float(np.median(started))
+    for kind in (reads, ~reads):
+        if told := [more_ms for number, more_ms in started if kind[number]]:
+            more[STARTING, kind] = np.median(told)
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
-    overhead = execution.volumes.overhead_ms
-    others, unpacks = overhead[level != STARTING], np.zeros(3)
-    if (level == STARTING).any() and len(others):
-        unpacks[STARTING] = max(float(np.median(overhead[level == STARTING]) - np.median(others)), 0.0)
-    return Cold(more, np.maximum(most, most[FIRST]), unpacks)
+    return Cold(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
+
+
+def _reads(execution: Execution) -> NDArray[np.bool_]:
+    """Which units read files, (units,)."""
+    found: NDArray[np.bool_] = (execution.volumes.input > 0) & (execution.volumes.kept == 0)
+    return found
 
 
 def _usual(execution: Execution) -> tuple[Floats, Floats]:

@@ -133,9 +133,12 @@ typedef struct {
     double now, last_until;
     int64_t entered, turn;
     Heap events;
-    /* Free slots: a stack for each worker, and a heap of (running, rank, worker) whose entries may no longer be true. */
-    Heap least_loaded;
-    int64_t *stack, *depth, *running, *used;
+    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran something and of those
+     * that never did, whose entries may no longer be true; how many of each have a slot free and run nothing, and the
+     * lots of those that never did. */
+    Heap least_loaded[2];
+    int64_t *stack, *depth, *running, *is_new, idle[2];
+    double lots;
     /* Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it. */
     int64_t *free_on, *free_hosts, *free_place, free_count;
     /* Groups: the next unit of each queue, how many wait, how many of those at home, and how many run. */
@@ -158,9 +161,16 @@ static bool can_run(const State *state, int64_t worker) {
            state->now < state->plan->until[top_slot(state, worker)];
 }
 
+/* Counts a worker among those that have a slot free and run nothing, if it is one. */
+static void tally(State *state, int64_t worker, int64_t by) {
+    if (state->depth[worker] > 0 && state->running[worker] == 0) state->idle[state->is_new[worker]] += by;
+}
+
 static int64_t take_slot(State *state, int64_t worker) {
     int64_t slot = top_slot(state, worker), host = state->plan->host_of_worker[worker];
+    tally(state, worker, -1);
     state->depth[worker]--;
+    tally(state, worker, 1);
     if (--state->free_on[host] == 0) {
         int64_t moved = state->free_hosts[--state->free_count];
         state->free_hosts[state->free_place[host]] = moved;
@@ -169,19 +179,16 @@ static int64_t take_slot(State *state, int64_t worker) {
     return slot;
 }
 
-/* Of equally loaded workers one that has run nothing yet comes first, then one of a lower number. */
-static int64_t rank(const State *state, int64_t worker) {
-    return state->used[worker] * state->plan->workers + worker;
-}
-
 static bool offer(State *state, int64_t worker) {
-    return heap_push(&state->least_loaded,
-                     (Entry){(double)state->running[worker], rank(state, worker), worker, 0});
+    return heap_push(&state->least_loaded[state->is_new[worker]],
+                     (Entry){(double)state->running[worker], worker, worker, 0});
 }
 
 static bool give_slot(State *state, int64_t slot) {
     int64_t worker = state->plan->worker_of_slot[slot], host = state->plan->host_of_worker[worker];
+    tally(state, worker, -1);
     state->stack[state->plan->first_slot[worker] + state->depth[worker]++] = slot;
+    tally(state, worker, 1);
     if (state->free_on[host]++ == 0) {
         state->free_hosts[state->free_count] = host;
         state->free_place[host] = state->free_count++;
@@ -189,18 +196,35 @@ static bool give_slot(State *state, int64_t slot) {
     return offer(state, worker);
 }
 
-/* Whether a slot is free, whose worker is then first of the heap; slots of workers that are gone are dropped. */
-static bool any_alive(State *state) {
-    while (state->least_loaded.count > 0) {
-        const Entry *first = &state->least_loaded.entries[0];
+/* The least loaded worker that ran something, or one that never did, with a slot free; -1 where there is none.  Slots
+ * of workers that are gone are dropped on the way. */
+static int64_t first_of(State *state, int64_t is_new) {
+    Heap *heap = &state->least_loaded[is_new];
+    while (heap->count > 0) {
+        const Entry *first = &heap->entries[0];
         int64_t worker = first->which;
         while (state->depth[worker] > 0 && state->now >= state->plan->until[top_slot(state, worker)])
             take_slot(state, worker);
-        bool is_true = first->at == (double)state->running[worker] && first->order == rank(state, worker);
-        if (state->depth[worker] > 0 && is_true) return true;
-        heap_pop(&state->least_loaded);
+        bool is_true = first->at == (double)state->running[worker] && state->is_new[worker] == is_new;
+        if (state->depth[worker] > 0 && is_true) return worker;
+        heap_pop(heap);
     }
-    return false;
+    return -1;
+}
+
+static bool any_alive(State *state) {
+    return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
+}
+
+/* Whose turn it is; only after any_alive(). */
+static int64_t least_loaded(State *state) {
+    int64_t new = first_of(state, 1), other = first_of(state, 0);
+    if (new < 0 || other < 0) return new < 0 ? other : new;
+    if (state->running[other] > 0) return new;
+    state->lots += (double)state->idle[1] / (double)(state->idle[1] + state->idle[0]);
+    if (state->lots < 1.0) return other;
+    state->lots -= 1.0;
+    return new;
 }
 
 /* The group whose unit goes next, -1 where none can. */
@@ -353,7 +377,7 @@ static bool launch_all(State *state) {
         if (!choose(state, group, &unit, &wanted)) return false;
         if (unit >= 0 && !can_run(state, wanted)) {
             /* The least loaded one, but not one that is lost before the unit would end, where others are. */
-            wanted = state->least_loaded.entries[0].which;
+            wanted = least_loaded(state);
             double ends = state->now + plan->duration[unit];
             if (plan->until[top_slot(state, wanted)] < ends && ends <= state->last_until) wanted = staying(state, ends);
         }
@@ -362,8 +386,9 @@ static bool launch_all(State *state) {
             continue;
         }
         int64_t slot = take_slot(state, wanted);
+        tally(state, wanted, -1);
         state->running[wanted]++;
-        state->used[wanted] = 1;
+        state->is_new[wanted] = 0;
         if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
         dequeue(state, group, unit);
         state->active[group]++;
@@ -455,6 +480,7 @@ static bool happen(State *state, Entry event) {
     state->active[group]--;
     state->left[group]--;
     state->running[plan->worker_of_slot[slot]]--;
+    tally(state, plan->worker_of_slot[slot], 1);
     if (!give_slot(state, slot)) return false;
     return state->left[group] > 0 || enter(state, state->now, NODE, plan->node_of_group[group]);
 }
@@ -462,6 +488,7 @@ static bool happen(State *state, Entry event) {
 /* A clock, a heap of ends, and queues.  False where there is no memory. */
 static bool run(State *state) {
     const Plan *plan = state->plan;
+    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
     for (int64_t slot = 0; slot < plan->slots; slot++) {
         state->last_until = fmax(state->last_until, plan->until[slot]);
         if (!enter(state, fmax(plan->start, plan->available[slot]), SLOT, slot)) return false;
@@ -497,7 +524,7 @@ static int64_t *share_out(State *state) {
         int64_t count;
     } parts[] = {
         {&state->stack, plan->slots},          {&state->depth, plan->workers},
-        {&state->running, plan->workers},      {&state->used, plan->workers},
+        {&state->running, plan->workers},      {&state->is_new, plan->workers},
         {&state->free_on, plan->hosts},
         {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
         {&state->left, plan->groups},          {&state->waiting, plan->groups},
@@ -530,7 +557,8 @@ static bool schedule(const Plan *plan) {
     free(block);
     free(times);
     free(state.events.entries);
-    free(state.least_loaded.entries);
+    free(state.least_loaded[0].entries);
+    free(state.least_loaded[1].entries);
     return done;
 }
 

@@ -117,10 +117,11 @@ def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy
 
 
 class _FreeSlots:
-    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread; of
-    equally loaded ones one that has run nothing yet, for a scheduler that draws lots comes to each in the end.
+    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread.
 
-    Where a unit ran says where its data lay, and which units shared a node's disk and network.
+    Where a unit ran says where its data lay, and which units shared a node's disk and network.  Schedulers draw lots
+    among workers that run nothing.  Those that never ran anything get as many units here as they would in the mean:
+    each launch adds their share of such workers, and whenever that makes a whole one, it is theirs.
     """
 
     def __init__(self, slots: Slots) -> None:
@@ -130,8 +131,12 @@ class _FreeSlots:
         count = int(slots.worker.max(initial=-1)) + 1
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
-        self.heap: list[tuple[int, bool, int]] = []  # (running, used, worker); entries no longer true are skipped
         self.used = [False] * count
+        # (running, worker) of workers that ran something, and of those that never did; entries no longer true are
+        # skipped.  Then how many of each have a slot free and run nothing, and the lots of those that never did.
+        self.heaps: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        self.idle = [0, 0]
+        self.lots = 0.0
         self.workers_of: dict[int, set[int]] = {}
         self.free_on: dict[int, int] = {}  # hosts that have any
         for worker, host in zip(self.worker, slots.host.tolist(), strict=True):
@@ -140,24 +145,63 @@ class _FreeSlots:
 
     def release(self, slot: int) -> None:
         worker = self.worker[slot]
+        self._tally(worker, -1)
         self.free[worker].append(slot)
+        self._tally(worker, 1)
         self.free_on[self.host[worker]] = self.free_on.get(self.host[worker], 0) + 1
         self._push(worker)
 
+    def _tally(self, worker: int, by: int) -> None:
+        """Counts a worker among those that have a slot free and run nothing, if it is one."""
+        if self.free[worker] and not self.running[worker]:
+            self.idle[not self.used[worker]] += by
+
+    def _pop(self, worker: int) -> int:
+        """A free slot of a worker that is free no more."""
+        self._tally(worker, -1)
+        slot = self.free[worker].pop()
+        self._tally(worker, 1)
+        host = self.host[worker]
+        self.free_on[host] -= 1
+        if not self.free_on[host]:
+            del self.free_on[host]
+        return slot
+
     def _push(self, worker: int) -> None:
-        heapq.heappush(self.heap, (self.running[worker], self.used[worker], worker))
+        heapq.heappush(self.heaps[not self.used[worker]], (self.running[worker], worker))
 
     def any_alive(self, now: float) -> bool:
-        """Whether a slot is free; those of workers that are gone are dropped on the way."""
-        while self.heap:
-            running, used, worker = self.heap[0]
+        """Whether a slot is free."""
+        return self._first(True, now) is not None or self._first(False, now) is not None
+
+    def _first(self, new: bool, now: float) -> int | None:
+        """The least loaded worker that ran something, or one that never did, with a slot free; None where there is
+        none.  Slots of workers that are gone are dropped on the way."""
+        heap = self.heaps[new]
+        while heap:
+            running, worker = heap[0]
             free = self.free[worker]
             while free and now >= self.until[free[-1]]:
-                self._taken(free.pop())
-            if free and running == self.running[worker] and used == self.used[worker]:
-                return True
-            heapq.heappop(self.heap)
-        return False
+                self._pop(worker)
+            if free and running == self.running[worker] and new != self.used[worker]:
+                return worker
+            heapq.heappop(heap)
+        return None
+
+    def _least_loaded(self, now: float) -> int:
+        """Whose turn it is; only after any_alive()."""
+        new, other = self._first(True, now), self._first(False, now)
+        if new is None or other is None:
+            found = new if other is None else other
+            assert found is not None
+            return found
+        if self.running[other]:
+            return new
+        self.lots += self.idle[True] / (self.idle[True] + self.idle[False])
+        if self.lots < 1.0:
+            return other
+        self.lots -= 1.0
+        return new
 
     def take(self, now: float, wanted: int, length: float) -> int | None:
         """A slot of the wanted worker, or of the least loaded one; only after any_alive().
@@ -167,8 +211,7 @@ class _FreeSlots:
         """
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
         if not free or now >= self.until[free[-1]]:
-            self.any_alive(now)
-            wanted = self.heap[0][2]
+            wanted = self._least_loaded(now)
             if self.until[self.free[wanted][-1]] < now + length <= self.last_until:
                 staying = [
                     (self.running[worker], worker)
@@ -178,20 +221,13 @@ class _FreeSlots:
                 if not staying:
                     return None
                 _, wanted = min(staying)
-            free = self.free[wanted]
-        slot = free.pop()
-        self._taken(slot)
+        slot = self._pop(wanted)
+        self._tally(wanted, -1)
         self.running[wanted] += 1
         self.used[wanted] = True
-        if free:
+        if self.free[wanted]:
             self._push(wanted)
         return slot
-
-    def _taken(self, slot: int) -> None:
-        host = self.host[self.worker[slot]]
-        self.free_on[host] -= 1
-        if not self.free_on[host]:
-            del self.free_on[host]
 
     def at_home(self, host: int, wanted: int, now: float) -> int | None:
         """A worker of a host with a slot free, the wanted one if it can be; None where there is none."""
@@ -201,7 +237,9 @@ class _FreeSlots:
         return None
 
     def finished(self, slot: int) -> None:
-        self.running[self.worker[slot]] -= 1
+        worker = self.worker[slot]
+        self.running[worker] -= 1
+        self._tally(worker, 1)
         self.release(slot)
 
 

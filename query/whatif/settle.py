@@ -18,7 +18,7 @@ from query.model.execution import Execution, Slots
 from query.model.policy import Policy
 from query.model.records import Floats, Ints
 from query.model.world import World
-from query.whatif.cold import Cold, cold, levels_of, placed_before
+from query.whatif.cold import Cold, cold, placed_before
 from query.whatif.effects import State
 from query.whatif.effects.speed import starving_ms
 from query.whatif.listing import followed
@@ -140,8 +140,8 @@ def settled(
         length = current.sum(axis=1)
         takes = length = np.maximum(length, least_ms)
         if first is not None:
-            level = levels_of(units.group, now, recorded.slots if now is before else slots, recorded.starts)
-            takes = were_first.moved(first, level, units.group, length)
+            are = first.firsts(units.group, now, recorded.slots if now is before else slots, recorded.starts)
+            takes = were_first.moved(first, are, units.group, length)
         last, now, took_ms = now, again(takes), work_ms
         work_ms = float(takes.sum())
         agrees = abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms
