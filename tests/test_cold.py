@@ -19,6 +19,7 @@ from query.whatif.cold import (
     Firsts,
     cold,
     levels,
+    others,
     placed_before,
 )
 from query.whatif.predict import predict, replay_unchanged
@@ -118,3 +119,44 @@ def test_pieces_do_not_each_unpack_what_the_first_on_a_worker_did() -> None:
     mine = pieces.units.group == 0
     assert pieces.volumes.overhead_ms[mine] == pytest.approx([100] * 8)
     assert pieces.units.duration_ms[mine].sum() == pytest.approx(8 * 100 + 2 * 900)
+
+
+def started(executors: int, unpacks_ms: float) -> Execution:
+    """One wave of tasks that unpack for so long as the first on their executors, and one of 1 000 ms that do not."""
+    first = unpacks_ms + 1000
+    rows = [(0.0, first)] * executors + [(first, first + 1000)] * executors
+    run = execution(rows, (1, 0, 0, 0), executors=executors)
+    overhead = np.repeat([unpacks_ms, 0.0], executors)
+    volumes = replace(run.volumes, overhead_ms=overhead)
+    return replace(run, volumes=volumes, repeated=np.array([True]), starts=True)
+
+
+def test_executors_that_start_together_share_the_way_of_what_they_unpack() -> None:
+    """21 executors take twice as long as one alone, for each other adds a twentieth."""
+    run = started(21, 2000.0)
+    costs = cold(run, replay_unchanged(run).replayed)
+    assert costs is not None
+    assert costs.unpacks_ms.tolist() == pytest.approx([0, 0, 1000])
+    assert costs.more_ms[STARTING] == pytest.approx([REPEATED_MS])  # they take no longer than unpacking
+    alone = Firsts(np.array([STARTING]), np.array([0]))
+    assert costs.at(alone, np.array([0]), np.array([1000.0])) == pytest.approx([2000 + REPEATED_MS])
+    together = Firsts(np.array([STARTING]), np.array([20]))
+    assert costs.at(together, np.array([0]), np.array([1000.0])) == pytest.approx([3000 + REPEATED_MS])
+    assert costs.of(together, np.array([0]), np.array([3000.0 + REPEATED_MS])) == pytest.approx([2000 + REPEATED_MS])
+
+
+def test_executors_that_start_at_other_times_do_not() -> None:
+    level, worker = np.array([STARTING, STARTING, STARTING, LATER]), np.array([0, 1, 2, 0])
+    launch = np.array([0.0, 100.0, 5000.0, 6000.0])
+    assert others(level, worker, launch, together_ms=1000.0).tolist() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("reads", "more_ms"), [(True, 2000.0), (False, REPEATED_MS)])
+def test_the_first_on_a_worker_loads_more_code_where_it_reads_files(reads: bool, more_ms: float) -> None:
+    run = waves(2, 1, repeated=True, starts=True)
+    overhead, read = np.array([500.0, 0.0]), np.full(2, 10**6 if reads else 0)
+    costs = cold(
+        replace(run, volumes=replace(run.volumes, overhead_ms=overhead, input=read)), replay_unchanged(run).replayed
+    )
+    assert costs is not None
+    assert costs.more_ms[STARTING] == pytest.approx([more_ms])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -90,6 +91,26 @@ def test_a_listed_replay_takes_the_steps_of_the_general_one(
         general.node_start_ms,
         general.node_end_ms,
     )
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
+    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of four ran something.  The next single units go there, to a new one (two halves), and four times later to
+    the last (four quarters)."""
+    names = [f"group:{each}" for each in range(7)]
+    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
+    nodes = {name: Node(name, name, 0.0, 1.0, number) for number, name in enumerate(names)}
+    edges = {pair: Dependency("barrier", "made") for pair in itertools.pairwise(names)}
+    group = np.array([0, 0, 1, 2, 3, 4, 5, 6])
+    nothing, one, any_ = np.zeros(8, dtype=np.int64), np.ones(8), np.full(8, -1)
+    units = Units(np.arange(8), group, any_, nothing, 0 * one, one, np.ones((8, 4)), nothing, 0 * one, any_)
+    four = np.arange(4)
+    slots = Slots(four, four, np.zeros(4), np.full(4, np.inf), np.full(4, np.inf))
+    monkeypatch.setattr(replaying, "has_compiled", lambda: is_compiled)
+    found = replay(Dag(0.0, 1.0, groups, nodes, edges), units, one, slots)
+    assert found.slot.tolist() == [0, 1, 0, 2, 0, 0, 0, 3]
 
 
 def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:

@@ -35,8 +35,8 @@ UNPACKS_MOST = 0.9
 """Share of a unit that can go to unpacking it."""
 
 SHARED = 0.05
-"""So much longer, of what it takes alone, does unpacking take for each other worker that starts at the same time: all of
-them fetch the code from one coordinator."""
+"""So much longer, of what it takes alone, does unpacking take for each other worker that starts at the same time, for
+all of them fetch the code from one coordinator."""
 
 MEASURED_UNITS = 4
 """Fewest first and fewest later units of a group that tell what being first costs it."""
@@ -74,7 +74,7 @@ class Cold:
     def firsts(self, group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Firsts:
         """Which units are the first in a replay."""
         level = levels_of(group, replayed, slots, starts)
-        return Firsts(level, _others(level, slots.worker[replayed.slot], replayed.launch_ms, self.together_ms))
+        return Firsts(level, others(level, slots.worker[replayed.slot], replayed.launch_ms, self.together_ms))
 
     def unpacking_ms(self, firsts: Firsts) -> Floats:
         """How long it takes to unpack units, (units,)."""
@@ -136,7 +136,7 @@ def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, star
     return np.where(before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
 
 
-def _others(level: Ints, worker: Ints, launch_ms: Floats, together_ms: float) -> Ints:
+def others(level: Ints, worker: Ints, launch_ms: Floats, together_ms: float) -> Ints:
     """How many other workers start within `together_ms` of each unit's, (units,)."""
     found, starting = np.zeros(len(level), dtype=np.int64), np.flatnonzero(level == STARTING)
     if len(starting):
@@ -168,13 +168,13 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     took_ms = units.duration_ms if lasting_ms is None else lasting_ms
     level = levels_of(units.group, base, execution.slots, execution.starts)
     more, most = _usual(execution)
-    overhead, starts = execution.volumes.overhead_ms, level == STARTING
+    starts, overhead_ms = level == STARTING, execution.volumes.overhead_ms
     unpacks_ms, together_ms, longer_ms = np.zeros(3), 0.0, np.zeros(len(units))
     if starts.any() and not starts.all():
-        together_ms = float(np.median(overhead[starts]))
-        longer_ms = np.where(starts, np.maximum(overhead - np.median(overhead[~starts]), 0.0), 0.0)
-        others = _others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
-        unpacks_ms[STARTING] = np.median((longer_ms / (1.0 + SHARED * others))[starts])
+        together_ms = float(np.median(overhead_ms[starts]))
+        longer_ms[starts] = np.maximum(overhead_ms[starts] - np.median(overhead_ms[~starts]), 0.0)
+        beside = others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
+        unpacks_ms[STARTING] = np.median(longer_ms[starts] / (1.0 + SHARED * beside[starts]))
     reads = np.bincount(units.group, _reads(execution), count) > 0
     if unpacks_ms[STARTING] > 0:
         more[STARTING], most[STARTING] = (np.where(reads, each[STARTING], each[FIRST]) for each in (more, most))
