@@ -60,7 +60,8 @@ def worlds(draw: some.DrawFn) -> tuple[Dag, Units, Slots, Policy, list[int | Non
     order = draw(some.sampled_from(orders))
     limits = [int(number.integers(1, 4)) if number.random() < 0.2 else None for _ in range(groups)]
     waits = some.sampled_from([0.0, 3.0, 30.0])
-    policy = Policy(order, draw(waits), draw(some.booleans()), draw(some.sampled_from([0.0, 1.0])))
+    offers = some.sampled_from([0.0, 1.0])
+    policy = Policy(order, draw(waits), draw(some.booleans()), draw(offers), draw(some.booleans()))
     return dag, made, slots, policy, limits, number.integers(0, 12, units).astype(float)
 
 
@@ -111,6 +112,19 @@ def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
     monkeypatch.setattr(replaying, "has_compiled", lambda: is_compiled)
     found = replay(Dag(0.0, 1.0, groups, nodes, edges), units, one, slots)
     assert found.slot.tolist() == [0, 1, 0, 2, 0, 0, 0, 3]
+
+
+def test_workers_that_come_on_demand_do_not_run_nothing() -> None:
+    """Four single units, of which the first goes to a worker that all others then go to as well."""
+    names = [f"group:{each}" for each in range(4)]
+    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
+    nodes = {name: Node(name, name, 0.0, 1.0, number) for number, name in enumerate(names)}
+    edges = {pair: Dependency("barrier", "made") for pair in itertools.pairwise(names)}
+    four, one, any_ = np.arange(4), np.ones(4), np.full(4, -1)
+    units = Units(four, four, any_, 0 * four, 0 * one, one, np.ones((4, 4)), 0 * four, 0 * one, any_)
+    slots = Slots(four, four, np.zeros(4), np.full(4, np.inf), np.full(4, np.inf))
+    found = replay(Dag(0.0, 1.0, groups, nodes, edges), units, one, slots, Policy(on_demand=True))
+    assert found.slot.tolist() == [0, 0, 0, 0]
 
 
 def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:

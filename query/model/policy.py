@@ -71,12 +71,15 @@ class Policy:
     `patience_ms`; one that ran ELSEWHERE had waited for that.  A group waits since slots have been left idle for its
     sake, or, where that `restarts`, since it last launched a unit at home.  Slots that stay idle are offered to it
     every `offers_ms`, so that it goes on half of that later in the mean.
+
+    Whoever gets its workers `on_demand` has none that runs nothing while another could.
     """
 
     order: Order = by_rank
     patience_ms: float = 0.0
     restarts: bool = False
     offers_ms: float = 0.0
+    on_demand: bool = False
 
 
 FIRST_COME = Policy()

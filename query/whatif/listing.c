@@ -116,7 +116,7 @@ enum { SLOT, UNIT, NODE, WAKE };
 typedef struct {
     int64_t units, slots, workers, hosts, groups, nodes, lists;
     double start, patience, offers;
-    bool is_fair, restarts;
+    bool is_fair, restarts, on_demand;
     const double *available, *until, *node_from, *node_to, *key, *duration;
     const int64_t *worker_of_slot, *host_of_worker, *first_slot, *workers_of_host, *first_worker;
     const int64_t *group_of, *place_of, *followed, *finds;
@@ -221,6 +221,7 @@ static int64_t least_loaded(State *state) {
     int64_t new = first_of(state, 1), other = first_of(state, 0);
     if (new < 0 || other < 0) return new < 0 ? other : new;
     if (state->running[other] > 0) return new;
+    if (state->plan->on_demand) return other;
     state->lots += (double)state->idle[1] / (double)(state->idle[1] + state->idle[0]);
     if (state->lots < 1.0) return other;
     state->lots -= 1.0;
@@ -570,12 +571,13 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *named;
     Plan plan = {0};
-    int is_fair, restarts;
-    if (!PyArg_ParseTuple(arguments, "O!dddpp", &PyDict_Type, &named, &plan.start, &plan.patience, &plan.offers,
-                          &is_fair, &restarts))
+    int is_fair, restarts, on_demand;
+    if (!PyArg_ParseTuple(arguments, "O!dddppp", &PyDict_Type, &named, &plan.start, &plan.patience, &plan.offers,
+                          &is_fair, &restarts, &on_demand))
         return NULL;
     plan.is_fair = is_fair;
     plan.restarts = restarts;
+    plan.on_demand = on_demand;
     Columns columns = {.count = 0};
     COUNTED(duration, units);
     COUNTED(available, slots);
@@ -645,8 +647,8 @@ static PyObject *py_integrals(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef functions[] = {
     {"schedule", py_schedule, METH_VARARGS,
-     "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts): fills launch, finish, slot_of, node_start "
-     "and node_end."},
+     "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts, on_demand): fills launch, finish, slot_of, "
+     "node_start and node_end."},
     {"integrals", py_integrals, METH_VARARGS, "integrals(columns): fills total from order, gap_ms and rate."},
     {NULL, NULL, 0, NULL},
 };

@@ -150,8 +150,8 @@ class Plan:
             "node_end": listed.node_end_ms,
         }
         rule = self.policy
-        fair = rule.order is fair_share
-        _listing.schedule(columns, self.start_ms, float(rule.patience_ms), float(rule.offers_ms), fair, rule.restarts)
+        waits = float(rule.patience_ms), float(rule.offers_ms)
+        _listing.schedule(columns, self.start_ms, *waits, rule.order is fair_share, rule.restarts, rule.on_demand)
         return listed
 
 

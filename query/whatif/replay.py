@@ -121,10 +121,12 @@ class _FreeSlots:
 
     Where a unit ran says where its data lay, and which units shared a node's disk and network.  Schedulers draw lots
     among workers that run nothing.  Those that never ran anything get as many units here as they would in the mean:
-    each launch adds their share of such workers, and whenever that makes a whole one, it is theirs.
+    each launch adds their share of such workers, and whenever that makes a whole one, it is theirs.  They get none
+    where workers come `on_demand`.
     """
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, on_demand: bool = False) -> None:
+        self.on_demand = on_demand
         self.worker = slots.worker.tolist()
         self.until = slots.until_ms.tolist()
         self.last_until = max(self.until, default=0.0)
@@ -197,6 +199,8 @@ class _FreeSlots:
             return found
         if self.running[other]:
             return new
+        if self.on_demand:
+            return other
         self.lots += self.idle[True] / (self.idle[True] + self.idle[False])
         if self.lots < 1.0:
             return other
@@ -391,7 +395,7 @@ class _Replay:
         limits: Sequence[int | None] | None,
     ) -> None:
         self.dag, self.slots, self.policy = dag, slots, policy
-        self.free = _FreeSlots(slots)
+        self.free = _FreeSlots(slots, policy.on_demand)
         self.pipes = _Pipes(dag, units, durations_ms)
         self.durations: list[float] = self.pipes.own_ms.tolist()
         self.group_of: list[int] = units.group.tolist()

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
-from query.frameworks.spark.settings import duration_ms
+from query.frameworks.spark.settings import duration_ms, flag
 from query.model.dag import EPSILON_MS, Group
 from query.model.policy import Policy, by_rank, fair_share
 
@@ -30,7 +30,8 @@ MOST = 0.5
 
 def schedule(scheduler: str | None, properties: Mapping[str, str], version: str | None) -> Policy:
     """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the place of their data
-    (spark.locality.wait, 3 s), before 3.1 since their stage last launched one there (SPARK-18886)."""
+    (spark.locality.wait, 3 s), before 3.1 since their stage last launched one there (SPARK-18886); dynamic allocation
+    asks for executors that tasks wait for."""
     patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get(LOCALITY_WAIT))
     offers_ms = duration_ms(properties.get("spark.scheduler.revive.interval"))
     legacy = properties.get("spark.locality.wait.legacyResetOnTaskLaunch")
@@ -40,6 +41,7 @@ def schedule(scheduler: str | None, properties: Mapping[str, str], version: str 
         patience_ms=LOCALITY_WAIT_MS if patience_ms is None else patience_ms,
         restarts=legacy == "true" or (number is not None and (int(number[1]), int(number[2])) < SINCE_IDLE),
         offers_ms=OFFERS_MS if offers_ms is None else offers_ms,
+        on_demand=bool(flag(properties.get("spark.dynamicAllocation.enabled"))),
     )
 
 
