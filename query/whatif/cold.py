@@ -175,7 +175,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
         longer_ms[starts] = np.maximum(overhead_ms[starts] - np.median(overhead_ms[~starts]), 0.0)
         beside = others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
         unpacks_ms[STARTING] = np.median(longer_ms[starts] / (1.0 + SHARED * beside[starts]))
-    reads = np.bincount(units.group, _reads(execution), count) > 0
+    reads = np.bincount(units.group, reads_files(execution), count) > 0
     if unpacks_ms[STARTING] > 0:
         more[STARTING], most[STARTING] = (np.where(reads, each[STARTING], each[FIRST]) for each in (more, most))
     unpacked_ms = units.duration_ms - longer_ms
@@ -197,7 +197,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     return Cold(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
 
 
-def _reads(execution: Execution) -> NDArray[np.bool_]:
+def reads_files(execution: Execution) -> NDArray[np.bool_]:
     """Which units read files, (units,)."""
     found: NDArray[np.bool_] = (execution.volumes.input > 0) & (execution.volumes.kept == 0)
     return found
