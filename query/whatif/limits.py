@@ -30,9 +30,8 @@ SEEN_SHARE = 0.02
 """Share of unit time on a device from which the run says something about it."""
 
 ROOM_SAFE = 0.8
-"""Share of the room for what workers keep below which all of it surely finds a place: parts are not spread evenly, and
-while one is unpacked it needs room twice (Spark before 1.6 sets a fifth aside for that, spark.storage.unrollFraction).
-"""
+"""Share of the room for what workers keep up to which all of it finds a place: parts are not spread evenly, and while
+one is unpacked it needs room twice."""
 
 _MIB = 2**20
 
