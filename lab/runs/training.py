@@ -114,7 +114,7 @@ SWEPT = (
     *(
         Configuration(
             f"tf-w{workers}-c{cores:g}-n{mbit}",
-            "tensorflow", workers, 1, {"timed": 4, "lasting_s": 10.0}, cores, mbit * MBIT,
+            "tensorflow", workers, 1, {"timed": 4, "lasting_s": 15.0}, cores, mbit * MBIT,
         )
         for workers in (2, 3)
         for cores in (0.2, 0.3, 0.45)
@@ -258,10 +258,10 @@ def run_all(
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: of each run what was asked, and of each process that trains the median untraced step and the CPU
-    time of one, ms.
+    """OUT/rows.jsonl: of each run what was asked, and of each process that trains the median and the mean untraced step
+    and of one such step the CPU time and that for which a quota held the process back, ms.
 
-    Rows of runs whose folders have gone stay.
+    What parameter servers used is of one step of one worker.  Rows of runs whose folders have gone stay.
     """
     rows = _rows(out)
     for file in sorted(out.glob("*/steps.json")):
@@ -269,7 +269,13 @@ def write_rows(out: Path) -> None:
         trained = [one for one in told["found"] if one["step_s"]]
         facts = {key: value for key, value in told.items() if key != "found" and value is not None}
         facts["step_ms"] = [round(1e3 * statistics.median(one["step_s"]), 3) for one in trained]
-        facts["cpu_ms"] = [round(1e3 * one["cpu_s"], 3) for one in trained if "cpu_s" in one]
+        facts["mean_ms"] = [round(1e3 * statistics.mean(one["step_s"]), 3) for one in trained]
+        served = [one for one in told["found"] if one.get("job") == "ps"]
+        steps = sum(len(one["step_s"]) for one in trained)
+        for name in ("cpu", "throttled"):
+            facts[f"{name}_ms"] = [round(1e3 * one[f"{name}_s"], 3) for one in trained if f"{name}_s" in one]
+            if served:
+                facts[f"server_{name}_ms"] = [round(1e3 * one[f"{name}_s"] / steps, 3) for one in served]
         rows[file.parent.name] = json.dumps({"name": file.parent.name, **facts})
     building = out / "rows.partial"
     building.write_text("".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
