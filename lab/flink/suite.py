@@ -50,6 +50,9 @@ _BASES: dict[str, Workload] = {
     "async": Workload("async", rate=3000),
     "full": Workload("ads", work=4, records=5_000_000),
     "join": Workload("join", parallelism=4, records=4_000_000),
+    "full-words": Workload("words", records=5_500_000, chaining=False),
+    "full-rocks": Workload("rocks", work=3, records=4_000_000),
+    "full-skew": Workload("skew", work=4, records=6_000_000),
 }
 _AXES: dict[str, dict[str, tuple[Any, ...]]] = {
     "ads": {"rate": (3000, 6000, 12_000, 24_000), "parallelism": (2, 4), "network": (25, 100), "cpu": (0.35, 0.7)},
@@ -59,6 +62,9 @@ _AXES: dict[str, dict[str, tuple[Any, ...]]] = {
     "async": {"rate": (1500, 3000, 6000), "parallelism": (2, 4)},
     "full": {"parallelism": (1, 2, 4), "cpu": (0.35, 0.7)},
     "join": {"parallelism": (2, 4), "cpu": (0.35, 0.7), "network": (25, 100, 2000)},
+    "full-words": {"parallelism": (2, 4), "cpu": (0.35, 0.7), "network": (50, 100)},
+    "full-rocks": {"parallelism": (2, 4), "cpu": (0.35, 0.7), "network": (50, 100)},
+    "full-skew": {"parallelism": (2, 4), "cpu": (0.35, 0.7), "network": (50, 100)},
 }
 
 

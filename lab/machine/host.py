@@ -41,7 +41,16 @@ _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; ru
 CPU_PERIOD_US = 25_000
 # A reader that skips part of a stream (HDFS under Parquet) throws away what its socket already holds. On cables this
 # slow, the kernel's usual limit of 6 MB a socket would be seconds of them.
-_SOCKET_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
+_SMALL_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
+# They have a price where flows come and go over one cable at once: acknowledgements wait behind what goes their way,
+# and a small window is used up meanwhile. What does not skip has the sockets of a Linux as it comes, not this one's.
+_CONGESTION = "cubic"
+_USUAL_TCP = (
+    "net.ipv4.tcp_rmem=4096 131072 6291456",
+    "net.ipv4.tcp_wmem=4096 16384 4194304",
+    f"net.ipv4.tcp_congestion_control={_CONGESTION}",
+)
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 # The largest weights that the kernel takes (default 1024 and 100): a quota promises CPU time only where no other
 # work on the machine gets it first.
 _LARGEST_SHARES, _LARGEST_WEIGHT = 262_144, 10_000
@@ -59,6 +68,7 @@ class Node:
         memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
         protected: whether the node's share of a busy CPU is raised above whatever else runs on the machine.
         disk_bytes_per_s: rate at which the node's processes read from the disk, page cache left out; None for no limit.
+        small_buffers: whether its sockets hold 256 KiB at most, rather than what a Linux as it comes lets them.
     """
 
     name: str
@@ -68,6 +78,7 @@ class Node:
     memory_bytes: int | None = None
     protected: bool = False
     disk_bytes_per_s: int | None = None
+    small_buffers: bool = True
 
     @property
     def uses_cpu_cgroup(self) -> bool:
@@ -142,7 +153,8 @@ def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
             ["ip", "-n", ns, "link", "set", "eth0", "up"],
         ]
         commands += [
-            ["nsenter", f"--net=/run/netns/{ns}", "--", "sysctl", "-qw", setting] for setting in _SOCKET_BUFFERS
+            ["nsenter", f"--net=/run/netns/{ns}", "--", "sysctl", "-qw", setting]
+            for setting in (_SMALL_BUFFERS if node.small_buffers else _USUAL_TCP)
         ]
     return commands
 
@@ -354,6 +366,8 @@ def borrowed_machine(nodes: Sequence[Node]) -> Iterator[None]:
 
 def build_network(nodes: Sequence[Node]) -> None:
     """Build the namespaces and cables of the nodes, not shaped yet."""
+    if not all(each.small_buffers for each in nodes) and _CONGESTION not in (allowed := _ALLOWED.read_text().split()):
+        _ALLOWED.write_text(" ".join([*allowed, _CONGESTION]))  # a namespace may choose among these only
     for command in network_commands(nodes):
         run_command(command)
 

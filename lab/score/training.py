@@ -3,8 +3,9 @@
 `--write PAGE --mark NAME` puts the last of them into a page.
 
 DIR is what ``python -m lab.runs.training sweep`` made.  Each configuration is predicted from the traces of its model's
-first base; the truth is the steps that it really took, untraced: of each process the median, and of these the mean.
-A prediction is of the traced steps together, and taken as that many steps.
+first base; the truth is the steps that it really took, untraced: of each process the mean of the second half of them
+(of older rows, which do not have that, the median of all), and of these the mean, and of several runs the median.  A
+prediction is of the traced steps together, and taken as that many steps.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from indexes.errors import CrystalPerfError
 from lab.errors import LabError
 from lab.pages import put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
-from lab.scored import OURS, Scored
+from lab.score.floors import from_median
+from lab.scored import OURS, Scored, spread
 from query.run import Run
 
 ROLES = ("even", "odd")
@@ -118,6 +120,10 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]
     all_of.append("|---|---|---|---|---|---|---|")
     for role, scored in found.items():
         all_of += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
+        if floor := from_median(truths[each.name] for each in swept if role_of(each) == role):
+            mean, deviation = (100 * each for each in spread(floor))
+            runs = f"{len(floor)} runs | {mean:.1f} ± {deviation:.1f} | {100 * max(floor):.0f}"
+            all_of.append(f"| a run itself, of the median of its reruns | {role} | {runs} | | |")
     for name, base in bases.items():
         away = [abs(each / base.step_ms - 1) for each in base.steps_ms]
         mean, worst, traced = (
@@ -163,7 +169,8 @@ def _truths(out: Path) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         row: dict[str, Any] = json.loads(line)
-        found.setdefault(row["name"].rpartition(".")[0], []).append(statistics.mean(row["step_ms"]))
+        steps_ms = row.get("settled_ms", row["step_ms"])
+        found.setdefault(row["name"].rpartition(".")[0], []).append(statistics.mean(steps_ms))
     return found
 
 
