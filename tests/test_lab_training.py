@@ -51,8 +51,8 @@ def test_a_question_names_what_is_other_than_in_the_base() -> None:
     other = next(each for each in SWEPT if each.name == "cnn-r3-c0.2-n50")
     assert training.asks(other, base_of(other)) == ["cpu_speed=0.333333x", "network=50Mbps", "ranks=1.5x"]
     for each in SWEPT:
-        job, of_base = ({**one.asked, "lasting_s": 0.0} for one in (each, base_of(each)))
-        assert job == of_base  # but for how long it goes on
+        job, of_base = ({**one.asked, "lasting_s": 0.0, "batch": 16} for one in (each, base_of(each)))
+        assert job == of_base  # but for how long it goes on, and its batch
         assert base_of(each).framework == each.framework
 
 

@@ -120,6 +120,15 @@ SWEPT = (
         for cores in (0.2, 0.3, 0.45)
         for mbit, lasting_s in ((100, 45.0), (200, 25.0), (400, 15.0), (1000, 10.0))
     ),
+    *(
+        Configuration(
+            f"{model}-r2-c0.6-n{mbit}-b{batch}",
+            "pytorch", 2, 0, {"model": model, "timed": 24, "batch": batch}, 0.6, mbit * MBIT,
+        )
+        for model in ("cnn", "transformer")
+        for mbit in (200, 1000)
+        for batch in (8, 32, 64)
+    ),
 )  # fmt: skip
 """What `sweep` runs; workers of a parameter server take some forty steps to settle."""
 

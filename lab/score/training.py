@@ -29,6 +29,8 @@ from lab.scored import OURS, Scored, spread
 from query.run import Run
 
 ROLES = ("even", "odd")
+BATCH = 16
+"""Examples in a batch of the lab's trainings, where a configuration does not say (torch_job.py)."""
 _SENT = "SELECT coalesce(sum(bytes), 0) / count(DISTINCT (worker_id, step)) FROM training_collectives"
 _FETCHED = """
 SELECT sum(bytes) / count(DISTINCT scope_id)
@@ -66,6 +68,8 @@ def asks(one: Configuration, base: Configuration) -> list[str]:
         found.append(f"network={(one.network_bps or 0) / 1e6:g}Mbps")
     if one.ranks != base.ranks:
         found.append(f"ranks={one.ranks / base.ranks:g}x")
+    if (batch := one.asked.get("batch", BATCH)) != BATCH:
+        found.append(f"batch={batch / BATCH:g}x")
     return found
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from query.model.execution import Execution
     from query.model.flow import Flow
     from query.model.policy import Policy
-    from query.model.records import Columns, Problems
+    from query.model.records import Columns, Floats, Problems
     from query.model.trace import Trace
     from query.model.world import World
 
@@ -192,6 +192,15 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that takes for
+    granted, a sentence."""
+
+    shares: Floats
+    assumption: str
+
+
+@dataclass(frozen=True)
 class Steady:
     """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
 
@@ -332,6 +341,7 @@ class Framework:
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into; and these three where its tables list other things than are asked about
     replan      the run, a changed world, whether to → the run as the framework itself would plan it there
+    growth      the run → how much of its time grows with the data; without it all that is made of them does
     steady      the run, a changed world → its steps once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
     shown_lanes  the most lanes of a worker, properties of a run → as many as its user counts, 0 where nothing tells
@@ -384,6 +394,7 @@ class Framework:
     schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     replan: Callable[[Execution, World, bool], Planned] | None = None
+    growth: Callable[[Execution], Growth] | None = None
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes

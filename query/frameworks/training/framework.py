@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from query.frameworks import Framework, Vocabulary, plural
-from query.frameworks.training import absent, devices, operators, rules, servers, worlds
+from query.frameworks.training import absent, batches, devices, operators, rules, servers, worlds
 from query.inputs.containers import LogFile
 from query.model.trace import Trace
 
@@ -32,7 +32,13 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
             coordinator="runtime",
             scope="step",
             scopes=("step",),
-            settings={processes: "workers", "processes": "workers", "ranks": "workers", "lanes": "cores"},
+            settings={
+                processes: "workers",
+                "processes": "workers",
+                "ranks": "workers",
+                "lanes": "cores",
+                "batch": "input",
+            },
             exchanged="gradients",
             upstream="the next batch of input",
             log=f"a trace of {title}",
@@ -41,6 +47,7 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
         operators=operators.OPERATORS,
         configured=worlds.configured,
         replan=worlds.replan,
+        growth=batches.growth,
         steady=servers.steady,
         unsure=absent.unsure,
         expand=devices.expanded,

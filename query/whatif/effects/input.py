@@ -1,6 +1,7 @@
 """input: more or less data, of the same kind.
 
-Each unit's own work grows with it, unless the framework cuts more units; starting one takes as long as it did.
+Each unit's own work grows with it, unless the framework cuts more units or knows what does not grow; starting one takes
+as long as it did.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from query.model.execution import Volumes
 from query.model.world import World
-from query.whatif.effects import State, around, waiting
+from query.whatif.effects import State, around, computing, waiting
 
 
 def apply(state: State, world: World) -> State:
@@ -20,9 +21,14 @@ def apply(state: State, world: World) -> State:
     if ratio == 1:
         return state
     execution = state.execution
-    words, volumes = execution.framework.vocabulary, execution.volumes
     outside = waiting(state)
     outside += (state.parts_ms - outside) * around(state)[:, None]
+    if execution.framework.growth is not None:
+        growth = execution.framework.growth(execution)
+        times = 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
+        parts = outside + (state.parts_ms - outside) * times
+        return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
+    words, volumes = execution.framework.vocabulary, execution.volumes
     larger = {
         name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
         for name in Volumes.__dataclass_fields__
