@@ -27,7 +27,7 @@ from query.answers.words import bottleneck_sentence, header_facts, step_sentence
 from query.frameworks import Job
 from query.frameworks.known import get
 from query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
-from query.frameworks.training import chrome, collectives, devices
+from query.frameworks.training import batches, chrome, collectives, devices
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.lanes import Lane
 from query.frameworks.training.program import Operation, Step
@@ -35,6 +35,7 @@ from query.inputs.containers import LogFile, Part
 from query.model.records import Problems
 
 DATA = Path(__file__).parent / "data/training"
+BATCHES = Path(__file__).parent.parent / "lab/recordings/batches"
 REAL = Path(__file__).parents[2] / "shared/real-inputs"
 
 
@@ -203,6 +204,60 @@ def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
     assert run.predict(["ranks=2"]).predicted_ms == run.unchanged().predicted_ms
     assert "fewer" in run.predict(["ranks=0.5x"]).refused[0]
     assert "single process" in cp.profile(DATA / "torch-loader").predict(["ranks=2x"]).refused[0]
+
+
+def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_parameters() -> None:
+    run = cp.profile(BATCHES / "cnn-r2-c0.6-n200.0/traces")
+    twice, half = run.predict(["batch=2x"]), run.predict(["batch=0.5x"])
+    assert twice.predicted_ms is not None
+    assert half.predicted_ms is not None
+    assert half.predicted_ms < run.debug().runtime_ms < twice.predicted_ms < 1.5 * run.debug().runtime_ms
+    sent = [each for each in twice.groups if each.name == "gloo:all_reduce"]
+    assert sent
+    assert all(each.predicted_ms == pytest.approx(each.recorded_ms, rel=0.1) for each in sent)
+    assert run.predict(["input=2x"]).predicted_ms == twice.predicted_ms
+    assert any("an optimizer does" in each for each in twice.assumptions)
+    assert twice.interval_ms is not None
+
+
+def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(tmp_path: Path) -> None:
+    events = [
+        event("ProfilerStep#1", 0, 12_000, "user_annotation"),
+        event("aten::mm", 0, 1_000),
+        event("cudaLaunchKernel", 100, 10, "cuda_runtime", correlation=1),
+        kernel("ampere_sgemm_128x64", 1_000, 10_000, 1),
+        event("cudaDeviceSynchronize", 1_000, 10_000, "cuda_runtime"),
+    ]
+    run = cp.profile(written(tmp_path / "0.json", events))
+    twice = run.predict(["batch=2x"])
+    assert twice.predicted_ms == pytest.approx(run.debug().runtime_ms + 10.0, rel=0.02)
+    assert any("to have an accelerator compute" in each for each in twice.assumptions)
+    assert twice.interval_ms is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "grows"),
+    [
+        ("aten::conv2d", True),
+        ("AddmmBackward0", True),
+        ("making batches (num_workers=0)", True),
+        ("aten::add_", False),
+        ("aten::_foreach_add_", False),
+        ("aten::_fused_dropout", True),
+        ("Optimizer.step#AdamW.step", False),
+        ("torch::autograd::AccumulateGrad", False),
+        ("Python", False),
+        ("_MklNativeConv2D", True),
+        ("ApplyGradientDescent", False),
+        ("ResourceApplyAdam", False),
+        ("ReadVariableOp", False),
+        ("IdentityN", False),
+        ("sgd_mom_update", False),
+        ("Convolution", True),
+    ],
+)
+def test_operators_of_parameters_do_as_much_for_any_batch(operator: str, grows: bool) -> None:
+    assert batches.grows(operator) is grows
 
 
 def test_ranks_are_counted_and_not_their_accelerators(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def test_one_worker_meets_nobody_at_the_servers_link() -> None:
 
 
 def test_a_share_of_a_core_sends_no_faster_than_it_computes() -> None:
-    """8 MB take 14 ms of CPU: on a hundredth of a core 1.4 s, whatever the link."""
-    assert servers.settled(LINK, 1, share=0.01).mean_ms == pytest.approx(1_410.0)
+    """8 MB take 10.8 ms of CPU: on a hundredth of a core 1.08 s, whatever the link."""
+    assert servers.settled(LINK, 1, share=0.01).mean_ms == pytest.approx(1_090.0)
     assert (
         servers.settled(LINK, 1, share=0.5).mean_ms
         == servers.settled(LINK, 1, share=8.0).mean_ms
@@ -112,21 +112,10 @@ def test_a_share_of_a_core_sends_no_faster_than_it_computes() -> None:
     )
 
 
-def test_two_workers_settle_so_that_one_fetches_while_the_other_sends() -> None:
+def test_two_workers_come_apart_or_stay_in_step() -> None:
     found = servers.settled(LINK, 2)
-    assert found.mean_ms == pytest.approx(410.0, rel=0.05)
-    assert found.apart_ms == pytest.approx(410.0)
-    assert found.together_ms == pytest.approx(810.0)
-
-
-def test_the_direction_with_fewer_flows_is_not_filled() -> None:
-    """As plain sockets show: what acknowledges a flow waits behind the data of two others."""
-    shared = {"out": 20_000.0, "in": 20_000.0, "serving": 1e6}
-    alone, _, lone = servers._rates([0, 1, 2], [0.0] * 3, (20_000.0, 20_000.0), shared)
-    assert (alone, lone) == (20_000.0, 20_000.0)
-    first, second, lone = servers._rates([0, 0, 2], [0.0, 1.0, 2.0], (20_000.0, 20_000.0), shared)
-    assert first + second == pytest.approx(20_000.0)
-    assert lone == pytest.approx(0.81 * 20_000.0)
+    assert (found.apart_ms, found.together_ms) == (pytest.approx(410.0), pytest.approx(810.0))
+    assert found.mean_ms == pytest.approx(0.8 * 410.0 + 0.2 * 810.0)
 
 
 @pytest.mark.parametrize("workers", [3, 5, 40])
@@ -140,7 +129,8 @@ def test_two_servers_share_what_one_had_to_carry() -> None:
     assert servers.settled(replace(LINK, busiest_share=0.5), 4).mean_ms < 0.7 * servers.settled(LINK, 4).mean_ms
 
 
-def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
+def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each_other() -> None:
+    """These came apart, others of the same configuration stayed in step."""
     run = cp.profile(RECORDED / "traces")
     told = run.predict(["network=2x"], recorded=["network=200Mbps"])
     untraced = [
@@ -153,14 +143,16 @@ def test_steps_are_told_as_they_are_once_workers_have_settled() -> None:
     assert told.settled_step_ms is not None
     assert told.predicted_ms is not None
     before_ms, after_ms = told.settled_step_ms
-    assert before_ms == pytest.approx(statistics.median(untraced), rel=0.05)
-    assert header.step_ms > 1.3 * before_ms
+    assert statistics.median(untraced) < before_ms < header.step_ms
     assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
     assert f"{after_ms:.0f} ms instead of {before_ms:.0f} ms" in step_sentence(header, told)
-    assert any("settled" in each for each in told.assumptions)
+    assert any("do not wait for each other" in each for each in told.assumptions)
     assert told.interval_ms is not None
-    in_step_ms = float(re.findall(r"in step with each other would take (\d+) ms", "; ".join(told.assumptions))[0])
-    assert told.interval_ms[1] > told.runtime_ms * in_step_ms / before_ms > told.predicted_ms
+    ends = re.findall(
+        r"in step would take (\d+) ms, and those that fetch while others send (\d+)", "; ".join(told.assumptions)
+    )
+    in_step_ms, apart_ms = (told.runtime_ms * float(each) / before_ms for each in ends[0])
+    assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
 
 
 def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:

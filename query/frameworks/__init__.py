@@ -9,7 +9,7 @@ a sentence where it is asked for.  Built-in ones lie in this folder; others come
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -370,7 +370,8 @@ class Framework:
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
     loads_code  whether its workers load and compile code as they meet it, as recorded runs told
-    checked     settings of the work, such as units, whose effect reruns have checked, so that answers have a range
+    checked     the run → settings of the work, such as units, whose effect reruns have checked, so that answers have a
+                range
     resolution_ms  how far apart an end and the start that it causes may be in its log
     """
 
@@ -417,7 +418,7 @@ class Framework:
     tells_upstream: bool = True
     lanes_bring_cpu: bool = True
     loads_code: bool = False
-    checked: frozenset[str] = frozenset()
+    checked: Callable[[Execution], Collection[str]] = lambda _run: ()
     resolution_ms: float = 1.0
 
     @property

@@ -184,7 +184,7 @@ def predict(
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = world.unchecked(execution.framework.checked)
+    unsure = world.unchecked(execution.framework.checked(execution))
     if predicted > 0 and not unsure:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
             execution.runtime_ms,

@@ -95,5 +95,5 @@ FLINK = Framework(
     ),
     private=private.PATTERNS,
     lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
-    checked=frozenset({"units"}),  # parallelism of all vertices (docs/flink.md)
+    checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
 )

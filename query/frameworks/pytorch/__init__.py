@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from query.frameworks.pytorch import files, setup
+from query.frameworks.training.devices import GPU
 from query.frameworks.training.framework import of_training
 from query.frameworks.training.rules import RULES
 
@@ -46,4 +47,5 @@ PYTORCH = of_training(
     gather=files.gather,
     setup=setup.SETUP,
     rules=replace(RULES, more=_findings),
+    checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
 )

@@ -31,24 +31,29 @@ _OF_EXAMPLES = re.compile(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNOR
 """Exchanges of what is made of examples; all others are taken to be of parameters and their gradients."""
 
 
+def grows(operator: str) -> bool:
+    """Whether an operator does more for a larger batch, by its name."""
+    return _OF_PARAMETERS.search(operator) is None
+
+
 def growth(execution: Execution) -> Growth:
     """How much of each group's time grows with the batch, (groups, resources + 1), and what that takes for granted."""
     shape = (len(execution.dag.groups), execution.units.parts_ms.shape[1])
-    whole, grows = np.zeros(shape), np.zeros(shape)
+    whole, larger = np.zeros(shape), np.zeros(shape)
     net, launches = execution.names.index(NET), GPU.name in execution.names
     for name, times_ms in execution.operators.items():
         whole += times_ms
-        if not _OF_PARAMETERS.search(name):
+        if grows(name):
             mine = times_ms.copy()
             if not _OF_EXAMPLES.search(name):
                 mine[:, net] = 0.0
-            grows += mine
+            larger += mine
     if launches:
-        grows[:, execution.names.index(CPU)] = 0.0
+        larger[:, execution.names.index(CPU)] = 0.0
     said = (
         "what works on examples takes as many times as long as the batch is larger; what works on parameters, as an"
         " optimizer does, and exchanging gradients take as long as they did"
     )
     if launches:
         said += ", and so does what a CPU does to have an accelerator compute"
-    return Growth(np.divide(grows, whole, out=np.zeros(shape), where=whole > 0), said)
+    return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), said)
