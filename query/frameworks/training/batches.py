@@ -22,7 +22,7 @@ _OF_PARAMETERS = re.compile(
     r"|^aten::(add|sub|mul|div|addcmul|addcdiv|lerp|sqrt|zero|copy)_$"
     r"|^torch::autograd::(AccumulateGrad|CopyBackwards)|^torch\.distributed\.ddp\.reducer"
     # TensorFlow and MXNet
-    r"|^(Resource)?(Sparse)?Apply|^(Assign|VariableV2|VarHandleOp|ReadVariableOp|Const$|NoOp$|Identity$)"
+    r"|^(Resource)?(Sparse)?Apply|^(Assign|VariableV2|VarHandleOp|ReadVariableOp|Const$|NoOp$|IdentityN?$)"
     r"|(^|_)(sgd|adam|adamw|adagrad|rmsprop|ftrl|lamb)\w*_update$|^KVStore"
 )
 """Operators that do as much for any batch."""
