@@ -18,19 +18,33 @@ import sys
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
+from indexer.baselines.callees import features as hop_features
+from indexer.classify import PooledClassifier, softmax
+from indexer.distil import heads_logits
+from indexer.embed import Ids
+from indexer.evaluate import COLUMNS, Score, judged_by, pooled_by, pooled_by_others, score, spread, without_some_files
+from indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples, with_sequence
+from indexer.heads import CODE, DOC, train_heads
 from indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
 from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexer.modelfile import load
 from indexer.pytyped import Linked, python_calls
 from indexer.records import Function, ParsedFile
 from indexer.typed import Known, Meaning, Sources, read_jars, typed_calls
+from indexer.vectors import Floats, FunctionText
 from indexer.workers import parse_files
 from indexes.apis import device_api
 from indexes.errors import told
+from indexes.resources import resources
 
 MOST_CALLEES = 40
 """Callees of a function that are asked about, at most: the first ones."""
@@ -221,6 +235,208 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
         }
 
 
+# 2. What they say of it -----------------------------------------------------------------------------------------------
+
+FEATURES = (
+    *("largest disk", "largest net", "mean disk", "mean net", "namesake disk", "namesake net"),
+    *("calls a disk API", "calls a net API", "callees", "outside", "unknown", "nothing is known"),
+)
+"""Of a function, from its callees' probabilities; a namesake is a callee of its own name, or its only one."""
+
+_MANY = np.float32(np.log(20))
+_SURE = 0.9
+_CLEAR = 0.1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of each example its line of called.jsonl, None where types say nothing; and the functions that they call."""
+
+    lines: Sequence[Mapping[str, Any] | None]
+    keys: Mapping[str, int]
+    functions: Sequence[FunctionText]
+    libraries: Sequence[str]
+
+
+def read_evidence(called: Path, ids: Sequence[str]) -> Evidence:
+    """called.jsonl for the examples of these ids."""
+    by_id: dict[str, Mapping[str, Any]] = {}
+    keys: dict[str, int] = {}
+    functions: list[FunctionText] = []
+    of: list[str] = []
+    for line in called.open(encoding="utf-8"):
+        each = json.loads(line)
+        if "id" in each:
+            by_id[each["id"]] = each
+        elif each["key"] not in keys:
+            keys[each["key"]] = len(functions)
+            names = ("code", "doc", "language", "qualified_name", "class_name", "package")
+            text = {name: each[name] for name in names}
+            functions.append(FunctionText(**text, callees=tuple(each["callees"])))
+            of.append(each["library"])
+    return Evidence([by_id.get(each) for each in ids], keys, functions, of)
+
+
+def callee_features(evidence: Evidence, labels: Floats, examples: Sequence[Example]) -> Floats:
+    """(n, FEATURES) of each example, from the (functions, k) probabilities of all callees."""
+    disk, net = resources().index("disk"), resources().index("net")
+    found = np.zeros((len(examples), len(FEATURES)), np.float32)
+    for row, line, example in zip(found, evidence.lines, examples, strict=True):
+        if line is None:
+            row[-1] = 1
+            continue
+        numbers = [evidence.keys[each] for each in line["callees"]]
+        theirs = labels[numbers][:, [disk, net]]
+        name = simple_name(example.function.qualified_name)
+        own = [simple_name(evidence.functions[each].qualified_name) == name for each in numbers]
+        if numbers:
+            row[0:2], row[2:4] = theirs.max(axis=0), theirs.mean(axis=0)
+        if any(own) or len(numbers) == 1:
+            row[4:6] = (theirs[np.array(own)] if any(own) else theirs).max(axis=0)
+        row[6:8] = "disk" in line["devices"], "net" in line["devices"]
+        row[8:11] = np.log1p([len(numbers), line["outside"], line["unknown"]]) / _MANY
+        row[11] = not (numbers or line["devices"] or line["outside"])
+    return found
+
+
+def simple_name(qualified: str) -> str:
+    """The last part of a qualified name."""
+    return qualified.rpartition(".")[2]
+
+
+def ruled(probabilities: Floats, evidence: Evidence, labels: Floats, rows: Ids) -> Floats:
+    """The same, but certain where callees leave little doubt.
+
+    A callee that is surely of a device, where no other is surely of the other one, gives its label.  A function whose
+    callees are all known, none of them a device's, computes.
+    """
+    order = resources()
+    cpu, devices = order.index("cpu"), [order.index(each) for each in ("disk", "net")]
+    changed = probabilities.copy()
+    for row, at in zip(changed, rows, strict=True):
+        line = evidence.lines[at]
+        if line is None:
+            continue
+        theirs = labels[[evidence.keys[each] for each in line["callees"]]][:, devices]
+        sure = {order[each] for column, each in enumerate(devices) if (theirs[:, column] > _SURE).any()}
+        sure |= set(line["devices"])
+        if len(sure) == 1:
+            row[:] = np.eye(len(order))[order.index(sure.pop())]
+        elif not sure and len(theirs) and not line["unknown"] and not line["outside"] and theirs.max() < _CLEAR:
+            row[:] = np.eye(len(order))[cpu]
+    return changed
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All examples of a table and what is asked of their callees."""
+
+    data: Prepared
+    model: PooledClassifier
+    evidence: Evidence
+    hops: Floats
+    """(n, …) how far device APIs are (indexer.baselines.callees)."""
+
+    def callee_labels(self, train: Ids, parts: Sequence[Ids]) -> Floats:
+        """(functions, k) probabilities of all callees, by linear heads that learned nothing of their library.
+
+        Of libraries in no part, such as the frameworks, by heads that learned from all rows of `train`.
+        """
+        found = np.zeros((len(self.evidence.functions), len(resources())), np.float32)
+        library = np.array(self.evidence.libraries)
+        missing = np.ones(len(library), bool)
+        for part in [*parts, np.zeros(0, np.int64)]:
+            names = {self.data.examples[row].library for row in part}
+            its = np.flatnonzero(np.isin(library, sorted(names)) if len(part) else missing)
+            missing[its] = False
+            heads = train_heads(self.data, np.setdiff1d(train, part), self.data.labels)
+            asked = [self.evidence.functions[int(at)] for at in its]
+            if asked:
+                found[its] = softmax(heads_logits(heads, self.data.words, self.model.embedding, asked))
+        return found
+
+    def with_features(self, *features: Floats) -> Prepared:
+        """The examples, the code head seeing these features beside its embedding."""
+        dense = np.concatenate([self.data.dense[CODE.texts], *features], axis=1).astype(np.float32)
+        return replace(self.data, dense={**self.data.dense, CODE.texts: dense})
+
+
+def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: PooledClassifier) -> None:
+    """Print the scores of every arm, trained with and without the functions whose ids begin with `hard`."""
+    order = resources()
+    records = [json.loads(line) for path in texts for line in path.open(encoding="utf-8")]
+    ids = [each["id"] for each in records if each["label"] in order]
+    examples = [each for path in texts for each in read_examples(path, has_training=False)]
+    data = with_sequence(prepare(examples, model.words, model.embedding, (CODE, DOC)), model.sequence, model.embedding)
+    evidence = read_evidence(called, ids)
+    hops = hop_features([None if line is None else line["hops"] for line in evidence.lines])
+    bench = Bench(data, model, evidence, hops)
+    is_hard = np.array([each.startswith(hard) for each in ids])
+    scores: dict[tuple[str, str, str], list[Score]] = defaultdict(list)
+    for seed in range(seeds):
+        for with_hard in (False, True) if is_hard.any() else (False,):
+            _score(bench, is_hard, with_hard, seed, scores)
+    print("| tested on | hard functions | arm | " + COLUMNS)
+    print("|---" * 7 + "|")
+    for (tested, which, arm), its in scores.items():
+        print(f"| {tested} | {which} | {arm} | {spread(its)} |", flush=True)
+
+
+def _score(
+    bench: Bench,
+    is_hard: NDArray[np.bool_],
+    with_hard: bool,
+    seed: int,
+    scores: dict[tuple[str, str, str], list[Score]],
+) -> None:
+    data, labels = bench.data, bench.data.labels
+    everything = data.rows(TRAIN)
+    parts = folds(data, everything, 5, seed, by_library=True)
+    train = everything if with_hard else everything[~is_hard[everything]]
+    callees = bench.callee_labels(train, parts)
+    seen = callee_features(bench.evidence, callees, data.examples)
+    arms = {
+        "today's heads": data,
+        "callees' devices": bench.with_features(bench.hops),
+        "callees' labels": bench.with_features(seen),
+        "both": bench.with_features(seen, bench.hops),
+    }
+    development, measured = data.rows(*data.development), data.rows("measured")
+    which = "learned" if with_hard else "not learned"
+    apart: dict[str, Floats] = {}
+    for arm, its in arms.items():
+        found = np.zeros((len(data.examples), len(resources())), np.float32)
+        for part in parts:
+            found[part] = pooled_by(np.intersect1d(np.setdiff1d(everything, part), train), its, part, labels)
+        heads = train_heads(its, _some_files(data, train, seed), labels)
+        for rows in (development, measured):
+            found[rows] = pooled_by_others(its, *judged_by(heads, its, rows, has_sequence=True), labels)
+        apart[arm] = found
+    every = np.arange(len(data.examples))
+    apart["rule over today's heads"] = ruled(apart["today's heads"], bench.evidence, callees, every)
+    tests: dict[str, tuple[Ids, bool]] = {
+        "libraries left out": (everything[~is_hard[everything]], False),
+        "libraries left out, hard": (everything[is_hard[everything]], False),
+        "development sets": (development, False),
+        "development sets, natural": (development, True),
+    }
+    for name in data.development:
+        tests[name] = (data.rows(name), False)
+        tests[f"{name}, natural"] = (data.rows(name), True)
+    tests["measured"] = (measured, False)
+    for tested, (rows, natural) in tests.items():
+        for arm, found in apart.items():
+            if len(rows):
+                scores[tested, which, arm].append(
+                    score(found[rows], labels[rows], data.weights[rows] if natural else None)
+                )
+
+
+def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
+    """All training functions the first time, then without those of a tenth of the files."""
+    return without_some_files(data, train, seed) if seed else train
+
+
 @told
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -232,7 +448,17 @@ def main() -> None:
     one.add_argument("--sources", type=Path, required=True, help="libraries that indexer.labels.fetch fetched")
     one.add_argument("--jars", type=Path, required=True, help="a folder of archives for each library")
     one.add_argument("-o", "--output", type=Path, required=True)
+    other = commands.add_parser("table", help="what evidence and hard functions are worth")
+    other.add_argument("--texts", type=Path, nargs="+", required=True, help="labelled functions, then measured ones")
+    other.add_argument("--called", type=Path, required=True, help="what `collect` wrote of them")
+    other.add_argument("--hard", default="v", metavar="PREFIX", help="of the ids of hard functions")
+    other.add_argument("--seeds", type=int, default=2)
+    other.add_argument("--model", help="over the words, and beside the sequence head, of another model")
     arguments = parser.parse_args()
+    if arguments.command == "table":
+        torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+        table(arguments.texts, arguments.called, arguments.hard, arguments.seeds, load(arguments.model))
+        return
     collect(arguments.texts, arguments.sources, arguments.jars, arguments.output)
 
 
