@@ -153,7 +153,7 @@ def collect(texts: Sequence[Path], sources: Path, jars: Path, out: Path) -> None
     """Write called.jsonl: `{"id": …}` lines of labelled functions, `{"key": …}` lines of those that they call."""
     by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for path in texts:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
             record = json.loads(line)
             by_library[record["library"]].append(record)
     with out.open("w", encoding="utf-8") as opened:
@@ -264,7 +264,7 @@ def read_evidence(called: Path, ids: Sequence[str]) -> Evidence:
     keys: dict[str, int] = {}
     functions: list[FunctionText] = []
     of: list[str] = []
-    for line in called.open(encoding="utf-8"):
+    for line in called.read_text(encoding="utf-8").split("\n")[:-1]:
         each = json.loads(line)
         if "id" in each:
             by_id[each["id"]] = each
@@ -364,7 +364,7 @@ class Bench:
 def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: PooledClassifier) -> None:
     """Print the scores of every arm, trained with and without the functions whose ids begin with `hard`."""
     order = resources()
-    records = [json.loads(line) for path in texts for line in path.open(encoding="utf-8")]
+    records = [json.loads(line) for path in texts for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
     ids = [each["id"] for each in records if each["label"] in order]
     examples = [each for path in texts for each in read_examples(path, has_training=False)]
     data = with_sequence(prepare(examples, model.words, model.embedding, (CODE, DOC)), model.sequence, model.embedding)
