@@ -63,8 +63,9 @@ def _counts(labels: Sequence[Label], key: Callable[[Label, Library], str], title
     order = {library.name: number for number, library in enumerate(libraries())}
     group = {each.id: key(each, by_name[each.library]) for each in labels}
     counts = Counter((group[each.id], each.label) for each in labels)
-    # Each in the order of its first library.
-    names = dict.fromkeys(group[each.id] for each in sorted(labels, key=lambda each: (order[each.library], each.id)))
+    # Of each draw in turn, in the order of the libraries.
+    in_turn = sorted(labels, key=lambda each: (each.id[0], order[each.library]))
+    names = dict.fromkeys(group[each.id] for each in in_turn)
     rows = [
         [name, sum(counts[name, label] for label in CLASSES), *(counts[name, label] for label in CLASSES)]
         for name in names
