@@ -15,11 +15,8 @@ from pathlib import Path
 
 from indexer.labels.agreement import Pair, class_agreement, cohen_kappa, confusion, pairs
 from indexer.labels.libraries import Library, libraries
-from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, read_table
+from indexer.labels.tables import CLASSES, DRAWS, SETS, Audit, Label, Reading, read_table
 from indexes.errors import CrystalPerfError, InputError
-
-DRAWS = {"t": "1", "u": "2", "v": "3"}
-"""Of a label of the training set, by the first letter of its id: sample.py, and hard.py the third."""
 
 _HERE = Path(__file__).parent
 _MARKS = re.compile(r"(<!-- figures: [^>]*-->\n).*?(<!-- end of figures -->)", re.DOTALL)
