@@ -17,7 +17,7 @@ import json
 import sys
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
 from indexer.baselines.callees import features as hop_features
-from indexer.classify import PooledClassifier, softmax
+from indexer.classify import Head, PooledClassifier, softmax
 from indexer.distil import heads_logits
 from indexer.embed import Ids
-from indexer.evaluate import judged_by, pooled_by, pooled_by_others, score, spread, without_some_files
-from indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, train_heads
+from indexer.evaluate import judged_by, pooled_by_others, score, spread, without_some_files
+from indexer.examples import TRAIN, Example, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
 from indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
 from indexer.labels.reserve import FRAMEWORKS, is_reserved
 from indexer.modelfile import load
@@ -337,19 +337,18 @@ class Bench:
     hops: Floats
     """(n, …) how far device APIs are (indexer.baselines.callees)."""
 
-    def callee_labels(self, train: Ids, parts: Sequence[Ids]) -> Floats:
-        """(functions, k) probabilities of all callees, by linear heads that learned nothing of their library.
+    def callee_labels(self, parts: Sequence[tuple[Ids, Heads]]) -> Floats:
+        """(functions, k) probabilities of all callees, by the linear heads that learned nothing of their library.
 
-        Of libraries in no part, such as the frameworks, by heads that learned from all rows of `train`.
+        The last of `parts` is no rows, and heads for the callees of libraries in no part, such as the frameworks.
         """
         found = np.zeros((len(self.evidence.functions), len(resources())), np.float32)
         library = np.array(self.evidence.libraries)
         missing = np.ones(len(library), bool)
-        for part in [*parts, np.zeros(0, np.int64)]:
+        for part, heads in parts:
             names = {self.data.examples[row].library for row in part}
             its = np.flatnonzero(np.isin(library, sorted(names)) if len(part) else missing)
             missing[its] = False
-            heads = train_heads(self.data, np.setdiff1d(train, part), self.data.labels)
             asked = [self.evidence.functions[int(at)] for at in its]
             if asked:
                 found[its] = softmax(heads_logits(heads, self.data.words, self.model.embedding, asked))
@@ -399,6 +398,8 @@ def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: Poo
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
+Heads = tuple[Head, Head]
+
 TODAY = "today's heads"
 DRAWS = 2000
 """Of the bootstrap."""
@@ -426,28 +427,62 @@ def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int)
     trained on.  Each seed has other folds; from the second on the functions of a tenth of the files are left out.
     """
     data, labels = bench.data, bench.data.labels
-    everything = data.rows(TRAIN)
-    parts = folds(data, everything, 5, seed, by_library=True)
+    everything, development = data.rows(TRAIN), data.rows(*data.development)
     train = everything if learned else everything[~is_hard[everything]]
-    callees = bench.callee_labels(train, parts)
+    parts = folds(data, everything, 5, seed, by_library=True)
+    apart = [(part, train_heads(data, np.setdiff1d(train, part), labels)) for part in parts]
+    whole = (np.zeros(0, np.int64), train_heads(data, train, labels))
+    callees = bench.callee_labels([*apart, whole])
     seen = callee_features(bench.evidence, callees, data.examples)
-    arms = {
-        TODAY: data,
-        "callees' devices": bench.with_features(bench.hops),
-        "callees' labels": bench.with_features(seen),
-        "both": bench.with_features(seen, bench.hops),
-    }
-    answers: dict[str, Floats] = {}
-    for arm, its in arms.items():
+    both = np.concatenate([seen, bench.hops], axis=1)
+    some = _some_files(data, train, seed)
+    others = (development, data.rows("measured"))
+
+    def answers_of(its: Prepared, heads: Sequence[tuple[Ids, Heads]], more: Callable[[Judged, Ids], Judged]) -> Floats:
+        """By heads for each part, and the last of them for all but training functions."""
         found = np.zeros((len(data.examples), len(resources())), np.float32)
-        for part in parts:
-            found[part] = pooled_by(np.setdiff1d(train, part), its, part, labels)
-        heads = train_heads(its, _some_files(data, train, seed), labels)
-        for rows in (data.rows(*data.development), data.rows("measured")):
-            found[rows] = pooled_by_others(its, *judged_by(heads, its, rows, has_sequence=True), labels)
-        answers[arm] = found
+        for part, its_heads in heads[:-1]:
+            rows = np.setdiff1d(train, part)
+            judged, tuning = (more(each, rows) for each in judged_by(its_heads, its, part))
+            found[part] = pooled_by_others(its, judged, tuning, labels)
+        for test in others:
+            judged, tuning = (more(each, some) for each in judged_by(heads[-1][1], its, test, has_sequence=True))
+            found[test] = pooled_by_others(its, judged, tuning, labels)
+        return found
+
+    def learn(its: Prepared) -> list[tuple[Ids, Heads]]:
+        """Heads for each part, and for the rest."""
+        apart = [(part, train_heads(its, np.setdiff1d(train, part), labels)) for part in parts]
+        return [*apart, (whole[0], train_heads(its, some, labels))]
+
+    today = [*apart, (whole[0], train_heads(data, some, labels) if seed else whole[1])]
+    answers = {TODAY: answers_of(data, today, lambda judged, _: judged)}
     answers["rule"] = ruled(answers[TODAY], bench.evidence, callees, np.arange(len(data.examples)))
+    for arm, features in (("callees' devices", bench.hops), ("callees' labels", seen), ("both", both)):
+        its = bench.with_features(features)
+        answers[arm] = answers_of(its, learn(its), lambda judged, _: judged)
+    logits = np.zeros((len(data.examples), len(resources())), np.float32)
+    for part, heads in apart:
+        logits[part] = summed(judge(heads, data, part))
+
+    def with_both(judged: Judged, rows: Ids) -> Judged:
+        more = both[judged.rows] @ added(logits, both, labels, rows)
+        return replace(judged, sequence=np.asarray(judged.sequence + more, dtype=np.float32))
+
+    answers["both, added to the logits"] = answers_of(data, today, with_both)
     return answers
+
+
+def added(logits: Floats, features: Floats, labels: Labels, rows: Ids) -> Floats:
+    """(features, k) what each feature adds to logits, learned from `rows`, which the heads of these logits do not know."""
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([logits, features])[rows], labels[rows])
+    count = logits.shape[1]
+    of_logits, of_features = fitted.coef_[:, :count], fitted.coef_[:, count:]
+    # The pooling scales logits and what is added to them alike, so what is added is brought to the logits' scale.
+    scale = float(np.mean(np.diag(of_logits)) - (of_logits.sum() - np.trace(of_logits)) / count / (count - 1))
+    return np.asarray(of_features.T / scale, dtype=np.float32)
 
 
 def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
