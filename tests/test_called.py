@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="the indexer extra is not installed")
 from indexer.baselines.called import (
     FEATURES,
     Callees,
+    added,
     callee_features,
     callees_of,
     collect,
@@ -110,3 +111,20 @@ def test_features_and_rule_follow_the_callees(called: Path) -> None:
     assert (ruled(even, evidence, labels, np.arange(3))[2] == even[2]).all()
     labels[:] = [0.96, 0.02, 0.02]
     assert ruled(even[:1], evidence, labels, np.arange(1)).tolist() == [[1, 0, 0]]
+
+
+def test_what_is_added_follows_the_evidence_on_the_scale_of_the_logits() -> None:
+    chance = np.random.default_rng(0)
+    labels = chance.integers(0, 3, 6000)
+    features = np.eye(3, dtype=np.float32)[np.where(chance.random(6000) < 0.8, labels, chance.integers(0, 3, 6000))]
+    logits = (2 * np.eye(3)[np.where(chance.random(6000) < 0.7, labels, chance.integers(0, 3, 6000))]).astype(
+        np.float32
+    )
+    rows = np.arange(3000)
+    found = added(logits, features, labels, rows)
+    assert found.argmax(axis=1).tolist() == [0, 1, 2]
+    rest = np.arange(3000, 6000)
+    with_evidence = (logits + features @ found)[rest].argmax(axis=1) == labels[rest]
+    assert with_evidence.mean() > (logits[rest].argmax(axis=1) == labels[rest]).mean() + 0.03
+    # Logits of twice the size ask for twice the evidence.
+    assert added(2 * logits, features, labels, rows) == pytest.approx(2 * found, rel=0.1)

@@ -474,7 +474,7 @@ def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int)
 
 
 def added(logits: Floats, features: Floats, labels: Labels, rows: Ids) -> Floats:
-    """(features, k) what each feature adds to logits, learned from `rows`, which the heads of these logits do not know."""
+    """(features, k) what each feature adds to logits, learned from `rows`, which their heads do not know."""
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([logits, features])[rows], labels[rows])
