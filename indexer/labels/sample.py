@@ -5,6 +5,7 @@ from reading alone. OUT gets candidates.tsv (where each function is) and batches
 
 Draw 1 is the training set of low-level libraries and the development sets. Draw 2 adds functions of distributed
 systems (`draw = 2` in libraries.toml) to the training set, without any text that is labelled or measured already.
+Draw 3, of functions that are hard for the model, is indexer.labels.hard's.
 """
 
 from __future__ import annotations
