@@ -78,7 +78,7 @@ labels: $(VENV)/ready-all
 
 texts: $(VENV)/ready-all
 	@$(BIN)/python -m indexer.labels.fetch $(LIBRARIES)
-	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) -o $(LIBRARIES)/texts.jsonl
+	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) --draws 12 -o $(LIBRARIES)/texts.jsonl
 	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) --measured -o $(LIBRARIES)/measured.jsonl
 
 table-baselines: $(VENV)/ready-all

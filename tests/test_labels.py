@@ -195,7 +195,7 @@ class TestCommittedTables:
         assert len(draws) == len(libraries())
         assert set(draws.values()) == {1, 2}
         prefixes = {(draws[each.library], each.id[0]) for each in read_labels("train")}
-        assert prefixes <= {(1, "t"), (2, sample.SECOND_PREFIX)}
+        assert prefixes <= {(1, "t"), (2, sample.SECOND_PREFIX), (1, "v"), (2, "v")}
 
     def test_the_card_shows_their_figures(self) -> None:
         if not read_labels("train"):

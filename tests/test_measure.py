@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -331,6 +332,11 @@ class TestHeldOut:
         ]
         write_table(tmp_path / "train.tsv", Label, rows)
         assert [label.id for _, label, _ in rebuild.rebuild(sources, tmp_path)] == ["t0", "t1"]
+        later = [dataclasses.replace(each, id=each.id.replace("t", "v")) for each in rows[1:]]
+        write_table(tmp_path / "train.tsv", Label, [rows[0], *later])
+        assert [label.id for _, label, _ in rebuild.rebuild(sources, tmp_path, frozenset("12"))] == ["t0"]
+        assert [label.id for _, label, _ in rebuild.rebuild(sources, tmp_path)] == ["t0", "v1"]
+        write_table(tmp_path / "train.tsv", Label, rows)
         write_table(tmp_path / "measured.tsv", Measured, [its])
         assert [label.id for _, label, _ in rebuild.rebuild(sources, tmp_path)] == ["t1"]
         ((name, label, found),) = rebuild.rebuild_measured(sources, tmp_path)

@@ -21,15 +21,19 @@ from pathlib import Path
 
 from indexer.labels.functions import Located, functions_of, source_lines, text_hash
 from indexer.labels.libraries import libraries
-from indexer.labels.tables import SETS, Label, Measured, read_table
+from indexer.labels.tables import DRAWS, SETS, Label, Measured, read_table
 from indexes.errors import CrystalPerfError, InputError
 
 _HERE = Path(__file__).parent
 _CLEAR, _LIKELY = 0.75, 0.6
 
 
-def rebuild(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Located | None]]:
+def rebuild(
+    folder: Path, tables: Path = _HERE, draws: frozenset[str] = frozenset(DRAWS.values())
+) -> Iterator[tuple[str, Label, Located | None]]:
     """(set, label, function) of every label; None where the sources no longer hold the labelled text.
+
+    Of the training set those of these draws alone.
 
     Raises InputError where nothing has been labelled or a library has not been fetched.
     """
@@ -39,7 +43,7 @@ def rebuild(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Lo
         for name in SETS
         if (tables / f"{name}.tsv").is_file()
         for each in read_table(tables / f"{name}.tsv", Label)
-        if name != "train" or held_out.isdisjoint(_keys(each))
+        if name != "train" or (DRAWS[each.id[0]] in draws and held_out.isdisjoint(_keys(each)))
     ]
     if not found:
         raise InputError(f"{tables} holds no labels: there is none of {', '.join(f'{name}.tsv' for name in SETS)}")
@@ -149,13 +153,22 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("texts.jsonl"))
     parser.add_argument("--tables", type=Path, default=_HERE, help="the folder of train.tsv and the others")
     parser.add_argument("--measured", action="store_true", help="the measured functions instead of the labelled ones")
+    parser.add_argument("--draws", default="123", help="of the training set: 12 is what the shipped model learned from")
     arguments = parser.parse_args()
-    join = rebuild_measured if arguments.measured else rebuild
+    if not arguments.draws or set(arguments.draws) - set(DRAWS.values()):
+        parser.error(
+            f"--draws {arguments.draws}: there are draws {', '.join(DRAWS.values())}; write 12 for the first two"
+        )
+    found = (
+        rebuild_measured(arguments.folder, arguments.tables)
+        if arguments.measured
+        else rebuild(arguments.folder, arguments.tables, frozenset(arguments.draws))
+    )
     count, changed = 0, list[str]()
     partial = arguments.output.with_name(arguments.output.name + ".partial")
     try:
         with partial.open("w", encoding="utf-8") as opened:
-            for set_name, label, located in join(arguments.folder, arguments.tables):
+            for set_name, label, located in found:
                 if located is None:
                     changed.append(label.id)
                     continue

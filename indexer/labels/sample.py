@@ -5,6 +5,7 @@ from reading alone. OUT gets candidates.tsv (where each function is) and batches
 
 Draw 1 is the training set of low-level libraries and the development sets. Draw 2 adds functions of distributed
 systems (`draw = 2` in libraries.toml) to the training set, without any text that is labelled or measured already.
+Draw 3, of functions that are hard for the model, is indexer.labels.hard's.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ def choose(
             reverse=True,
         )
         wanted = size - len(chosen) if name == "other" else round(size * share) + missing
-        picked = _capped(keyed, wanted)
+        picked = capped(keyed, wanted)
         missing = wanted - len(picked) if name.endswith("2") else 0
         chosen += [(located, name) for located in picked]
     return chosen
@@ -299,7 +300,7 @@ def second_pool(part: str, folder: Path) -> list[Located]:
         if library.draw == 2 and part == (library.part or library.language):
             root = folder / library.name
             names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
-            kept = [name for name in sorted(names, key=_file_order) if _may_be_drawn(root, name)]
+            kept = [name for name in sorted(names, key=_file_order) if may_be_drawn(root, name)]
             pool += functions_of(library, folder, kept[:limit])
     return pool
 
@@ -327,7 +328,7 @@ def _file_order(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8")).hexdigest()
 
 
-def _may_be_drawn(root: Path, name: str) -> bool:
+def may_be_drawn(root: Path, name: str) -> bool:
     text = (root / name).read_bytes()
     return is_handwritten(name, text[:HEAD_BYTES].decode("utf-8", "replace")) and not _OF_FRAMEWORKS.search(text)
 
@@ -362,10 +363,10 @@ def _distinct(pool: Iterable[Located]) -> list[Located]:
 
 def _worth(located: Located) -> float:
     """How much more often a function is drawn than another of its library and stratum."""
-    return _readability(located) * max(1, hints(located)[1] - 1) ** 2
+    return readability(located) * max(1, hints(located)[1] - 1) ** 2
 
 
-def _readability(located: Located) -> float:
+def readability(located: Located) -> float:
     function = located.function
     lines = function.last_line - function.first_line + 1
     if lines > _HUGE_LINES:
@@ -374,7 +375,7 @@ def _readability(located: Located) -> float:
     return _TRIVIAL_SHARE if plain or (lines < 6 and _GETTER.search(function.name)) else 1.0
 
 
-def _capped(keyed: Sequence[Located], size: int) -> list[Located]:
+def capped(keyed: Sequence[Located], size: int) -> list[Located]:
     """The first `size` with few per file and class; the limits widen twice, then fewer than `size` are returned."""
     kept: dict[int, Located] = {}
     for widening in (1, 2, 4):

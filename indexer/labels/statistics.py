@@ -15,7 +15,7 @@ from pathlib import Path
 
 from indexer.labels.agreement import Pair, class_agreement, cohen_kappa, confusion, pairs
 from indexer.labels.libraries import Library, libraries
-from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, read_table
+from indexer.labels.tables import CLASSES, DRAWS, SETS, Audit, Label, Reading, read_table
 from indexes.errors import CrystalPerfError, InputError
 
 _HERE = Path(__file__).parent
@@ -28,8 +28,8 @@ def report(tables: Path = _HERE) -> str:
     readings = _read(tables / "readings.tsv", Reading)
     parts = [
         "### Labels by set and class\n\n" + _by_set(labels),
-        "### Training labels by draw\n\n" + _counts(labels["train"], lambda library: str(library.draw), "draw"),
-        "### Training labels by language\n\n" + _counts(labels["train"], lambda library: library.language, "language"),
+        "### Training labels by draw\n\n" + _counts(labels["train"], lambda label, _: DRAWS[label.id[0]], "draw"),
+        "### Training labels by language\n\n" + _counts(labels["train"], lambda _, its: its.language, "language"),
         "### Training labels by library\n\n" + _by_library(labels["train"]),
         "### Training labels by sureness\n\n" + _by_sureness(labels["train"]),
         "### Agreement of two independent readings\n\n" + _agreement(readings),
@@ -55,10 +55,14 @@ def _by_set(labels: dict[str, list[Label]]) -> str:
     return _table(["set", "all", *CLASSES], rows)
 
 
-def _counts(labels: Sequence[Label], key: Callable[[Library], str], title: str) -> str:
-    group = {library.name: key(library) for library in libraries()}
-    counts = Counter((group[each.library], each.label) for each in labels)
-    names = dict.fromkeys(group[library.name] for library in libraries() if library.set == "train")
+def _counts(labels: Sequence[Label], key: Callable[[Label, Library], str], title: str) -> str:
+    by_name = {library.name: library for library in libraries()}
+    order = {library.name: number for number, library in enumerate(libraries())}
+    group = {each.id: key(each, by_name[each.library]) for each in labels}
+    counts = Counter((group[each.id], each.label) for each in labels)
+    # Of each draw in turn, in the order of the libraries.
+    in_turn = sorted(labels, key=lambda each: (each.id[0], order[each.library]))
+    names = dict.fromkeys(group[each.id] for each in in_turn)
     rows = [
         [name, sum(counts[name, label] for label in CLASSES), *(counts[name, label] for label in CLASSES)]
         for name in names

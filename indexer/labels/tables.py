@@ -13,6 +13,9 @@ from indexes.errors import InputError
 CLASSES = ("cpu", "disk", "net", "wait")
 """The labels; `wait` is no device: it is excluded from training and transparent when time is attributed."""
 
+DRAWS = {"t": "1", "u": "2", "v": "3"}
+"""The draw of a label of the training set, by the first letter of its id: sample.py, and hard.py the third."""
+
 SETS = ("train", "dev-spark", "dev-flink", "dev-tensorflow")
 
 

@@ -1,0 +1,519 @@
+"""Labels of typed callees, as evidence of a function's own: is a rule, or a feature of the heads, worth it?
+
+    called="python -m indexer.baselines.called"
+    $called collect --texts texts.jsonl measured.jsonl --sources DIR --jars JARS -o called.jsonl
+    $called table --texts texts.jsonl --measured measured.jsonl --called called.jsonl
+
+`collect` finds whom each labelled or measured function calls, as an index does (indexer.typed's class files,
+indexer.pytyped), and writes their texts and what device APIs they reach.  `table` asks the linear heads about these
+callees, each time heads that learned from other libraries, and gives the answers to the heads of the function itself.
+JARS is as in indexer.baselines.callees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
+from indexer.baselines.callees import features as hop_features
+from indexer.classify import Head, PooledClassifier, softmax
+from indexer.distil import heads_logits
+from indexer.embed import Ids
+from indexer.evaluate import judged_by, pooled_by_others, score, spread, without_some_files
+from indexer.examples import TRAIN, Example, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
+from indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
+from indexer.labels.reserve import FRAMEWORKS, is_reserved
+from indexer.modelfile import load
+from indexer.pytyped import Linked, python_calls
+from indexer.records import Function, ParsedFile
+from indexer.typed import Known, Meaning, Sources, read_jars, typed_calls
+from indexer.vectors import Floats, FunctionText
+from indexer.workers import parse_files
+from indexes.apis import device_api
+from indexes.errors import told
+from indexes.resources import resources
+
+MOST_CALLEES = 40
+"""Callees of a function that are asked about, at most: the first ones."""
+
+
+# 1. Whom the labelled functions call ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Callees:
+    """What types say of a function's calls, each callee once, in order of appearance."""
+
+    devices: tuple[str, ...] = ()
+    """Resources of the device APIs that it calls itself."""
+    functions: tuple[int, ...] = ()
+    """Functions of the same source, by number."""
+    outside: int = 0
+    """Methods of other packages that are no device API."""
+    unknown: int = 0
+
+
+def callees_of(meanings: Sequence[Meaning]) -> Callees:
+    """The meanings of one function's calls together."""
+    devices: list[str] = []
+    functions: dict[int, None] = {}
+    outside: set[tuple[str, str]] = set()
+    unknown: set[tuple[str, str]] = set()
+    for each in meanings:
+        api = device_api(each.owner, each.name) if each.status in ("function", "functions", "outside") else None
+        if api is not None:
+            devices.append(api.resource)
+        elif each.targets:
+            functions |= dict.fromkeys(each.targets[:1] if len(each.targets) > MOST_WAYS else each.targets)
+        elif each.status == "outside":
+            outside.add((each.owner, each.name))
+        elif each.status in ("unknown", "nowhere", "no source"):
+            unknown.add((each.owner, each.name))
+    return Callees(tuple(devices), tuple(functions)[:MOST_CALLEES], len(outside), len(unknown))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A library as an index has it: its functions, and whom each calls."""
+
+    files: Sequence[ParsedFile]
+    starts: Sequence[int]
+    functions: Sequence[Function]
+    calls: Mapping[int, Callees]
+
+
+def read_source(library: Library, folder: Path, jars: Path) -> Source:
+    """Parse all of a library and link its calls."""
+    root = folder / library.name
+    names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
+    # Of a framework's reserve nothing is read, though an index would: callees there count as unknown.
+    names = [name for name in names if library.name not in FRAMEWORKS or not is_reserved(name)]
+    texts = ((name, LANGUAGES[name[name.rindex(".") :]], (root / name).read_bytes()) for name in names)
+    files = list(parse_files(texts))
+    functions = [each for file in files for each in file.functions]
+    starts = [0]
+    for file in files:
+        starts.append(starts[-1] + len(file.functions))
+    meanings: dict[int, list[Meaning]] = defaultdict(list)
+    archives = sorted((jars / library.name).glob("*.jar"))
+    found: Iterator[tuple[int, Meaning]] = iter(())
+    if archives:
+        found = typed_calls(read_jars(archives), Sources(_known(files, starts), _files_of_classes(files)))
+    elif library.language == "python":
+        found = python_calls(Linked.of(each.facts for each in files if each.facts), functions)
+    for caller, meaning in found:
+        at: int | None = caller
+        while at is not None:  # a lambda's calls count for what encloses it too, as in its text
+            meanings[at].append(meaning)
+            position = at - starts[_file_of(starts, at)]
+            function = functions[at]
+            enclosing = function.enclosing if function.kind == "lambda" else None
+            at = None if enclosing is None else at - position + enclosing
+    return Source(files, starts, functions, {caller: callees_of(its) for caller, its in meanings.items()})
+
+
+def _file_of(starts: Sequence[int], number: int) -> int:
+    return bisect_right(starts, number) - 1
+
+
+def _known(files: Sequence[ParsedFile], starts: Sequence[int]) -> list[Known]:
+    return [
+        Known(
+            each.kind,
+            each.name,
+            ".".join(part for part in (each.package, (each.class_name or "").replace(".", "$")) if part),
+            None if each.enclosing is None else start + each.enclosing,
+            file.file,
+            each.first_line,
+            each.last_line,
+        )
+        for start, file in zip(starts, files, strict=False)
+        for each in file.functions
+    ]
+
+
+def _files_of_classes(files: Sequence[ParsedFile]) -> dict[str, str]:
+    return {each.class_name: file.file for file in files for each in file.classes}
+
+
+def collect(texts: Sequence[Path], sources: Path, jars: Path, out: Path) -> None:
+    """Write called.jsonl: `{"id": …}` lines of labelled functions, `{"key": …}` lines of those that they call."""
+    by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for path in texts:
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            record = json.loads(line)
+            by_library[record["library"]].append(record)
+    with out.open("w", encoding="utf-8") as opened:
+        for library in libraries():
+            records = by_library.get(library.name, [])
+            has_types = library.language == "python" or any((jars / library.name).glob("*.jar"))
+            if not records or not has_types:
+                continue
+            source = read_source(library, sources, jars)
+            lines = list(_lines(library.name, source, records))
+            opened.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in lines)
+            known = [each for each in lines if "id" in each]
+            print(
+                library.name,
+                len(records),
+                "with calls",
+                len(known),
+                "call functions",
+                sum(bool(each["callees"]) for each in known),
+                "of them",
+                len(lines) - len(known),
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for start, file in zip(source.starts, source.files, strict=False):
+        for position, each in enumerate(file.functions):
+            places[file.file, each.qualified_name].append(start + position)
+    names: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for start, file in zip(source.starts, source.files, strict=False):
+        for call in file.calls:
+            names[start + call.caller] += (call.name,)
+
+    def calls(number: Any) -> Calls:
+        its = source.calls.get(number, Callees())
+        return its.devices, its.functions
+
+    def hops(number: int) -> Hops:
+        return reached([calls(number)], calls)
+
+    wanted: dict[int, None] = {}
+    for record in records:
+        same = places.get((record["file"], record["qualified_name"]), ())
+        if not same:
+            continue
+        number = min(same, key=lambda at: abs(source.functions[at].first_line - record["first_line"]))
+        if number not in source.calls:
+            continue
+        its = source.calls[number]
+        functions = [each for each in its.functions if each != number]
+        wanted |= dict.fromkeys(functions)
+        yield {
+            "id": record["id"],
+            "hops": hops(number),
+            "devices": its.devices,
+            "callees": [f"{library} {each}" for each in functions],
+            "outside": its.outside,
+            "unknown": its.unknown,
+        }
+    for number in wanted:
+        file = source.files[_file_of(source.starts, number)]
+        each = source.functions[number]
+        yield {
+            "key": f"{library} {number}",
+            "library": library,
+            "file": file.file,
+            "language": file.language,
+            "qualified_name": each.qualified_name,
+            "code": each.code,
+            "doc": each.doc,
+            "package": each.package,
+            "class_name": each.class_name,
+            "callees": names[number],
+            "has_body": each.has_body,
+            "hops": hops(number),
+        }
+
+
+# 2. What they say of it -----------------------------------------------------------------------------------------------
+
+FEATURES = (
+    *("largest disk", "largest net", "mean disk", "mean net", "namesake disk", "namesake net"),
+    *("calls a disk API", "calls a net API", "callees", "outside", "unknown", "nothing is known"),
+)
+"""Of a function, from its callees' probabilities; a namesake is a callee of its own name, or its only one."""
+
+_MANY = np.float32(np.log(20))
+_SURE = 0.9
+_CLEAR = 0.1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of each example its line of called.jsonl, None where types say nothing; and the functions that they call."""
+
+    lines: Sequence[Mapping[str, Any] | None]
+    keys: Mapping[str, int]
+    functions: Sequence[FunctionText]
+    libraries: Sequence[str]
+
+
+def read_evidence(called: Path, ids: Sequence[str]) -> Evidence:
+    """called.jsonl for the examples of these ids."""
+    by_id: dict[str, Mapping[str, Any]] = {}
+    keys: dict[str, int] = {}
+    functions: list[FunctionText] = []
+    of: list[str] = []
+    for line in called.read_text(encoding="utf-8").split("\n")[:-1]:
+        each = json.loads(line)
+        if "id" in each:
+            by_id[each["id"]] = each
+        elif each["key"] not in keys:
+            keys[each["key"]] = len(functions)
+            names = ("code", "doc", "language", "qualified_name", "class_name", "package")
+            text = {name: each[name] for name in names}
+            functions.append(FunctionText(**text, callees=tuple(each["callees"])))
+            of.append(each["library"])
+    return Evidence([by_id.get(each) for each in ids], keys, functions, of)
+
+
+def callee_features(evidence: Evidence, labels: Floats, examples: Sequence[Example]) -> Floats:
+    """(n, FEATURES) of each example, from the (functions, k) probabilities of all callees."""
+    disk, net = resources().index("disk"), resources().index("net")
+    found = np.zeros((len(examples), len(FEATURES)), np.float32)
+    for row, line, example in zip(found, evidence.lines, examples, strict=True):
+        if line is None:
+            row[-1] = 1
+            continue
+        numbers = [evidence.keys[each] for each in line["callees"]]
+        theirs = labels[numbers][:, [disk, net]]
+        name = simple_name(example.function.qualified_name)
+        own = [simple_name(evidence.functions[each].qualified_name) == name for each in numbers]
+        if numbers:
+            row[0:2], row[2:4] = theirs.max(axis=0), theirs.mean(axis=0)
+        if any(own) or len(numbers) == 1:
+            row[4:6] = (theirs[np.array(own)] if any(own) else theirs).max(axis=0)
+        row[6:8] = "disk" in line["devices"], "net" in line["devices"]
+        row[8:11] = np.log1p([len(numbers), line["outside"], line["unknown"]]) / _MANY
+        row[11] = not (numbers or line["devices"] or line["outside"])
+    return found
+
+
+def simple_name(qualified: str) -> str:
+    """The last part of a qualified name."""
+    return qualified.rpartition(".")[2]
+
+
+def ruled(probabilities: Floats, evidence: Evidence, labels: Floats, rows: Ids) -> Floats:
+    """The same, but certain where callees leave little doubt.
+
+    A callee that is surely of a device, where no other is surely of the other one, gives its label.  A function whose
+    callees are all known, none of them a device's, computes.
+    """
+    order = resources()
+    cpu, devices = order.index("cpu"), [order.index(each) for each in ("disk", "net")]
+    changed = probabilities.copy()
+    for row, at in zip(changed, rows, strict=True):
+        line = evidence.lines[at]
+        if line is None:
+            continue
+        theirs = labels[[evidence.keys[each] for each in line["callees"]]][:, devices]
+        sure = {order[each] for column, each in enumerate(devices) if (theirs[:, column] > _SURE).any()}
+        sure |= set(line["devices"])
+        if len(sure) == 1:
+            row[:] = np.eye(len(order))[order.index(sure.pop())]
+        elif not sure and len(theirs) and not line["unknown"] and not line["outside"] and theirs.max() < _CLEAR:
+            row[:] = np.eye(len(order))[cpu]
+    return changed
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All examples of a table and what is asked of their callees."""
+
+    data: Prepared
+    model: PooledClassifier
+    evidence: Evidence
+    hops: Floats
+    """(n, …) how far device APIs are (indexer.baselines.callees)."""
+
+    def callee_labels(self, parts: Sequence[tuple[Ids, Heads]]) -> Floats:
+        """(functions, k) probabilities of all callees, by the linear heads that learned nothing of their library.
+
+        The last of `parts` is no rows, and heads for the callees of libraries in no part, such as the frameworks.
+        """
+        found = np.zeros((len(self.evidence.functions), len(resources())), np.float32)
+        library = np.array(self.evidence.libraries)
+        missing = np.ones(len(library), bool)
+        for part, heads in parts:
+            names = {self.data.examples[row].library for row in part}
+            its = np.flatnonzero(np.isin(library, sorted(names)) if len(part) else missing)
+            missing[its] = False
+            asked = [self.evidence.functions[int(at)] for at in its]
+            if asked:
+                found[its] = softmax(heads_logits(heads, self.data.words, self.model.embedding, asked))
+        return found
+
+    def with_features(self, *features: Floats) -> Prepared:
+        """The examples, the code head seeing these features beside its embedding."""
+        dense = np.concatenate([self.data.dense[CODE.texts], *features], axis=1).astype(np.float32)
+        return replace(self.data, dense={**self.data.dense, CODE.texts: dense})
+
+
+def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: PooledClassifier) -> None:
+    """Print how good every arm is, trained without and with the functions whose ids begin with `hard`.
+
+    Changes are against today's heads without these functions: 95 % of a paired bootstrap over the tested functions,
+    in points of accuracy, for the first training.
+    """
+    order = resources()
+    records = [json.loads(line) for path in texts for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    ids = [each["id"] for each in records if each["label"] in order]
+    examples = [each for path in texts for each in read_examples(path, has_training=False)]
+    data = with_sequence(prepare(examples, model.words, model.embedding, (CODE, DOC)), model.sequence, model.embedding)
+    evidence = read_evidence(called, ids)
+    hops = hop_features([None if line is None else line["hops"] for line in evidence.lines])
+    bench = Bench(data, model, evidence, hops)
+    is_hard = np.array([each.startswith(hard) for each in ids])
+    runs = [{learned: _answers(bench, is_hard, learned, seed) for learned in (False, True)} for seed in range(seeds)]
+    print("| tested on | arm |" + " accuracy % | change | macro-F1 % | Brier |" * 2)
+    print("|---" * 10 + "|")
+    for tested, (rows, weights) in _tests(data, is_hard).items():
+        labels = data.labels[rows]
+        chance = np.random.default_rng(0)
+        draws = [chance.integers(0, len(rows), len(rows)) for _ in range(DRAWS)]
+        before = runs[0][False][TODAY][rows].argmax(axis=1) == labels
+        for arm in runs[0][False]:
+            cells = [tested, arm]
+            for learned in (False, True):
+                found = [run[learned][arm][rows] for run in runs]
+                scores = [score(each, labels, weights) for each in found]
+                gained = (found[0].argmax(axis=1) == labels).astype(np.float32) - before
+                share = np.ones(len(rows), np.float32) if weights is None else weights
+                changes = [100 * np.average(gained[draw], weights=share[draw]) for draw in draws]
+                low, high = np.percentile(changes, (2.5, 97.5))
+                accuracy, macro_f1, _, brier = spread(scores).split(" | ")
+                is_base = arm == TODAY and not learned
+                cells += [accuracy, "" if is_base else f"{low:+.1f} to {high:+.1f}", macro_f1, brier]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+Heads = tuple[Head, Head]
+
+TODAY = "today's heads"
+DRAWS = 2000
+"""Of the bootstrap."""
+
+
+def _tests(data: Prepared, is_hard: NDArray[np.bool_]) -> dict[str, tuple[Ids, Floats | None]]:
+    """What is tested on, and weights where functions do not count alike."""
+    train, development = data.rows(TRAIN), data.rows(*data.development)
+    found: dict[str, tuple[Ids, Floats | None]] = {
+        "libraries left out": (train[~is_hard[train]], None),
+        "libraries left out, hard functions": (train[is_hard[train]], None),
+        "development sets": (development, None),
+        "development sets, natural": (development, data.weights[development]),
+    }
+    for name in data.development:
+        rows = data.rows(name)
+        found |= {name: (rows, None), f"{name}, natural": (rows, data.weights[rows])}
+    return {**found, "measured": (data.rows("measured"), None)}
+
+
+def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int) -> dict[str, Floats]:
+    """(n, k) probabilities of all examples by every arm: of training functions by heads without their library.
+
+    The sequence head answers for the others alone, which it has not seen.  `learned` says whether hard functions are
+    trained on.  Each seed has other folds; from the second on the functions of a tenth of the files are left out.
+    """
+    data, labels = bench.data, bench.data.labels
+    everything, development = data.rows(TRAIN), data.rows(*data.development)
+    train = everything if learned else everything[~is_hard[everything]]
+    parts = folds(data, everything, 5, seed, by_library=True)
+    apart = [(part, train_heads(data, np.setdiff1d(train, part), labels)) for part in parts]
+    whole = (np.zeros(0, np.int64), train_heads(data, train, labels))
+    callees = bench.callee_labels([*apart, whole])
+    seen = callee_features(bench.evidence, callees, data.examples)
+    both = np.concatenate([seen, bench.hops], axis=1)
+    some = _some_files(data, train, seed)
+    others = (development, data.rows("measured"))
+
+    def answers_of(its: Prepared, heads: Sequence[tuple[Ids, Heads]], more: Callable[[Judged, Ids], Judged]) -> Floats:
+        """By heads for each part, and the last of them for all but training functions."""
+        found = np.zeros((len(data.examples), len(resources())), np.float32)
+        for part, its_heads in heads[:-1]:
+            rows = np.setdiff1d(train, part)
+            judged, tuning = (more(each, rows) for each in judged_by(its_heads, its, part))
+            found[part] = pooled_by_others(its, judged, tuning, labels)
+        for test in others:
+            judged, tuning = (more(each, some) for each in judged_by(heads[-1][1], its, test, has_sequence=True))
+            found[test] = pooled_by_others(its, judged, tuning, labels)
+        return found
+
+    def learn(its: Prepared) -> list[tuple[Ids, Heads]]:
+        """Heads for each part, and for the rest."""
+        apart = [(part, train_heads(its, np.setdiff1d(train, part), labels)) for part in parts]
+        return [*apart, (whole[0], train_heads(its, some, labels))]
+
+    today = [*apart, (whole[0], train_heads(data, some, labels) if seed else whole[1])]
+    answers = {TODAY: answers_of(data, today, lambda judged, _: judged)}
+    answers["rule"] = ruled(answers[TODAY], bench.evidence, callees, np.arange(len(data.examples)))
+    for arm, features in (("callees' devices", bench.hops), ("callees' labels", seen), ("both", both)):
+        its = bench.with_features(features)
+        answers[arm] = answers_of(its, learn(its), lambda judged, _: judged)
+    logits = np.zeros((len(data.examples), len(resources())), np.float32)
+    for part, heads in apart:
+        logits[part] = summed(judge(heads, data, part))
+
+    def with_both(judged: Judged, rows: Ids) -> Judged:
+        more = both[judged.rows] @ added(logits, both, labels, rows)
+        return replace(judged, sequence=np.asarray(judged.sequence + more, dtype=np.float32))
+
+    answers["both, added to the logits"] = answers_of(data, today, with_both)
+    return answers
+
+
+def added(logits: Floats, features: Floats, labels: Labels, rows: Ids) -> Floats:
+    """(features, k) what each feature adds to logits, learned from `rows`, which their heads do not know."""
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([logits, features])[rows], labels[rows])
+    count = logits.shape[1]
+    of_logits, of_features = fitted.coef_[:, :count], fitted.coef_[:, count:]
+    # The pooling scales logits and what is added to them alike, so what is added is brought to the logits' scale.
+    scale = float(np.mean(np.diag(of_logits)) - (of_logits.sum() - np.trace(of_logits)) / count / (count - 1))
+    return np.asarray(of_features.T / scale, dtype=np.float32)
+
+
+def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
+    """All training functions the first time, then without those of a tenth of the files."""
+    return without_some_files(data, train, seed) if seed else train
+
+
+@told
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m indexer.baselines.called", description=(__doc__ or "").split("\n")[0]
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("collect", help="whom each labelled function calls")
+    one.add_argument("--texts", type=Path, nargs="+", required=True)
+    one.add_argument("--sources", type=Path, required=True, help="libraries that indexer.labels.fetch fetched")
+    one.add_argument("--jars", type=Path, required=True, help="a folder of archives for each library")
+    one.add_argument("-o", "--output", type=Path, required=True)
+    other = commands.add_parser("table", help="what evidence and hard functions are worth")
+    other.add_argument("--texts", type=Path, nargs="+", required=True, help="labelled functions, then measured ones")
+    other.add_argument("--called", type=Path, required=True, help="what `collect` wrote of them")
+    other.add_argument("--hard", default="v", metavar="PREFIX", help="of the ids of hard functions")
+    other.add_argument("--seeds", type=int, default=2)
+    other.add_argument("--model", help="over the words, and beside the sequence head, of another model")
+    arguments = parser.parse_args()
+    if arguments.command == "table":
+        torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+        table(arguments.texts, arguments.called, arguments.hard, arguments.seeds, load(arguments.model))
+        return
+    collect(arguments.texts, arguments.sources, arguments.jars, arguments.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

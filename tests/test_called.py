@@ -1,0 +1,130 @@
+"""Labels of typed callees as evidence: whom a function calls, what a row of features says, and the rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the indexer extra is not installed")
+
+from indexer.baselines.called import (
+    FEATURES,
+    Callees,
+    added,
+    callee_features,
+    callees_of,
+    collect,
+    read_evidence,
+    ruled,
+)
+from indexer.examples import Example
+from indexer.typed import Meaning
+from indexer.vectors import FunctionText
+
+API = """
+import os
+
+
+class Pool:
+    def reset(self):
+        self.producer().close()
+
+    def producer(self):
+        return Producer()
+
+
+class Producer:
+    def close(self):
+        os.remove("a")
+"""
+
+
+def test_a_call_is_a_device_a_function_outside_or_not_known() -> None:
+    found = [
+        Meaning("outside", (), "os", "remove"),
+        Meaning("function", (4,), "a.B", "f"),
+        Meaning("functions", (4, 5), "a.B", "g"),
+        Meaning("functions", tuple(range(10, 40)), "a.B", "h"),
+        Meaning("outside", (), "os.path", "join"),
+        Meaning("outside", (), "os.path", "join"),
+        Meaning("unknown", (), "a parameter", "x"),
+        Meaning("field", (), "a.B", "size"),
+    ]
+    assert callees_of(found) == Callees(("disk",), (4, 5, 10), 1, 1)
+
+
+@pytest.fixture
+def called(tmp_path: Path) -> Path:
+    """What `collect` writes of two functions of a library and one of a framework's reserve."""
+    for library, name in (("requests", "pool"), ("tensorflow", "file_io"), ("tensorflow", "saver")):
+        folder = tmp_path / "libraries" / library / library
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(API, encoding="utf-8")
+    records = [
+        {"id": identifier, "library": library, "file": f"{library}/{module}.py", "first_line": line,
+         "qualified_name": f"{library}.{module}.{name}"}
+        for identifier, library, module, name, line in (
+            ("a", "requests", "pool", "Pool.reset", 6), ("b", "requests", "pool", "Producer.close", 14),
+            ("c", "tensorflow", "file_io", "Pool.reset", 6), ("d", "tensorflow", "saver", "Pool.reset", 6),
+        )
+    ]  # fmt: skip
+    texts, out = tmp_path / "texts.jsonl", tmp_path / "called.jsonl"
+    texts.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    collect([texts], tmp_path / "libraries", tmp_path / "jars", out)
+    return out
+
+
+def test_functions_are_written_with_whom_they_call_and_the_reserve_is_not_read(called: Path) -> None:
+    lines = [json.loads(line) for line in called.read_text(encoding="utf-8").splitlines()]
+    names = {each["key"]: each["qualified_name"] for each in lines if "key" in each}
+    its = {each["id"]: each for each in lines if "id" in each}
+    assert {names[key] for key in its["a"]["callees"]} == {
+        "requests.pool.Pool.producer",
+        "requests.pool.Producer.close",
+    }
+    assert (its["a"]["devices"], its["a"]["hops"]) == ([], {"disk": 2})
+    assert (its["b"]["devices"], its["b"]["callees"]) == (["disk"], [])
+    of_framework = {each["file"] for each in lines if each.get("library") == "tensorflow"}
+    assert len({"c", "d"} & set(its)) == len(of_framework) == 1
+
+
+def test_features_and_rule_follow_the_callees(called: Path) -> None:
+    evidence = read_evidence(called, ["a", "b", "not there"])
+    names = [each.qualified_name for each in evidence.functions]
+    labels = np.tile(np.array([[0.96, 0.02, 0.02]], np.float32), (len(names), 1))
+    labels[names.index("requests.pool.Producer.close")] = [0.05, 0.92, 0.03]
+    text = FunctionText("", "", "python", "requests.pool.Pool.close", "Pool", "requests.pool", ())
+    examples = [Example(text, 0, "train", "requests", "requests/pool.py", 1.0)] * 3
+    rows = callee_features(evidence, labels, examples)
+    first = dict(zip(FEATURES, rows[0].tolist(), strict=True))
+    assert first["largest disk"] == pytest.approx(0.92)
+    assert first["mean disk"] == pytest.approx(0.47)
+    assert first["namesake disk"] == pytest.approx(0.92)  # Producer.close, called by a close
+    assert (first["calls a disk API"], first["nothing is known"]) == (0, 0)
+    assert rows[1][FEATURES.index("calls a disk API")] == 1
+    assert rows[2].tolist() == [0.0] * (len(FEATURES) - 1) + [1.0]
+    even = np.full((3, 3), 1 / 3, np.float32)
+    assert ruled(even, evidence, labels, np.arange(3)).argmax(axis=1).tolist() == [1, 1, 0]
+    assert (ruled(even, evidence, labels, np.arange(3))[2] == even[2]).all()
+    labels[:] = [0.96, 0.02, 0.02]
+    assert ruled(even[:1], evidence, labels, np.arange(1)).tolist() == [[1, 0, 0]]
+
+
+def test_what_is_added_follows_the_evidence_on_the_scale_of_the_logits() -> None:
+    chance = np.random.default_rng(0)
+    labels = chance.integers(0, 3, 6000)
+    features = np.eye(3, dtype=np.float32)[np.where(chance.random(6000) < 0.8, labels, chance.integers(0, 3, 6000))]
+    logits = (2 * np.eye(3)[np.where(chance.random(6000) < 0.7, labels, chance.integers(0, 3, 6000))]).astype(
+        np.float32
+    )
+    rows = np.arange(3000)
+    found = added(logits, features, labels, rows)
+    assert found.argmax(axis=1).tolist() == [0, 1, 2]
+    rest = np.arange(3000, 6000)
+    with_evidence = (logits + features @ found)[rest].argmax(axis=1) == labels[rest]
+    assert with_evidence.mean() > (logits[rest].argmax(axis=1) == labels[rest]).mean() + 0.03
+    # Logits of twice the size ask for twice the evidence.
+    assert added(2 * logits, features, labels, rows) == pytest.approx(2 * found, rel=0.1)
