@@ -16,7 +16,19 @@ from indexes import store
 from indexes.errors import InputError, Remedy
 from query.frameworks import Framework, either
 from query.frameworks.known import frameworks
-from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened, told
+from query.inputs.containers import (
+    ZIP_MAGIC,
+    LogFile,
+    Part,
+    archive,
+    filesystem,
+    head,
+    is_url,
+    local,
+    members,
+    opened,
+    told,
+)
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
 from query.model.records import Problems, as_text
 from query.plugins import broken
@@ -112,6 +124,9 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
 
 def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     """The usable files of a path that the user named; one that is known to be something else goes to the list."""
+    path = local(path)
+    if not path:
+        raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
     if is_url(path):
         yield from _url_files(path, problems, passed_over)
     elif os.path.isdir(path):
@@ -137,6 +152,8 @@ def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Itera
 
 def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     def refused(error: OSError) -> None:
+        if error.filename == folder:
+            raise InputError(f"{folder}: cannot be read ({error.strerror}); check its permissions") from error
         meaning = "folders that cannot be read were passed over"
         problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
 
