@@ -487,6 +487,12 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
     assert "concurrentGpuTasks" in found["wasted"].advice
 
 
+def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Path) -> None:
+    """The run's end and the tasks that it cost have one cause, and one thing to do."""
+    actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
+    assert ["at a time on a GPU" in each.what for each in actions].count(True) == 1
+
+
 def test_public_log_that_lost_two_executors(real_inputs: Path, tmp_path: Path) -> None:
     name = "rapids-tools/tasks_executors_fail_compressed_eventlog.zstd"
     outcome, sentences, _ = asked(public(real_inputs, name, tmp_path))
