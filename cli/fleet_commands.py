@@ -90,6 +90,7 @@ def fleet_build(
     lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} known before."]
     if built.unread + built.known_unread:
         lines.append(_unread(built.unread + built.known_unread, built.folder))
+        lines += [f"  {each}" for each in built.reasons]
     if built.known_unread:
         lines.append(
             f"{built.known_unread} of these failed in an earlier build and stayed as they are; --again tries again."

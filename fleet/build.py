@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from fleet.engines import Engine
 from fleet.logs import looked_at, ordered
 from fleet.store import Store
 from indexes.errors import InputError
 from query.model.records import as_text
+
+REASONS = 3
+"""Logs that could not be read whose reason a build tells itself; the table `problems` has all."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class Built:
     """What building came to: logs found, known before, read now, and of these those that could not be; in what time.
 
     `known_unread` are those known before that could not be read then, and were not tried again.  `unplaced` are
-    recordings in whose paths no log's application is named, so that they went to none.
+    recordings in whose paths no log's application is named, so that they went to none.  `reasons` says of the first
+    logs that could not be read this time why.
     """
 
     folder: str
@@ -30,6 +36,7 @@ class Built:
     unread: int
     seconds: float
     unplaced: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 LOCAL = Engine()
@@ -57,12 +64,16 @@ def build(
         unread_before = store.unread(items)
         new = ordered([*store.new(items), *(unread_before if again else ())])
         count = unread = without_room = 0
+        reasons: list[str] = []
         for each in engine.read_all(new, store.scratch()) if new else ():
             if not each.rows:  # to be read by the next build, for it says nothing of the log
                 without_room += 1
                 continue
             count += 1
-            unread += b'"runs":[]' in each.rows
+            if b'"runs":[]' in each.rows:
+                unread += 1
+                if len(reasons) < REASONS:
+                    reasons.append(msgspec.json.decode(each.rows)["problems"][0]["what"])
             store.keep(each)
             progress(f"{count} of {len(new)} logs read")
             if store.is_full:
@@ -77,4 +88,6 @@ def build(
     known_unread = 0 if again else len(unread_before)
     seconds = time.monotonic() - began
     known = len(items) - len(new)
-    return Built(str(folder), len(items), known, known_unread, count, unread, seconds, tuple(map(as_text, left)))
+    return Built(
+        str(folder), len(items), known, known_unread, count, unread, seconds, tuple(map(as_text, left)), tuple(reasons)
+    )

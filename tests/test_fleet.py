@@ -155,7 +155,12 @@ def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
     (tmp_path / "logs" / "broken").write_text("no log at all\n")
     with monkeypatch.context() as patched:
         patched.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
-        assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).unread == 2
+        built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+        assert built.unread == 2
+        assert {each.partition(": ")[0] for each in built.reasons} == {
+            str(tmp_path / "logs" / "broken"),
+            "a bug of CrystalPerf (ZeroDivisionError",
+        }
     built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     assert (built.known, built.known_unread, built.read) == (2, 2, 0)
     _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet")
@@ -682,6 +687,18 @@ def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answ
     assert code == 0
     assert "2 recordings of stacks went to no log, for a fleet goes by the application's id in their paths" in out
     assert f"{tmp_path}/logs/driver.collapsed and 1 more" in out
+
+
+def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, crystalperf: Answer) -> None:
+    """Who sees it may have no DuckDB at hand."""
+    (tmp_path / "logs").mkdir()
+    for number in range(4):
+        (tmp_path / "logs" / f"{number}").write_text("no log at all\n")
+    _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
+    assert out.count("is text of a kind not known here") == 3
+    _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
+    assert "4 logs could not be read" in out
+    assert "not known here" not in out
 
 
 def test_hours_that_round_to_nothing_have_no_sign() -> None:
