@@ -37,8 +37,9 @@ UNITS = "units."
 DEVICE = "device."
 """What the settings of accelerators begin with; no reruns have checked what they do."""
 
-MOST_NAMED = 12
-"""Operators or groups that are named where one is asked for that is not there."""
+MOST_NAMED = 24
+"""Operators or groups that are all named where one is asked for that is not there; of more, the half of that which look
+most like it."""
 
 SPEED = "cpu_speed"
 """What is asked of it is relative.  What a run had is stated in cores: the CPU that a process could use, of a slow core
@@ -239,7 +240,7 @@ def _nearest(wanted: str, there: Sequence[str]) -> str:
     """What there is by name; of many those that look most like what was wanted, and how many there are."""
     if len(there) <= MOST_NAMED:
         return ", ".join(there)
-    near = get_close_matches(wanted, there, MOST_NAMED, cutoff=0.0)
+    near = get_close_matches(wanted, there, MOST_NAMED // 2, cutoff=0.0)
     return f"{grouped(len(there))}, of which the nearest are {', '.join(near)}"
 
 
