@@ -30,7 +30,7 @@ from query.frameworks import Framework, Setup, Vocabulary
 from query.frameworks.known import frameworks
 from query.frameworks.spark import SPARK
 from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
-from query.model.amounts import counted, lasting
+from query.model.amounts import counted, lasting, part_of
 from query.model.critical import Piece, critical_path
 from query.model.load import load
 from query.model.records import Problems
@@ -404,6 +404,7 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
 
 
 def test_no_time_is_told_as_nothing() -> None:
+    assert part_of(5.0, 700.0, "its") == "5 of its 700 ms"
     assert [lasting(each) for each in (2130.0, 99.6, 99.0, 0.0)] == ["2.1 s", "0.1 s", "99 ms", "0.0 s"]
 
 

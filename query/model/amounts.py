@@ -31,8 +31,8 @@ def lasting(ms: float) -> str:
     return f"{ms / 1000:.1f} s" if ms >= 99.5 or ms <= 0 else f"{ms:.0f} ms"
 
 
-def part_of(part_ms: float, whole_ms: float) -> str:
+def part_of(part_ms: float, whole_ms: float, whose: str = "the") -> str:
     """`30.0 of the 40.0 s`; in ms where the whole is below a second."""
     if whole_ms < 1000:
-        return f"{part_ms:.0f} of the {whole_ms:.0f} ms"
-    return f"{part_ms / 1000:.1f} of the {whole_ms / 1000:.1f} s"
+        return f"{part_ms:.0f} of {whose} {whole_ms:.0f} ms"
+    return f"{part_ms / 1000:.1f} of {whose} {whole_ms / 1000:.1f} s"

@@ -13,7 +13,7 @@ from query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, gr
 from query.explain.hosts import HostTime
 from query.explain.wording import Terms
 from query.frameworks import with_article
-from query.model.amounts import counted, lasting, volume
+from query.model.amounts import counted, lasting, part_of, volume
 
 FEWEST_FOR_SKEW = 3
 
@@ -155,8 +155,8 @@ def _unexplained(detail: Detail, excess_ms: float) -> Why:
     longest, advice = detail.longest, SEE
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
         return Why("unknown", "for no reason that the log tells", advice, "measured")
-    cpu, whole = longest.cpu_ms / 1000, longest.duration_ms / 1000
-    what = f"it computed for {cpu:.1f} of its {whole:.1f} s and waited, for what the log does not say"
+    computed = part_of(longest.cpu_ms, longest.duration_ms, "its")
+    what = f"it computed for {computed} and waited, for what the log does not say"
     return Why("waited", what, advice, "measured")
 
 
