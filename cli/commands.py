@@ -382,6 +382,8 @@ def review(
 ) -> int:
     """name the device calls that a change brings into what was hot in a run
 
+    It parses source code, which needs the extra [indexer].
+
     \b
     Example:
       crystalperf review examples/review/change.diff --run q9.duckdb --source examples/review

@@ -90,9 +90,17 @@ def fleet_build(
     lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} known before."]
     if built.unread + built.known_unread:
         lines.append(_unread(built.unread + built.known_unread, built.folder))
+        lines += [f"  {each}" for each in built.reasons]
     if built.known_unread:
         lines.append(
             f"{built.known_unread} of these failed in an earlier build and stayed as they are; --again tries again."
+        )
+    if built.unplaced:
+        first, more = built.unplaced[0], len(built.unplaced) - 1
+        which = f"{first} and {more} more" if more else first
+        lines.append(
+            f"{counted(len(built.unplaced), 'recording')} of stacks went to no log, for a fleet goes by the"
+            f" application's id in their paths: {which}. Put that id into their names, or the name of their folder."
         )
     lines.append(f"Ask with: crystalperf fleet ask {shell_word(built.folder)}")
     write("".join(f"{printable(each)}\n" for each in lines))
@@ -148,8 +156,8 @@ def _text(fleet: Fleet) -> str:
     if fleet.savings:
         lines += ["", "What would save most, over all runs     runs   hours    saved     90 % range"]
         lines += [
-            f"{cut_right(each.question, 38):38s} {each.runs:5d} {each.hours_now:7.2f} {each.saved_hours:8.2f}"
-            f"   {each.saved_hours_range[0]:.2f} to {each.saved_hours_range[1]:.2f}"
+            f"{cut_right(each.question, 38):38s} {each.runs:5d} {each.hours_now:7.2f} {_hours(each.saved_hours):>8s}"
+            f"   {_hours(each.saved_hours_range[0])} to {_hours(each.saved_hours_range[1])}"
             for each in fleet.savings
             if each.runs
         ]
@@ -179,6 +187,11 @@ def _text(fleet: Fleet) -> str:
             for each in fleet.mix
         ]
     return "".join(f"{printable(each)}\n" for each in lines)  # names of jobs are strangers'
+
+
+def _hours(hours: float) -> str:
+    """Hours to two decimals; what rounds to nothing has no sign."""
+    return f"{round(hours, 2) + 0.0:.2f}"
 
 
 def _seconds(ms: float | None) -> str:

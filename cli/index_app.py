@@ -44,6 +44,8 @@ def index_build(
 ) -> int:
     """index a framework's source: every function and the resource it needs
 
+    It needs the extra [indexer].
+
     \b
     Example:
       crystalperf index build jdk-17

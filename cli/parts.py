@@ -140,7 +140,8 @@ def stations(page: Page, debug: Debug) -> None:
 
 
 def findings(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
-    """What cost time, and what to try."""
+    """What cost time, and what to try; what would round to nothing in the answer's unit is in the JSON alone."""
+    found = [each for each in found if not unit.is_nothing(each.cost_ms)]
     if not found:
         return
     page.line()

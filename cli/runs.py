@@ -53,7 +53,7 @@ def find_run_file(text: str) -> Path:
 
     if (made := _made_before(text)) is not None:
         return made
-    if text != STDIN and "://" not in text and not _exists(Path(text)):
+    if text != STDIN and "://" not in text and not text.startswith("file:/") and not _exists(Path(text)):
         names = kept_runs()
         have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""

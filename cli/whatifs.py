@@ -186,8 +186,26 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     page.paragraph(f"{sentence} {range_sentence(RANGE)}" if intervals else sentence)
     _learned(page, next((each for each in sweep.points if each.learned), first), unit)
     _not_known(page, [each for each in sweep.points if each.predicted_ms is None], first.runtime_ms, unit)
-    listed(page, "Assumed", list(dict.fromkeys(text for each in sweep.points for text in each.assumptions)))
+    listed(page, "Assumed", _assumed(sweep.points))
     return page.text()
+
+
+def _assumed(points: Sequence[Prediction]) -> list[str]:
+    """What was taken for granted: of all settings first, then of some, which are named, those of most first."""
+    whose: dict[str, list[str]] = {}
+    answered = [each for each in points if each.predicted_ms is not None or each.assumptions]
+    for each in answered:
+        for text in dict.fromkeys(each.assumptions):
+            whose.setdefault(text, []).append(each.setting)
+    return [
+        text if len(settings) == len(answered) else f"{_first_of(settings)}: {text}"
+        for text, settings in sorted(whose.items(), key=lambda each: -len(each[1]))
+    ]
+
+
+def _first_of(settings: Sequence[str]) -> str:
+    more = len(settings) - 1
+    return settings[0] if not more else f"{settings[0]} and {settings[1] if more == 1 else f'{more} more'}"
 
 
 def refusal_text(points: Sequence[Prediction]) -> str:

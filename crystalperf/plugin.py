@@ -23,6 +23,7 @@ from query.frameworks import (
 )
 from query.inputs.containers import LogFile, Part, lines, pieces
 from query.inputs.files import Application, Head, LogPart
+from query.model.mistakes import mistakes
 from query.model.policy import Policy, Waiting, by_rank, fair_share
 from query.model.records import Problem, Problems
 from query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
@@ -63,6 +64,7 @@ __all__ = [
     "fair_share",
     "jvm",
     "lines",
+    "mistakes",
     "of_rows",
     "pieces",
     "tables_of",

@@ -13,7 +13,7 @@ from typing import Any
 from fleet.tables import tables
 from indexes.errors import CrystalPerfError, InputError
 from query.frameworks.known import frameworks
-from query.inputs.containers import Part, filesystem, is_url, opened
+from query.inputs.containers import Part, filesystem, is_url, local, opened
 from query.model.records import as_text
 
 RECORDINGS = (".jfr", ".jfr.gz", ".jfr.zst", ".collapsed", ".folded")
@@ -57,7 +57,12 @@ class Item:
 
 
 def found(paths: Sequence[str]) -> list[Item]:
-    """The logs of all paths, as `ordered` has them, each with its companions.
+    """The logs of all paths, as looked_at() has them."""
+    return looked_at(paths)[0]
+
+
+def looked_at(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
+    """The logs of all paths, as `ordered` has them, each with its companions; and the recordings that go to none.
 
     A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line; items have absolute paths.  What a list
     names and is not there, and a folder that cannot be read, is an item that says so.  Raises InputError for any other
@@ -65,15 +70,18 @@ def found(paths: Sequence[str]) -> list[Item]:
     """
     items: dict[str, Item] = {}
     recordings: dict[str, list[Item]] = {}
+    left: set[str] = set()
     for each in _all_items(paths):
         if each.path.endswith(RECORDINGS):
+            left.add(each.path)
             for application in _APPLICATION.findall(each.path)[-1:]:
                 recordings.setdefault(application, []).append(each)
         else:
             items.setdefault(each.path, each)
     if not items:
         raise InputError(f"{', '.join(paths)}: no file is there that could be a log")
-    return ordered(_with_companions(items, recordings))
+    logs = ordered(_with_companions(items, recordings))
+    return logs, sorted(left.difference(*(each.companions for each in logs)))
 
 
 def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) -> Iterator[Item]:
@@ -142,6 +150,9 @@ def _all_items(paths: Iterable[str]) -> Iterator[Item]:
 
 
 def _items(path: str) -> Iterator[Item]:
+    path = local(path)
+    if not path:
+        raise InputError("an empty path was given, as by a variable that is not set; name logs, or a folder of them")
     if is_url(path):
         yield from _url_items(path)
     elif has_magic(path) and not os.path.exists(path):

@@ -16,6 +16,7 @@ import msgspec
 
 from fleet.logs import Item, content_hash
 from fleet.tables import question, tables
+from indexes import guard
 from indexes.errors import CrystalPerfError
 from indexes.resources import with_other
 from query import sql
@@ -48,7 +49,10 @@ Rows = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Read:
-    """A log that was read: its hash, its place, and its rows of all tables as JSON."""
+    """A log that was read: its hash, its place, and its rows of all tables as JSON.
+
+    No rows where a disk had no room to read it, which says nothing of the log.
+    """
 
     log: str
     path: str
@@ -78,6 +82,8 @@ def read(item: Item, scratch: Path | None = None) -> Read:
     except MemoryError:
         raise
     except Exception as error:
+        if _is_full(error):
+            return Read("", item.name, b"")
         rows = {each.name: [] for each in tables()}
         try:
             log = content_hash(item)
@@ -93,6 +99,15 @@ def failed(item: Item, why: str) -> Read:
     rows: Rows = {each.name: [] for each in tables()}
     rows["problems"] = [_unread(item, log, day, why)]
     return _answer(item, log, rows, day)
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether an error came of a disk without room."""
+    while error is not None:
+        if isinstance(error, OSError | duckdb.Error) and guard.is_full(error):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _hash_of_place(item: Item) -> str:

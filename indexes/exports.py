@@ -57,11 +57,14 @@ def cache_folder() -> Path:
     """Where CrystalPerf keeps what it can make again; not created here."""
     try:
         if home := os.environ.get("CRYSTALPERF_HOME"):
-            return Path(home).expanduser()
-        base = os.environ.get("XDG_CACHE_HOME")
-        return (Path(base) if base else Path.home() / ".cache") / "crystalperf"
-    except RuntimeError:  # a user without a home, as containers have them
+            folder = Path(home).expanduser()
+        else:
+            base = os.environ.get("XDG_CACHE_HOME")
+            folder = (Path(base) if base else Path.home() / ".cache") / "crystalperf"
+        folder.exists()
+    except (RuntimeError, PermissionError):  # a user without a home, as containers have them, or with one that is shut
         return spare_folder()
+    return folder
 
 
 @cache
@@ -311,7 +314,9 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
                 if is_full(error):
-                    raise
+                    raise IndexFileError(
+                        f"{path}: the disk is full; make room there, or name another folder in CRYSTALPERF_HOME"
+                    ) from error
                 raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
         if content_hash(connection, "built") != claimed:
             raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")

@@ -13,12 +13,24 @@ from pathlib import Path
 from typing import Literal
 
 from indexes import store
-from indexes.errors import InputError, Remedy
+from indexes.errors import CrystalPerfError, InputError, Remedy
 from query.frameworks import Framework, either
-from query.frameworks.known import frameworks
-from query.inputs.containers import ZIP_MAGIC, LogFile, Part, archive, filesystem, head, is_url, members, opened, told
+from query.frameworks.known import frameworks, is_built_in
+from query.inputs.containers import (
+    ZIP_MAGIC,
+    LogFile,
+    Part,
+    archive,
+    filesystem,
+    head,
+    is_url,
+    local,
+    members,
+    opened,
+    told,
+)
 from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
-from query.model.records import Problems, as_text
+from query.model.records import Problems, as_text, shortened
 from query.plugins import broken
 
 Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
@@ -112,6 +124,9 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
 
 def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     """The usable files of a path that the user named; one that is known to be something else goes to the list."""
+    path = local(path)
+    if not path:
+        raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
     if is_url(path):
         yield from _url_files(path, problems, passed_over)
     elif os.path.isdir(path):
@@ -119,7 +134,7 @@ def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator
     elif not os.path.exists(path):
         raise InputError(f"{path}: no such file or folder")
     else:
-        yield from _named(_sniff(Part(path), path))
+        yield from _named(_sniff(Part(path), path, problems))
 
 
 def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
@@ -130,13 +145,15 @@ def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Itera
             raise InputError(f"{url}: no such file or folder")
         below = sorted(system.find(inner)) if is_folder else []
     if not is_folder:
-        yield from _named(_sniff(Part(url), url))
+        yield from _named(_sniff(Part(url), url, problems))
         return
     yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems, passed_over)
 
 
 def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     def refused(error: OSError) -> None:
+        if error.filename == folder:
+            raise InputError(f"{folder}: cannot be read ({error.strerror}); check its permissions") from error
         meaning = "folders that cannot be read were passed over"
         problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
 
@@ -159,7 +176,7 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
     """Files within a folder that the user named; what is of no use is counted."""
     for path in paths:
         try:
-            found = _sniff(Part(path), path)
+            found = _sniff(Part(path), path, problems)
         except InputError as error:
             problems.add("unreadable_file", "data loss", folder, path, f"files were passed over: {error}")
             continue
@@ -189,7 +206,7 @@ def _named(found: list[_Found]) -> list[_Found]:
     )
 
 
-def _sniff(part: Part, path: str) -> list[_Found]:
+def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     """What a file is, by its first bytes; several where it is a zip archive."""
     folder, name = os.path.split(path)
     with opened(part) as stored:
@@ -197,18 +214,32 @@ def _sniff(part: Part, path: str) -> list[_Found]:
     if not start:
         return [_Found(part, "empty")]
     if start.startswith(ZIP_MAGIC) and part.member is None:
-        found = _sniff_members(path)
+        found = _sniff_members(path, problems)
         return found or [_Found(part, "zip")]
     if _is_recording(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
     for framework in frameworks().values():
-        if (log := framework.recognise(beginning)) is not None:
+        if (log := _recognised(framework, beginning, problems)) is not None:
             return [_Found(part, "log", framework.name, log)]
     if _is_collapsed(text):
         return [_Found(part, "collapsed")]
     return [_unknown(part, path, start, text)]
+
+
+def _recognised(framework: Framework, beginning: Head, problems: Problems) -> LogPart | None:
+    """What a framework says of a file; one of another package that fails at it is named, and has no say."""
+    try:
+        return framework.recognise(beginning)
+    except (CrystalPerfError, MemoryError):
+        raise
+    except Exception as error:
+        if is_built_in(framework):
+            raise
+        meaning = f"the package of {framework.title} could not look at files: {shortened(repr(error))}"
+        problems.add("broken_plugin", "error", framework.name, beginning.part.name, meaning)
+        return None
 
 
 def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
@@ -231,7 +262,7 @@ def _is_recording(start: bytes) -> bool:
     return is_jfr(start)
 
 
-def _sniff_members(path: str) -> list[_Found]:
+def _sniff_members(path: str, problems: Problems) -> list[_Found]:
     """The logs within a zip archive; a member that cannot be read is none."""
     found: list[_Found] = []
     members(path)  # refuses what cannot be opened
@@ -240,7 +271,7 @@ def _sniff_members(path: str) -> list[_Found]:
         if len(names) > _MOST_FILES:
             raise InputError(f"{path}: holds more than {_MOST_FILES} files; unpack it, and name one application's")
         for name in names:
-            found += (each for each in _sniff(Part(path, name), f"{path}!/{name}") if each.kind == "log")
+            found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import indexes as contract
 from indexes import store
-from indexes.errors import InputError
+from indexes.errors import CrystalPerfError, InputError
 from indexes.resources import with_other
 from query import kept, sql
 from query.attribute.split import Recorded, split
@@ -25,7 +25,7 @@ from query.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.code.resolve import load_indexes
 from query.discover import choose, discover
 from query.frameworks import Framework
-from query.frameworks.known import get
+from query.frameworks.known import get, is_built_in
 from query.inputs.containers import LogFile
 from query.inputs.files import Application, Inputs, SampleFile
 from query.model.critical import WallClock
@@ -113,8 +113,21 @@ def profile_application(
 
 
 def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
-    """The trace of a log; what reading did not take as it stood is added to `problems`."""
-    trace = framework.read(log)
+    """The trace of a log; what reading did not take as it stood is added to `problems`.
+
+    Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
+    """
+    try:
+        trace = framework.read(log)
+    except (CrystalPerfError, MemoryError):
+        raise
+    except Exception as error:
+        if is_built_in(framework):
+            raise
+        raise InputError(
+            f"{log.origin}: the package of {framework.title} ({framework.read.__module__}) cannot read it"
+            f" ({shortened(repr(error))}); tell its authors"
+        ) from error
     for each in trace.problems:
         problems.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
     return trace
@@ -342,7 +355,8 @@ def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     if count:
         meaning = (
             f"{count} of {stated} stated dependencies contradict the log's times and were left out: what should have"
-            f" waited began earlier, first {shortened(str(target))}, before {shortened(str(source))} had ended"
+            f" waited was submitted, or began, earlier, first {shortened(str(target))}, before"
+            f" {shortened(str(source))} had ended"
         )
         origin = str(run.trace.run.get("app_id") or "the log")
         run.problems.add(CONTRADICTED, "error", origin, None, meaning)

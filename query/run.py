@@ -320,8 +320,14 @@ class Run:
         """Other runs of the job, each with what is predicted of its world from this one."""
         if reruns and scope not in (ALL, WHOLE):
             raise SettingError("other runs of the job tell of the whole run only, not of a part of it")
-        found = []
+        found, seen = [], {self._identity(): "the run itself"}
         for each in reruns:
+            identity = each.run._identity()
+            if identity in seen:
+                raise SettingError(
+                    f"{each.name}: is {seen[identity]}, so it tells no more; name another run of the job"
+                )
+            seen[identity] = f"the same run as {each.name}"
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
@@ -331,6 +337,12 @@ class Run:
                 prediction = self._predicted(world, scope, replan, None)
             found.append(compared(each.name, world, prediction, other.runtime_ms))
         return found
+
+    def _identity(self) -> Hashable:
+        """What tells a run from others of its job, whatever file it is kept in, with samples or without."""
+        with self.reading() as connection:
+            columns = "framework, app_id, attempt, started_at_ms, duration_ms"
+            return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
     def _world(self, texts: Sequence[str], recorded: Sequence[str], scope: str) -> World:
         chosen, known = self._asked(texts, recorded, scope, lists=False)

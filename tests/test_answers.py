@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+import zstandard
 
 from cli.answering import next_command
 from cli.render import debug_text
@@ -496,6 +497,10 @@ def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> No
     found = run.verdict()
     machines = tmp_path / "machines.csv"
     machines.write_text("name,price_per_hour,cores\nsmall,1,2\nbig,2,4\n", encoding="utf-8")
+    text = zstandard.ZstdDecompressor().stream_reader(LOG.read_bytes(), read_across_frames=True).read()
+    rerun = tmp_path / "rerun"
+    rerun.write_bytes(text.replace(found.header.app_id.encode(), b"app-20261121113629-0001"))
+    again = profile([rerun], output=tmp_path / "rerun.duckdb")
     answers = [
         found,
         found.debug,
@@ -505,7 +510,7 @@ def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> No
         run.predict(["cores=2x"]),
         run.predict(["network=10x"]),  # refused, with bounds
         run.sweep(["cores=2,4"]),
-        run.predict(["cores=2x"], reruns=[Other("again", run)]),
+        run.predict(["cores=2x"], reruns=[Other("again", again)]),
         run.advise(["cores=2x"]),
         run.priced(machines, "small", counts=[2], deadline_ms=1e6),
         Failure("nothing tells", Remedy("state what the run had", {"setting": "disk"})),

@@ -399,6 +399,21 @@ def test_running_out_of_memory_is_a_sentence(
     assert "memory ran out" in err
 
 
+def test_an_interrupt_while_commands_are_imported_is_one_like_any_other() -> None:
+    """The first tenth of a second goes to imports, before anything could listen."""
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'cli.commands': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from cli.entry import main\n"
+        "main()\n"
+    )
+    done = run_apart(program)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 # The process --------------------------------------------------------------------------------------------------------
 
 

@@ -268,6 +268,19 @@ def test_a_prediction_says_from_what_to_what() -> None:
     assert "- a guess" in words
 
 
+def test_a_sweep_says_of_which_settings_it_took_something_for_granted() -> None:
+    asked = {"cores=2": ("as ever",), "cores=4": ("10 tasks become 20", "as ever", "a core each")}
+    asked |= {"cores=8": ("10 tasks become 40", "as ever", "a core each")}
+    points = [predicted(setting, 20_000.0, assumptions=told) for setting, told in asked.items()]
+    text = sweep_text(HEADER, Sweep((*points, predicted("cores=0.1x", None)), ()))
+    assert text.partition("Assumed")[2].split("\n")[1:5] == [
+        "  - as ever",
+        "  - cores=4 and cores=8: a core each",
+        "  - cores=4: 10 tasks become 20",
+        "  - cores=8: 10 tasks become 40",
+    ]
+
+
 def test_a_sweep_shows_where_more_stops_being_worth_it_and_by_what_rule() -> None:
     points = (predicted("cores=2", 26_000.0), predicted("cores=4", 20_000.0), predicted("cores=8", 19_000.0))
     text = sweep_text(HEADER, Sweep(points, (2, 4, 8)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from cli.reference import page
 from tests.small_indexes import DATA, small_index
@@ -110,7 +111,10 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     with zipfile.ZipFile(folder / "path" / "to" / "acme" / "jars" / "acme.jar", "w") as jar:
         for each in (DATA / "classes").glob("*.class"):
             jar.write(each, each.name)
-    for command in ("crystalperf demo", f"crystalperf profile {LOG} -o q9-small.duckdb"):
+    # Another run of the job, by another id.
+    text = zstandard.ZstdDecompressor().stream_reader((folder / "app-1.log").read_bytes(), read_across_frames=True)
+    (home / "small.log").write_bytes(text.read().replace(b"20261121113629-0000", b"20261121113629-0001"))
+    for command in ("crystalperf demo", f"crystalperf profile {home / 'small.log'} -o q9-small.duckdb"):
         done = found.types(command)
         assert done.returncode == 0, done.stderr
     return found

@@ -30,7 +30,7 @@ from query.frameworks import Framework, Setup, Vocabulary
 from query.frameworks.known import frameworks
 from query.frameworks.spark import SPARK
 from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
-from query.model.amounts import counted
+from query.model.amounts import counted, lasting, part_of
 from query.model.critical import Piece, critical_path
 from query.model.load import load
 from query.model.records import Problems
@@ -403,6 +403,11 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
     assert findings.odd_use(TERMS, [replace(busy, moved_bytes={"disk": 0, "net": 900 * MIB})], {"cpu"}) == []
 
 
+def test_no_time_is_told_as_nothing() -> None:
+    assert part_of(5.0, 700.0, "its") == "5 of its 700 ms"
+    assert [lasting(each) for each in (2130.0, 99.6, 99.0, 0.0)] == ["2.1 s", "0.1 s", "99 ms", "0.0 s"]
+
+
 def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     assert findings.short_of_cpus(TERMS, [detail()], [], np.inf) == []
     starved = detail(ready_ms=30_000.0)
@@ -411,6 +416,9 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     assert "had no CPU for 30.0 of the 40.0 s in which they could have computed" in found.what
     assert "cores a slot" not in found.what
     assert "other programs" not in found.what
+    short = detail(ready_ms=30.0, facts={"unit_ms": 100.0, "resource_ms": parts(cpu=40.0)})
+    (found,) = findings.short_of_cpus(TERMS, [short], [], np.inf)
+    assert "had no CPU for 30 of the 40 ms in which they could have computed" in found.what
     (found,) = findings.short_of_cpus(TERMS, [starved], [], 0.2)
     assert "executors got at most 0.20 cores a slot" in found.what
     assert "CPU limit" in found.advice

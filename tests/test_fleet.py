@@ -25,7 +25,7 @@ from fleet.logs import AT_ONCE, Item, content_hash, found, ordered
 from fleet.reading import COMMON, Read, _gain, read
 from fleet.store import Store
 from fleet.tables import tables
-from indexes.errors import InputError, SettingError
+from indexes.errors import IndexFileError, InputError, SettingError
 from query.answers.values import Prediction
 from tests.spark_logs import Stage, Task, write
 
@@ -155,7 +155,12 @@ def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
     (tmp_path / "logs" / "broken").write_text("no log at all\n")
     with monkeypatch.context() as patched:
         patched.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
-        assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).unread == 2
+        built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+        assert built.unread == 2
+        assert {each.partition(": ")[0] for each in built.reasons} == {
+            str(tmp_path / "logs" / "broken"),
+            "a bug of CrystalPerf (ZeroDivisionError",
+        }
     built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     assert (built.known, built.known_unread, built.read) == (2, 2, 0)
     _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet")
@@ -645,3 +650,58 @@ def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
     build([str(small / "logs")], tmp_path / "fleet", engine)
     assert "PYTHONSAFEPATH" not in os.environ  # or no `python -m` of a working directory would start any more
     assert [each[2:] for each in differences(small / "fleet", tmp_path / "fleet")] == [(0, 0)] * len(tables())
+
+
+def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be read for want of room is read by the next build; what could be read meanwhile is kept."""
+    import fleet.reading
+
+    first, second = log(tmp_path / "logs", "one"), log(tmp_path / "logs", "two")
+    real = fleet.reading.profile_application
+
+    def full(inputs, application, place):  # type: ignore[no-untyped-def]
+        if application.app_id.endswith("two"):
+            try:
+                raise duckdb.IOException("Could not write all bytes: No space left on device")
+            except duckdb.Error as error:
+                raise IndexFileError(f"{place}: the disk is full") from error
+        real(inputs, application, place)
+
+    monkeypatch.setattr(fleet.reading, "profile_application", full)
+    with pytest.raises(InputError, match=r"the disk was full, .* so 1 of 2 logs were not read; make room"):
+        build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    with opened(tmp_path / "fleet") as connection:
+        assert connection.execute("SELECT path, runs FROM logs").fetchall() == [(str(first), 1)]
+    monkeypatch.undo()
+    built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
+    assert (built.known, built.read, built.unread) == (1, 1, 0)
+    with opened(tmp_path / "fleet") as connection:
+        assert {row[0] for row in connection.execute("SELECT path FROM logs").fetchall()} == {str(first), str(second)}
+
+
+def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answer) -> None:
+    log(tmp_path / "logs", "one")
+    (tmp_path / "logs" / "executor-1.jfr").write_bytes(b"FLR\0")
+    (tmp_path / "logs" / "driver.collapsed").write_text("a.B.run 1\n")
+    code, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
+    assert code == 0
+    assert "2 recordings of stacks went to no log, for a fleet goes by the application's id in their paths" in out
+    assert f"{tmp_path}/logs/driver.collapsed and 1 more" in out
+
+
+def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, crystalperf: Answer) -> None:
+    """Who sees it may have no DuckDB at hand."""
+    (tmp_path / "logs").mkdir()
+    for number in range(4):
+        (tmp_path / "logs" / f"{number}").write_text("no log at all\n")
+    _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
+    assert out.count("is text of a kind not known here") == 3
+    _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
+    assert "4 logs could not be read" in out
+    assert "not known here" not in out
+
+
+def test_hours_that_round_to_nothing_have_no_sign() -> None:
+    from cli.fleet_commands import _hours
+
+    assert [_hours(each) for each in (-0.001, 0.0, -0.016, 1.5)] == ["0.00", "0.00", "-0.02", "1.50"]

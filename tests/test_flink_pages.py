@@ -15,6 +15,8 @@ from query.answers.figures import time_unit
 from query.answers.words import bottleneck_sentence
 from query.frameworks.flink import planning
 
+DATA = Path(__file__).parent / "data" / "flink"
+
 BEGAN = 1_700_000_000_000
 ENDED = {"FINISHED", "FAILED", "CANCELED"}
 
@@ -171,6 +173,19 @@ def test_a_pipeline_leaves_no_slots_idle_that_its_vertices_share(tmp_path: Path)
 def test_a_slot_takes_a_subtask_of_each_vertex_of_a_pipeline() -> None:
     assert planning.shown_lanes(8, {"slot_sharing": "4"}) == 2
     assert planning.shown_lanes(4, {}) == 4
+
+
+def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
+    """Two TaskManagers of two slots, of which each takes a subtask of all three vertices: 4 slots, and no 12."""
+    archive = tmp_path / "job.json.gz"
+    archive.write_bytes((DATA / "ads-3000.json.gz").read_bytes())
+    run = cp.profile(archive)
+    header, answer = run.header(), run.debug()
+    assert (header.workers, header.slots_per_worker) == (2, 2)
+    assert {(each.units, each.slots, each.waves) for each in answer.groups} == {(2, 4, 0.5)}
+    assert all(each.idle_ms == pytest.approx(2 * each.length_ms, rel=0.01) for each in answer.groups)
+    (found,) = [each for each in answer.findings if each.rule == "idle slots"]
+    assert "2 subtasks for 4 slots" in found.what
 
 
 def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import zipfile
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import zstandard
 from indexes.errors import InputError
 from query.discover import choose, discover
 from query.frameworks.known import get
-from query.inputs.containers import Part
+from query.inputs.containers import Part, local
 from query.inputs.files import Inputs
 
 DATA = Path(__file__).parent / "data" / "eventlog"
@@ -277,3 +278,35 @@ def test_real_inputs_under_other_names(tmp_path: Path) -> None:
         assert found[0] == found[1]
         checked += 1
     assert checked > 50
+
+
+# What a path may be ------------------------------------------------------------
+
+
+def test_an_empty_path_is_told_as_one() -> None:
+    with pytest.raises(InputError, match="an empty path was given, as by a variable that is not set"):
+        discover([""])
+
+
+@pytest.mark.parametrize("form", ["file://{}", "file:{}", "file://localhost{}"])
+def test_an_address_of_this_machine_is_a_path(tmp_path: Path, form: str) -> None:
+    """As spark.eventLog.dir and Hadoop write it; no package is needed for it."""
+    place = tmp_path / "a log"
+    place.write_text(log("app-1"))
+    (found,) = discover([form.format(str(place).replace(" ", "%20"))]).applications
+    assert found.log.parts[0].path == str(place)
+
+
+@pytest.mark.parametrize("path", ["file://other/tmp/x", "file:x"])
+def test_an_address_of_another_machine_is_none(path: str) -> None:
+    assert local(path) == path
+
+
+def test_a_folder_that_cannot_be_read_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shut(folder: str, onerror: Callable[[OSError], None]) -> Iterator[tuple[str, list[str], list[str]]]:
+        onerror(PermissionError(13, "Permission denied", folder))
+        yield from ()
+
+    monkeypatch.setattr("query.discover.os.walk", shut)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\); check its permissions"):
+        discover([tmp_path])

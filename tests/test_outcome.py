@@ -487,6 +487,20 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
     assert "concurrentGpuTasks" in found["wasted"].advice
 
 
+def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Path) -> None:
+    """The run's end and the tasks that it cost have one cause, and one thing to do."""
+    actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
+    assert ["at a time on a GPU" in each.what for each in actions].count(True) == 1
+
+
+def test_tasks_that_list_folders_are_cut_by_their_setting(real_inputs: Path, tmp_path: Path) -> None:
+    """Job 29 of that log is 'Listing leaf files and directories for 1824 paths': no program hands out its rows."""
+    actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
+    (found,) = (each for each in actions if each.why == "starting units")
+    assert found.lines == ("--conf spark.sql.sources.parallelPartitionDiscovery.parallelism=32",)
+    assert "10000 (the default) → 32: Spark lists each folder in a task of its own (stage:29.0 and " in found.what
+
+
 def test_public_log_that_lost_two_executors(real_inputs: Path, tmp_path: Path) -> None:
     name = "rapids-tools/tasks_executors_fail_compressed_eventlog.zstd"
     outcome, sentences, _ = asked(public(real_inputs, name, tmp_path))

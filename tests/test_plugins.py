@@ -10,13 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from indexes.errors import SettingError
-from query import plugins
+from indexes.errors import InputError, SettingError
+from query import plugins, profile
 from query.code.decide import StackTable
 from query.discover import discover
+from query.frameworks import Framework
+from query.frameworks.known import frameworks
 from query.frameworks.spark import SPARK
+from query.inputs.containers import LogFile
+from query.inputs.files import Head, LogPart
 from query.model.execution import Execution
 from query.model.policy import Policy, Waiting
+from query.model.trace import Trace
 from query.model.world import World
 from query.run import Run
 
@@ -109,3 +114,48 @@ def test_a_broken_package_is_named_and_takes_no_answer_away(brought: Brought, de
     (problem,) = (each for each in discover([demo]).problems if each.name == "broken_plugin")
     assert (problem.severity, problem.origin) == ("error", "stranger:bad")
     assert problem.meaning == "the package of stranger:bad could not be loaded: no module named nothing"
+
+
+# Frameworks that fail ------------------------------------------------------------
+
+
+@pytest.fixture
+def failing(demo: Path) -> Iterator[Callable[..., None]]:
+    """A framework of another package beside the built-in ones, for one test."""
+
+    def stranger(**functions: Any) -> None:
+        usual = {"recognise": lambda _head: None, "read": lambda _log: None}
+        frameworks()["stranger"] = Framework(name="stranger", title="Stranger", **{**usual, **functions})
+
+    yield stranger
+    frameworks().pop("stranger", None)
+
+
+def test_a_package_that_fails_at_a_file_takes_no_answer_away(failing: Callable[..., None], tmp_path: Path) -> None:
+    def fails(_head: Head) -> LogPart:
+        raise KeyError("id")
+
+    failing(recognise=fails)
+    (tmp_path / "notes.txt").write_text("nothing that anybody knows\n")
+    (tmp_path / "log").write_text(
+        '{"Event":"SparkListenerApplicationStart","App Name":"job","App ID":"app-1","Timestamp":1700000000000}\n'
+    )
+    found = discover([tmp_path])
+    assert [each.app_id for each in found.applications] == ["app-1"]
+    (problem,) = (each for each in found.problems if each.name == "broken_plugin")
+    assert problem.meaning == "the package of Stranger could not look at files: KeyError('id')"
+
+
+def test_a_package_that_cannot_read_its_log_is_no_bug_of_ours(failing: Callable[..., None], tmp_path: Path) -> None:
+    def recognise(head: Head) -> LogPart | None:
+        mine = head.text.startswith(b"stranger")
+        return LogPart(head.part, head.folder, head.name, head.size, "run-1", started=0.0) if mine else None
+
+    def fails(_log: LogFile) -> Trace:
+        raise KeyError("finishTime")
+
+    failing(recognise=recognise, read=fails)
+    place = tmp_path / "log"
+    place.write_text("stranger\n")
+    with pytest.raises(InputError, match=r"the package of Stranger \(tests\.test_plugins\) cannot read it .*tell its"):
+        profile([place], output=tmp_path / "run.duckdb")

@@ -80,6 +80,7 @@ def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
     ("text", "wrong"),
     [
         ("", "no column 'name'"),
+        ("name;price_per_hour\nsmall;1\n", "no column 'name'; .* with commas between"),
         ("name,cores\nsmall,2\n", "no column 'price_per_hour'"),
         ("name,price_per_hour\nsmall,\n", "line 2: 'small' has no price_per_hour"),
         ("name,price_per_hour\n,1\n", "line 2: the machine has no name"),

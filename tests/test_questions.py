@@ -161,6 +161,11 @@ def test_a_faster_operator_saves_its_share_of_its_stage() -> None:
     assert ask(run, "operator.Scan=0.5x").predicted_ms == pytest.approx(300)
     with pytest.raises(SettingError, match=r"'Join' is no operator of this run; it has Sort, Scan"):
         ask(run, "operator.Join=2x")
+    many = {f"op{number}": np.array([[1.0, 0, 0, 0]]) for number in range(50)} | {"Joint": np.array([[1.0, 0, 0, 0]])}
+    with pytest.raises(SettingError) as told:
+        ask(run_of([[(0, 100)]], operators=many), "operator.Join=2x")
+    assert "it has 51, of which the nearest are Joint, op" in str(told.value)
+    assert len(str(told.value)) < 200
 
 
 def test_what_is_left_behind_a_stage_counts_the_longest_way_to_the_end() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import query
-from indexes.errors import InputError, NoAnswerError
+from indexes.errors import InputError, NoAnswerError, SettingError
 from query.run import Other, Run
 from query.whatif.interval import CALIBRATED
 from query.whatif.learning import Guess, Seen, after_run, half_width, learned
@@ -99,6 +99,17 @@ def test_real_reruns_narrow_the_range_and_are_told(runs: dict[str, Run]) -> None
 def test_what_is_no_run_of_the_same_work_is_refused(runs: dict[str, Run]) -> None:
     with pytest.raises(InputError, match="no run of the same work"):
         runs["q9 fr20"].predict(cores="2x", reruns=[Other("q6", runs["q6 none"])])
+
+
+def test_a_run_tells_nothing_of_itself(runs: dict[str, Run], tmp_path: Path) -> None:
+    """By whatever file: without its recordings it is the same run, and would narrow the range for nothing."""
+    base, again = runs["q9 fr20"], Other("again", runs["q9 none"])
+    log = next((SWEEPS / "q9" / "base-0-00-jfr20").glob("*event*"))
+    bare = Other("bare", query.profile(log, output=tmp_path / "bare.duckdb"))
+    with pytest.raises(SettingError, match="bare: is the run itself"):
+        base.predict(cores="2x", reruns=[again, bare])
+    with pytest.raises(SettingError, match="twice: is the same run as again"):
+        base.predict(cores="2x", reruns=[again, Other("twice", again.run)])
 
 
 def test_a_run_whose_world_has_no_answer_says_nothing(runs: dict[str, Run]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from indexes.resources import CPU, DISK, NET, Resource, known, resources
 from indexes.schema import Table, table, tables
 from query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
+from query.model.mistakes import mistakes
 from query.model.records import Columns, Problem
 from query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 from tests.spark_tables import DURATION_MS, START, spark_tables
@@ -21,6 +22,27 @@ def listed(columns: Columns, *names: str) -> list[tuple[object, ...]]:
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_contradicts_itself_in_a_trace_is_named() -> None:
+    assert mistakes(of_values()) == []
+    wrong = of_rows(
+        {"app_id": "run-1", "framework": "toy", "started_at_ms": 5},
+        [Worker("w0", 2)],
+        [Group("op:0", 2, 0, 4)],
+        [Unit(0, "op:0", "w0", 4, 0), Unit(0, "op:1", "w0", 0, 3), Unit(1, "op:2", "w1", float("nan"), 3)],
+        [Edge("op:0", "op:9", "barrier", "rows"), Edge("op:0", "op:0", "barier", "rows")],  # type: ignore[arg-type]
+    )
+    assert mistakes(wrong) == [
+        "the run has no duration_ms",
+        "unit 0 is there 2 times",
+        "unit 0 is of group 'op:1', and there is none (1 more)",
+        "unit 1 ran on worker 'w1', and there is none",
+        "unit 0 has no time: 4 to 0 (1 more)",
+        "'op:0' → 'op:9': a group of that name is not there",
+        "'op:0' → 'op:0' is 'barier', and an edge is one of barrier, pipelined, order, transfer",
+    ]
+    assert mistakes(of_rows(RUN, [], [], [])) == []
 
 
 def of_values() -> Trace:

@@ -57,7 +57,10 @@ def read_machines(path: Path) -> tuple[Machine, ...]:
     heads = list(rows[0]) if rows else []
     for must in ("name", "price_per_hour"):
         if must not in heads:
-            raise InputError(f"{path}: no column '{must}'; a table of machines has name, price_per_hour and cores")
+            raise InputError(
+                f"{path}: no column '{must}'; a table of machines has name, price_per_hour and cores, with commas"
+                " between"
+            )
     if len(rows) > MOST_TYPES:
         raise InputError(f"{path}: {len(rows)} machines are more than the {MOST_TYPES} that can be compared at a time")
     found = tuple(_machine(path, number, row) for number, row in enumerate(rows, 2))

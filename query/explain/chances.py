@@ -16,7 +16,7 @@ from indexes.resources import CPU, OTHER
 from query.answers.values import Basis, Debug, Finding
 from query.explain.facts import Detail
 from query.explain.findings.parts import SEE
-from query.explain.losses import SOONER
+from query.explain.losses import SOONER, memory_advice
 from query.explain.wording import Terms, terms_of
 from query.frameworks import plural
 from query.model.execution import Execution
@@ -66,12 +66,16 @@ def chances(
     own = [] if terms.rules.chances is None else list(terms.rules.chances(connection, execution, details, debug))
     alone = _alone(terms, debug, {each.why for each in own})
     known = {each.why for each in (*own, *alone)}
+    memory = None if debug.outcome is None else debug.outcome.memory
+    # What ran out of memory has a chance of the framework's own: a finding that advises the same is no second one.
+    twice = memory_advice(terms, memory) if memory is not None and any(each.why == "outcome" for each in own) else None
+    findings = [each for each in debug.findings if each.advice != twice]
     return [
         *([] if any(each.why == STOPPED for each in own) else _failure(debug)),
         *_unmeasured(connection, terms),
         *own,
         *alone,
-        *_other_findings(debug.findings, known, has_own=terms.rules.chances is not None),
+        *_other_findings(findings, known, has_own=terms.rules.chances is not None),
         *_resized(terms, execution, debug),
     ]
 

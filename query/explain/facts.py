@@ -174,12 +174,15 @@ def group_details(
         if row is None:
             continue
         parts = units.parts_ms[mine]
+        lanes = _most_slots(slots, group.start_ms, group.end_ms)
+        # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
+        shown = execution.framework.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
             scope=group.scope_id,
             units=row["units"],
-            slots=_most_slots(slots, group.start_ms, group.end_ms),
+            slots=shown,
             length_ms=group.end_ms - group.start_ms,
             path_ms=on_path.get(group.group_id, 0.0),
             median_ms=row["median_ms"],
@@ -187,7 +190,7 @@ def group_details(
             median_bytes=row["median_bytes"],
             most_bytes=row["most_bytes"],
             unit_ms=row["unit_ms"],
-            idle_ms=idle_ms[number],
+            idle_ms=idle_ms[number] * (shown / lanes if lanes else 1.0),
             starting_ms=row["starting_ms"],
             queued_ms=row["queued_ms"],
             gc_ms=row["gc_ms"],

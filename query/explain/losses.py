@@ -13,7 +13,7 @@ from query.answers.values import Finding, LostWorker
 from query.explain.outcome import Ended, merged_reasons
 from query.explain.wording import Terms
 from query.frameworks import Exhausted, plural
-from query.model.amounts import counted
+from query.model.amounts import counted, lasting
 
 SOONER = "let the cluster manager start them sooner, or keep an application for several runs"
 """What to do about workers that came late."""
@@ -32,10 +32,10 @@ def no_worker(
     workers = terms.words.workers
     what = f"waiting for {workers}: none was there to run anything"
     if first_worker_ms:
-        what += f"; the first was ready after {first_worker_ms / 1000:.1f} s"
+        what += f"; the first was ready after {lasting(first_worker_ms)}"
     if lost_wait_ms <= 0:
         return [Finding("no worker", waited_ms, what, "measured", terms.advice("no worker", SOONER))]
-    what += f"; for {lost_wait_ms / 1000:.1f} s since {words_for_lost(terms, lost)}"
+    what += f"; for {lasting(lost_wait_ms)} since {words_for_lost(terms, lost)}"
     return [Finding("no worker", waited_ms, what, "measured", _advice_on_loss(terms, lost))]
 
 
@@ -59,7 +59,7 @@ def lost_workers(terms: Terms, lost: Sequence[LostWorker], workers: int, short_m
     were = "was" if len(lost) == 1 else "were"
     what = f"{len(lost)} of {counted(workers, words.worker)} {were} lost: {words_for_lost(terms, lost)}"
     if redone:
-        what += f"; {counted(redone, words.unit)} ran again, which had taken {redone_ms / 1000:.1f} s"
+        what += f"; {counted(redone, words.unit)} ran again, which had taken {lasting(redone_ms)}"
     if short_ms > 0:
         what += f"; what ran then had fewer {words.lanes}"
     return [
@@ -73,7 +73,7 @@ def words_for_lost(terms: Terms, lost: Sequence[LostWorker]) -> str:
     lived = float(np.median([each.lost_ms - each.added_ms for each in lost]))
     who = f"{terms.words.worker} {shown} went" if len(lost) == 1 else f"{terms.words.workers} {shown} went"
     came = "it came" if len(lost) == 1 else "they came, in the median"
-    return f"{who} {lived / 1000:.1f} s after {came} ({lost[0].why})"
+    return f"{who} {lasting(lived)} after {came} ({lost[0].why})"
 
 
 def _advice_on_loss(terms: Terms, lost: Sequence[LostWorker]) -> str:
@@ -109,7 +109,7 @@ def wasted(terms: Terms, ended: Sequence[Ended], slots: int) -> list[Finding]:
         reasons = merged_reasons(mine)
         units, unit_ms = sum(each.units for each in mine), sum(each.unit_ms for each in mine)
         unit = terms.words.unit
-        what = f"{counted(units, f'{status} {unit}')} ran for {unit_ms / 1000:.1f} s of {unit} time"
+        what = f"{counted(units, f'{status} {unit}')} ran for {lasting(unit_ms)} of {unit} time"
         told = "; ".join(
             reason if len(reasons) == 1 else f"{count} times {reason}" for reason, count in reasons[:_REASONS_SHOWN]
         )

@@ -48,6 +48,11 @@ def frameworks() -> MutableMapping[str, Framework]:
     return _Frameworks()
 
 
+def is_built_in(framework: Framework) -> bool:
+    """Whether a framework is one of CrystalPerf's own; what fails in others is not ours to mend."""
+    return framework.name in _BUILT_IN
+
+
 def get(name: str) -> Framework:
     """A framework by name.  Raises InputError where there is none of that name."""
     try:

@@ -23,6 +23,7 @@ from functools import cached_property
 from importlib import import_module
 from tempfile import TemporaryFile
 from typing import IO, Any
+from urllib.parse import unquote
 
 import cramjam
 import msgspec
@@ -251,12 +252,22 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
+def local(path: str) -> str:
+    """The path that an address of this machine names (file:///tmp/x, and file:/tmp/x as Hadoop writes it); any other
+    text stays."""
+    match = re.fullmatch(r"file:(?://(?:localhost)?)?(/(?!/).*)", path, re.DOTALL)
+    return path if match is None or os.path.exists(path) else unquote(match[1])
+
+
 def filesystem(url: str) -> tuple[Any, str]:
     """The fsspec file system of a URL and the path within it.  Raises InputError where it cannot be had."""
     try:
         fsspec: Any = import_module("fsspec")  # an extra; most logs are local files
     except ImportError:
-        raise InputError(f"{url}: reading URLs needs fsspec; install it, or copy the log to this machine") from None
+        raise InputError(
+            f"{url}: reading URLs needs the extra `urls` (fsspec is missing): `pip install '.[urls]'` in a checkout of"
+            " CrystalPerf; or copy the log to this machine"
+        ) from None
     try:
         system, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError, OSError) as error:

@@ -24,3 +24,15 @@ def volume(amount: float) -> str:
             break
         amount /= 1024
     return f"{amount:.0f} {unit}" if amount >= 9.95 or unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def lasting(ms: float) -> str:
+    """A time within a sentence: `2.1 s`, and `38 ms` where tenths of a second would leave nothing of it."""
+    return f"{ms / 1000:.1f} s" if ms >= 99.5 or ms <= 0 else f"{ms:.0f} ms"
+
+
+def part_of(part_ms: float, whole_ms: float, whose: str = "the") -> str:
+    """`30.0 of the 40.0 s`; in ms where the whole is below a second."""
+    if whole_ms < 1000:
+        return f"{part_ms:.0f} of {whose} {whole_ms:.0f} ms"
+    return f"{part_ms / 1000:.1f} of {whose} {whole_ms / 1000:.1f} s"

@@ -17,12 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import product
 from typing import Literal
 
 from indexes.errors import NoAnswerError, Remedy, SettingError
 from indexes.resources import Resource
 from query.frameworks import Vocabulary
+from query.model.amounts import grouped
 
 Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
 
@@ -34,6 +36,10 @@ UNITS = "units."
 
 DEVICE = "device."
 """What the settings of accelerators begin with; no reruns have checked what they do."""
+
+MOST_NAMED = 24
+"""Operators or groups that are all named where one is asked for that is not there; of more, the half of that which look
+most like it."""
 
 SPEED = "cpu_speed"
 """What is asked of it is relative.  What a run had is stated in cores: the CPU that a process could use, of a slow core
@@ -230,16 +236,26 @@ def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> s
     return word
 
 
+def _nearest(wanted: str, there: Sequence[str]) -> str:
+    """What there is by name; of many those that look most like what was wanted, and how many there are."""
+    if len(there) <= MOST_NAMED:
+        return ", ".join(there)
+    near = get_close_matches(wanted, there, MOST_NAMED // 2, cutoff=0.0)
+    return f"{grouped(len(there))}, of which the nearest are {', '.join(near)}"
+
+
 def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) -> str:
     operators = [
         word.removeprefix(OPERATOR) for word in shown.values() if word.startswith(OPERATOR) and " " not in word
     ]
     if key.startswith(OPERATOR):
-        there = f"it has {', '.join(operators)}" if operators else "its time is not told apart by operator"
-        return f"'{key.removeprefix(OPERATOR)}' is no operator of this run; {there}"
+        wanted = key.removeprefix(OPERATOR)
+        there = f"it has {_nearest(wanted, operators)}" if operators else "its time is not told apart by operator"
+        return f"'{wanted}' is no operator of this run; {there}"
     if key.startswith(UNITS):
         groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
-        return f"'{key.removeprefix(UNITS)}' is not in this run; it has {', '.join(groups) or 'nothing of that kind'}"
+        wanted = key.removeprefix(UNITS)
+        return f"'{wanted}' is not in this run; it has {_nearest(wanted, groups) or 'nothing of that kind'}"
     others = [word for word in shown.values() if not word.startswith((OPERATOR, UNITS))]
     more = [word for word in words if word not in others]
     also = f" (and {', '.join(more)})" if more else ""

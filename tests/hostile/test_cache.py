@@ -29,6 +29,21 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     exports.spare_folder.cache_clear()
 
 
+def test_a_home_that_is_shut_is_as_none(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may look into every folder, so what others meet is made here."""
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "shut" / "home"))
+    seen = Path.stat
+
+    def stat(path: Path, **more: bool) -> os.stat_result:
+        if str(path).startswith(str(tmp_path / "shut")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return seen(path, **more)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert exports.cache_folder() == exports.spare_folder()
+    assert cp.profile([LOG]).header().complete
+
+
 def test_without_a_home_and_a_name(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Path:
         raise RuntimeError("Could not determine home directory.")

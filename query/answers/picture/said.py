@@ -75,7 +75,9 @@ def said(verdict: Verdict, door: Door) -> Said:
         unknown=tuple(not_known_sentences(asked.unknown, debug.runtime_ms, unit, door.tell)),
         check=check,
         findings=tuple(
-            SaidFinding(unit.text(each.cost_ms), each.what, each.basis, each.advice) for each in debug.findings
+            SaidFinding(unit.text(each.cost_ms), each.what, each.basis, each.advice)
+            for each in debug.findings
+            if not unit.is_nothing(each.cost_ms)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
         assumptions=debug.assumptions,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from query.answers.values import Cause, Finding
 from query.explain.wording import Terms
 from query.frameworks import plural
+from query.model.amounts import lasting
 
 COMMITTING = "committing"
 """The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""
@@ -19,7 +20,7 @@ def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping
     unknown = other_ms.get("coordinator", 0.0)
     unseen = ""
     if 0.1 < unknown / max(alone_ms["coordinator"], 1e-9) < 0.9:
-        unseen = f"; {unknown / 1000:.1f} s of it waiting or unknown"
+        unseen = f"; {lasting(unknown)} of it waiting or unknown"
     none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
     doing = f": {words.coordinating}" if words.coordinating else ""
     advice = terms.advice("coordinator", f"look at what the {words.coordinator} does then")

@@ -8,7 +8,7 @@ from indexes.resources import DISK, NET
 from query.explain.facts import Detail
 from query.explain.findings.parts import Part, group_name
 from query.explain.wording import Terms
-from query.model.amounts import volume
+from query.model.amounts import lasting, volume
 
 SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""
@@ -31,7 +31,7 @@ def odd_use(terms: Terms, details: Sequence[Detail], limits: Collection[str]) ->
                 continue
             if moved / (time_ms / 1000) >= SLOW_BPS:
                 continue
-            what = f"{time_ms / 1000:.1f} s of {terms.words.unit} time on {terms.device(resource)} for {volume(moved)}"
+            what = f"{lasting(time_ms)} of {terms.words.unit} time on {terms.device(resource)} for {volume(moved)}"
             waits = _ODD.get(resource, "many small transfers, or waiting in them")
             advice = f"find out what it waits for, as it is not data: {waits}"
             cost, many = facts.path_ms * time_ms / facts.unit_ms, f"use {terms.device(resource)} and hardly move data"

@@ -12,7 +12,7 @@ from query.explain.facts import Detail, Neighbours
 from query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, Part, group_name, usual_unit_ms
 from query.explain.wording import Terms
 from query.frameworks import Vocabulary, either
-from query.model.amounts import counted
+from query.model.amounts import counted, lasting, part_of
 from query.model.capacity import STARVED
 
 HELD_BACK = 0.5
@@ -132,7 +132,7 @@ def starting_units(terms: Terms, detail: Detail) -> list[Part]:
         return []
     what = f"{100 * share:.0f} % of the time of its {facts.units} {words.units} went to scheduling and unpacking them"
     if facts.queued_ms:
-        what += f" ({facts.queued_ms / 1000:.1f} s of it to scheduling)"
+        what += f" ({lasting(facts.queued_ms)} of it to scheduling)"
     advice = terms.advice("starting units", f"fewer, larger {words.units}")
     many = f"have {words.units} so short that starting them takes long"
     return [Part("starting units", "", facts.path_ms * share, group_name(detail), what, "measured", advice, many)]
@@ -158,10 +158,7 @@ def short_of_cpus(
         return []
     words = terms.words
     cost = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
-    what = (
-        f"{words.units} had no CPU for {ready_ms / 1000:.1f} of the {cpu_ms / 1000:.1f} s in which they could have"
-        " computed"
-    )
+    what = f"{words.units} had no CPU for {part_of(ready_ms, cpu_ms)} in which they could have computed"
     held_back = sum(each.ready_ms * (throttled or {}).get(each.facts.id, 0.0) for each in mine) / ready_ms
     if held_back >= HELD_BACK:  # whatever else was on the machine, this is what held them back
         share = f"{100 * held_back:.0f} %"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from query.answers.values import Basis, Finding
 from query.explain.facts import Detail
 from query.explain.wording import Terms
-from query.model.amounts import counted
+from query.model.amounts import counted, lasting
 
 SKEW = 2.0
 """A group is skewed where its longest unit takes this many times the median."""
@@ -66,7 +66,7 @@ def _together(terms: Terms, parts: Sequence[Part]) -> Finding:
     if len(parts) == 1:
         return Finding(first.rule, cost_ms, f"{first.group}: {first.what}", first.basis, first.advice)
     shown = [each for each in parts[:NAMED] if each.cost_ms >= NAMED_SHARE * first.cost_ms]
-    named = "; ".join(f"{each.group}: {each.what} ({each.cost_ms / 1000:.1f} s)" for each in shown)
+    named = "; ".join(f"{each.group}: {each.what} ({lasting(each.cost_ms)})" for each in shown)
     rest = len(parts) - len(shown)
     more = f"; and {counted(rest, 'other')}" if rest > 0 else ""
     advices: dict[str, list[Part]] = {}

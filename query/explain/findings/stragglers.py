@@ -13,7 +13,7 @@ from query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, gr
 from query.explain.hosts import HostTime
 from query.explain.wording import Terms
 from query.frameworks import with_article
-from query.model.amounts import counted, volume
+from query.model.amounts import counted, lasting, part_of, volume
 
 FEWEST_FOR_SKEW = 3
 
@@ -84,7 +84,7 @@ def _collections(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
     gc_ms, words = detail.longest.gc_ms, terms.words
     if gc_ms - detail.median_gc_ms <= excess_ms / 2:
         return None
-    what = f"its {words.worker} collected garbage for {gc_ms / 1000:.1f} s"
+    what = f"its {words.worker} collected garbage for {lasting(gc_ms)}"
     return Why("garbage", what, f"more memory per {words.worker}", "measured")
 
 
@@ -144,7 +144,7 @@ def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why |
         return None
     return Why(
         name,
-        f"not for its data: {extra[name] / 1000:.1f} s more on {terms.device(name)} than usual",
+        f"not for its data: {lasting(extra[name])} more on {terms.device(name)} than usual",
         "compare the node it ran on with its peers" if name != CPU else "look at what its rows make it compute",
         "measured" if name == CPU and longest.cpu_ms is not None else "modelled",
     )
@@ -155,8 +155,8 @@ def _unexplained(detail: Detail, excess_ms: float) -> Why:
     longest, advice = detail.longest, SEE
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
         return Why("unknown", "for no reason that the log tells", advice, "measured")
-    cpu, whole = longest.cpu_ms / 1000, longest.duration_ms / 1000
-    what = f"it computed for {cpu:.1f} of its {whole:.1f} s and waited, for what the log does not say"
+    computed = part_of(longest.cpu_ms, longest.duration_ms, "its")
+    what = f"it computed for {computed} and waited, for what the log does not say"
     return Why("waited", what, advice, "measured")
 
 
@@ -185,7 +185,7 @@ def _so_long(own_ms: float, others_ms: float, groups: int, device: str, others: 
     Beside next to nothing there is no ratio worth a word: then the time itself is told.
     """
     if own_ms > MOST_TIMES * others_ms:
-        return f"{own_ms / groups / 1000:.1f} s each on {device}, and next to none {others}"
+        return f"{lasting(own_ms / groups)} each on {device}, and next to none {others}"
     return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
 
 

@@ -9,7 +9,7 @@ import duckdb
 from query.explain.chances import Chance
 from query.explain.findings import idle_advice
 from query.frameworks import Vocabulary
-from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED
+from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 
 if TYPE_CHECKING:
     from query.explain.facts import Detail
@@ -49,13 +49,15 @@ def filling(flow: Flow, filling_ms: float) -> Chance:
 def idle(detail: Detail) -> str | None:
     """What to do about slots that a vertex left idle; None where it left none.
 
-    A slot takes a subtask of each vertex of a pipeline, and lanes count these: so a vertex needs its share of them.
-    One that can have a single subtask, as the sort of a whole table, cannot have more.
+    A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
+    none.  One that can have a single subtask, as the sort of a whole table, cannot have more.
     """
     if detail.settings.get(f"{MOST_SUBTASKS}{detail.facts.id}") == "1":
         return None
-    sharing = int(detail.settings.get(SHARING, "1"))
-    if STOPPED in detail.settings or detail.with_data < detail.facts.slots <= detail.with_data * sharing:
+    sharing, slots = int(detail.settings.get(SHARING, "1")), detail.facts.slots
+    if UNPLACED in detail.settings:  # no TaskManager is named, so these are its subtasks of all vertices
+        slots = -(-slots // sharing)
+    if STOPPED in detail.settings or (sharing > 1 and detail.with_data >= slots):
         return None
     return idle_advice(Vocabulary(unit="subtask", lane="slot"), detail)
 

@@ -59,6 +59,10 @@ _ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 LEAST_PART_BYTES = MIB / 16
 """Smaller parts of files are not worth a task."""
 
+LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+DEFAULT_LISTING = 10_000
+"""The most tasks that list folders, and how many they are where it is not set."""
+
 A_TASK_MS = 1000.0
 """A task of this length is long enough that handing it out counts for little."""
 
@@ -84,7 +88,9 @@ def chances(
 ) -> list[Chance]:
     """What could be changed, in no order."""
     on_path = [each for each in details if each.facts.path_ms > 0]
-    cuts = list(_cuts(execution, on_path, most_slots(connection, execution.properties)))
+    listing = _listing_stages(connection)
+    every = list(_cuts(execution, on_path, most_slots(connection, execution.properties)))
+    cuts = [each for each in every if each.detail.facts.id not in listing]
     return [
         *_stopped(debug),
         *_out_of_memory(execution, debug),
@@ -93,6 +99,7 @@ def chances(
         *_scans(execution.properties, cuts),
         *_bound(execution, on_path),
         *_collections(execution.properties, cuts),
+        *_listings(execution.properties, [each for each in every if each.detail.facts.id in listing]),
         *_skew(execution, on_path),
         *_windows(execution, on_path),
         *_memory(execution, on_path, debug),
@@ -151,6 +158,29 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
             wanted = math.ceil(least / facts.slots) * facts.slots
             if wanted * 2 <= facts.units:
                 yield Cut(detail, wanted, part)
+
+
+def _listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Stages in which Spark lists folders, before a query reads them: InMemoryFileIndex names their jobs so."""
+    rows = connection.execute(
+        """
+        SELECT group_id
+        FROM groups JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
+            ON starts_with(group_id, concat('stage:', stage, '.'))
+        """,
+        ["Listing leaf files and directories for "],
+    ).fetchall()
+    return {group for (group,) in rows}
+
+
+def _listings(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+    """Stages that list folders: a task each, up to a setting; no program hands out what they work on."""
+    mine = [each for each in cuts if each.part.rule == "starting units"]
+    if mine:
+        wanted, where, most_ms = _told(mine)
+        present = properties.get(LISTING) or f"{DEFAULT_LISTING} (the default)"
+        what = f"{shown(LISTING, present, str(wanted))}: Spark lists each folder in a task of its own ({where})"
+        yield Chance("setting", what, "starting units", "modelled", None, most_ms, conf(LISTING, str(wanted)))
 
 
 def _bound(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:

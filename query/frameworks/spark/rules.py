@@ -21,7 +21,7 @@ from query.frameworks.spark.names import TITLES
 from query.frameworks.spark.partitions import size_set
 from query.frameworks.spark.settings import flag, number, whole
 from query.frameworks.spark.storage import file_findings
-from query.model.amounts import counted
+from query.model.amounts import counted, lasting
 from query.model.execution import Execution
 from query.model.load import most_at_a_time
 from query.model.timeline import covered, merged
@@ -275,7 +275,7 @@ def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail])
     alone_ms = {query: end - wrote - covered(running, wrote, end) for query, wrote, end in rows}
     first = max(alone_ms, key=lambda each: alone_ms[each])
     others = f", {len(rows) - 1} more in the same way" if len(rows) > 1 else ""
-    what = f"{first} went on for {alone_ms[first] / 1000:.1f} s after its last task, which wrote output{others}"
+    what = f"{first} went on for {lasting(alone_ms[first])} after its last task, which wrote output{others}"
     advice = (
         "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
         " renames where storage renames by copying"
@@ -312,7 +312,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
         bounds,
     ).fetchall()[0]
     if tasks and not timed and not execution.has_samples:
-        collected = f", {collected_ms / 1000:.1f} s of it garbage collection" if collected_ms else ""
+        collected = f", {lasting(collected_ms)} of it garbage collection" if collected_ms else ""
         found.append(f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}")
     seen = connection.execute(
         """
