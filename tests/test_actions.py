@@ -285,6 +285,9 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
     assert "--master 'local[16,4]'" in lines(verdict)
     assert not any("executor" in each for each in lines(verdict))
+    assert not any(each.setting.startswith("executors=") for each in verdict.what_ifs)
+    asked = cp.open_run(verdict.run).predict(["executors=2x"])
+    assert asked.refused == ("a local run is one process, so it has no second executor; ask about cores=, its slots",)
 
 
 def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def test_a_resource_of_a_framework_is_asked_for_as_well() -> None:
 def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
-    header = replace(HEADER, framework=framework, vocabulary=get(framework).vocabulary)
+    known = get(framework)
+    unasked = tuple(known.unasked({}))
+    header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
     asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
     assert asked[0] == more
     assert {each.partition("=")[0] for _, each in asked[1:]} == {"cpu_speed", "network", "disk"}
@@ -175,6 +177,11 @@ def test_a_cause_may_be_what_comes_next() -> None:
     assert sentence(driver) == "CPU holds this run up: 10.0 of 19.0 s (53 %). The driver alone comes close: 8.0 s."
     unknown = debug(cpu=10_000, other=8_000, unknown=8_000)
     assert sentence(unknown).endswith("(56 %). Time of unknown cause comes close: 8.0 s.")
+    either = debug(cpu=3_000, net=10_000, disk=1_000, other=8_000, unknown=8_000)
+    assert sentence(either).endswith(
+        "comes close: 8.0 s. Were most of that on CPU, CPU would hold this run up instead."
+    )
+    assert sentence(debug(cpu=1_900, net=10_000, other=8_000, unknown=8_000)).endswith("comes close: 8.0 s.")
 
 
 def test_what_no_task_ran_in_is_one_figure_and_not_told_again_as_what_comes_next() -> None:

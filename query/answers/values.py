@@ -642,7 +642,7 @@ class Header:
     At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most; 0
     where nothing tells where units ran.
     `problems` has the worst first.  A run that does the same again and again did it `steps` times, in `step_ms` each on
-    average; both are None of any other.
+    average; both are None of any other.  `unasked` are settings that the usual questions leave out.
     """
 
     app_id: str
@@ -663,6 +663,7 @@ class Header:
     vocabulary: Vocabulary
     steps: int | None = None
     step_ms: float | None = None
+    unasked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ class Question:
 
 
 def usual_questions(header: Header, *, flows: bool = False) -> tuple[Question, ...]:
-    """The usual questions to a run, without those of which its framework's logs tell nothing."""
-    return questions(header.resources, header.vocabulary, flows=flows, unasked=get(header.framework).unasked)
+    """The usual questions to a run, without those that it cannot be asked."""
+    return questions(header.resources, header.vocabulary, flows=flows, unasked=header.unasked)
 
 
 def questions(
@@ -76,7 +76,8 @@ def questions(
     found = []
     if "cores" not in unasked:
         found.append(Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"))
-    found.append(Question(f"twice the {vocabulary.counted}", f"{workers}=2x"))
+    if "workers" not in unasked:
+        found.append(Question(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_ASKED)
     in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
     by_setting: dict[str, Resource] = {}
@@ -177,7 +178,7 @@ def next_step(
     if debug is not None and debug.flow is not None:
         return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
     lanes = header.vocabulary.word_of("cores")
-    setting = "cores" if "cores" not in framework.unasked else "cpu_speed"
+    setting = "cores" if "cores" not in header.unasked else "cpu_speed"
     refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from indexes.resources import CPU
+from indexes.resources import CPU, OTHER
 from query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
 from query.answers.whatifs import NOTICEABLE, happens_once, telling
 from query.frameworks import plural, with_article
@@ -261,6 +261,9 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
         close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
+        if (rival := _rival(found, debug)) is not None:
+            name = _resource_name(rival, debug, resources)
+            close += f" Were most of that on {name}, {name} would hold {it} up instead."
         doubt = f" {debug.or_else[found.name]}" if found.name in debug.or_else else ""
         return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
@@ -289,6 +292,16 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
     following = f" {capitalised(second)} comes next: {figures.text(found.second_ms)}." if second else ""
     return f"{told[found.name]}{alone}{following}"
+
+
+def _rival(found: Bottleneck, debug: Debug) -> str | None:
+    """The resource that would have more time than what holds a scope up if all of unknown cause were on it; None where
+    none would, or little is unknown."""
+    if found.second != "unknown":
+        return None
+    others = {name: ms for name, ms in debug.resource_ms.items() if name not in (found.name, OTHER) and ms > 0}
+    rival = max(others, key=lambda each: others[each], default=None)
+    return rival if rival is not None and others[rival] + found.second_ms > found.time_ms else None
 
 
 def _part_name(name: str, debug: Debug, resources: Sequence[Resource]) -> str:

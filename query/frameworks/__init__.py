@@ -366,7 +366,8 @@ class Framework:
     expand      KEY=VALUE of a what-if → the same in settings of resources, where the framework has a word for several
     excerpt     whether its logs hold a moment of what goes on for hours, as a trace of some steps does
     tells_upstream  whether what units waited for upstream is in the same log; else it may have taken any resource
-    unasked     settings that the usual questions leave out, for no trace tells what they change
+    unasked     properties of a run → settings that the usual questions leave out: no trace tells what they change, or
+                the run cannot have more of them
     in_order    whether the units of a group ran one after the other, as operators of a thread do
     lanes_bring_cpu  whether a worker with more lanes gets more CPU, as where its container is as large as its lanes
     loads_code  whether its workers load and compile code as they meet it, as recorded runs told
@@ -412,7 +413,7 @@ class Framework:
     unread_start: frozenset[str] = frozenset()
     private: tuple[re.Pattern[str], ...] = ()
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
-    unasked: frozenset[str] = frozenset()
+    unasked: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
     in_order: bool = False
     excerpt: bool = False
     tells_upstream: bool = True

@@ -33,6 +33,7 @@ from query.frameworks.spark import (
     results,
     rules,
     scheduling,
+    settings,
     setup,
     trace,
 )
@@ -88,6 +89,7 @@ SPARK = Framework(
     configured=partitions.configured,
     replan=partitions.replan,
     memory=memory.MEMORY,
+    unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
     loads_code=True,
     rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
     setup=setup.SETUP,

@@ -35,7 +35,7 @@ from query.frameworks.spark.rules import (
     unasked_slots,
 )
 from query.frameworks.spark.scheduling import LOCALITY_WAIT
-from query.frameworks.spark.settings import flag, size_bytes, whole
+from query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from query.model.amounts import counted, volume
 from query.model.execution import Execution
 
@@ -435,7 +435,7 @@ def _stopped(debug: Debug) -> Iterator[Chance]:
 def _out_of_memory(execution: Execution, debug: Debug) -> Iterator[Chance]:
     """What the run died of, where it was memory."""
     memory = None if debug.outcome is None else debug.outcome.memory
-    if memory is None or execution.properties.get("spark.master", "").startswith("local"):
+    if memory is None or is_local(execution.properties):
         return
     heap = size_bytes(execution.properties.get(MEMORY)) or 2.0**30
     if memory == "heap":
@@ -552,8 +552,7 @@ def _no_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
 def resized(execution: Execution, key: str, ratio: float) -> Chance | None:
     """More executors, or slots of the one process that a local master has; more memory."""
     properties, recorded = execution.properties, execution.recorded
-    master = properties.get("spark.master", "")
-    local = master.startswith("local") and not master.startswith("local-cluster")
+    master, local = properties.get("spark.master", ""), is_local(properties)
     if key == "memory":
         name = "spark.driver.memory" if local else MEMORY
         given = recorded.get("memory") if local else size_bytes(properties.get(MEMORY), "m") or recorded.get("memory")

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from indexes.errors import NoAnswerError
 from query.frameworks import Planned
 from query.frameworks.spark.blocks import files_ms, with_partitions
-from query.frameworks.spark.settings import flag, size_bytes, whole
+from query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from query.model.arrays import members
 from query.model.execution import Execution
 from query.model.records import Ints
@@ -86,6 +87,8 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned:
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
         return Planned(execution)
+    if ratios["workers"] != 1 and is_local(execution.properties):
+        raise NoAnswerError("a local run is one process, so it has no second executor; ask about cores=, its slots")
     what = "these slots" if set(changed_by) <= {"cores", "workers"} else "this"
     if not wanted:
         return Planned(execution, (f"stages keep their recorded tasks, though Spark might cut others for {what}",))

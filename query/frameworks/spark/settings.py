@@ -33,6 +33,12 @@ def duration_ms(text: str | None) -> float | None:
     return None if match is None or unit is None else float(match[1]) * unit
 
 
+def is_local(properties: Mapping[str, str]) -> bool:
+    """Whether a run was one process, which is its driver and its only executor."""
+    master = properties.get("spark.master", "")
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def whole(text: str | None) -> int | None:
     """A number of things, from 1."""
     found = re.fullmatch(r"[0-9]{1,9}", (text or "").strip())
