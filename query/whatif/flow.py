@@ -323,7 +323,7 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
         if now.kind == "hop":
             if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
-                return replace(known, refused=(_between(flow, now),))
+                return replace(known, refused=(_between(flow, now, net),))
             if most > flow.rate_per_s:
                 most, after = flow.rate_per_s, now
         else:
@@ -402,12 +402,17 @@ def _same(now: Limit | None, after: Limit) -> bool:
     return now is not None and (now.id, now.kind, now.resource) == (after.id, after.kind, after.resource)
 
 
-def _between(flow: Flow, limit: Limit) -> str:
-    """Why nothing is told of a flow that what lies between two stations holds up."""
+def _between(flow: Flow, limit: Limit, net_bytes_per_s: float | None) -> str:
+    """Why nothing is told of a flow that what lies between two stations holds up, and no full network does."""
     source, target = (flow.station(each) for each in limit.id.split(">"))
     return (
         f"what holds this run up was not measured: {source.name} has to wait, and {target.name}, which takes from it,"
-        f" has time left ({100 * target.busiest:.0f} % busy); state how fast the network was, if it may be that"
+        f" has time left ({100 * target.busiest:.0f} % busy); "
+        + (
+            "state how fast the network was, if it may be that"
+            if net_bytes_per_s is None
+            else "a network as fast as stated is not full, so it may be how long buffers are on their way"
+        )
     )
 
 
