@@ -74,6 +74,7 @@ def grid(
     words, flows = header.vocabulary, debug.flow is not None
     settable = settings_of(header.resources, words, flows=flows)
     keys = ["cores", "workers", *(each.setting for each in header.resources), "memory"]
+    keys = [each for each in keys if each not in header.unasked]
     usual = [_usual(each.setting, words) for each in verdict.what_ifs]
     if flows:  # where nothing is replayed but the flow of records, the usual questions are all there is
         keys = list(dict.fromkeys(key for ratios in usual for key, _ in ratios))
