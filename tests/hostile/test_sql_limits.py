@@ -43,10 +43,20 @@ def busy_child(process: subprocess.Popen[bytes]) -> str:
 
 def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
     command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    child = busy_child(process)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # tests in the background ignore it, and so would it
+    try:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            child = busy_child(process)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, out, err) == (130, b"", b"")
     assert not Path(f"/proc/{child}").exists()
 
