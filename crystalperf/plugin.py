@@ -9,6 +9,7 @@ from indexes.schema import read as tables_of
 from query.frameworks import (
     Barriers,
     Framework,
+    Growth,
     Job,
     MemoryRule,
     Names,
@@ -35,6 +36,7 @@ __all__ = [
     "Edge",
     "Framework",
     "Group",
+    "Growth",
     "Head",
     "InputError",
     "Job",
