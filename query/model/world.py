@@ -322,8 +322,8 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
         slots *= (recorded.get(key) or 1.0) * ratios.get(key, 1.0)
     if slots > _MOST_SLOTS:
         raise SettingError(
-            f"{', '.join(each.describe() for each in changes.values())}: {slots:.3g} slots are more than the"
-            f" {_MOST_SLOTS} that can be replayed"
+            f"{', '.join(each.describe() for each in changes.values())}: {grouped(round(slots))} slots are more than"
+            f" the {grouped(_MOST_SLOTS)} that can be replayed"
         )
     return World(changes, recorded, ratios)
 
