@@ -169,8 +169,8 @@ def _text(fleet: Fleet) -> str:
     if fleet.recurring:
         lines += ["", "What recurs                          runs  jobs  cost [h]  of their runtime"]
         lines += [
-            f"{cut_right(each.rule, 36):36s} {each.runs:4d} {each.jobs:5d} {each.cost_hours:9.3f}"
-            f" {100 * each.share:15.0f} %"
+            f"{cut_right(_RECURS.get(each.rule, each.rule), 36):36s} {each.runs:4d} {each.jobs:5d}"
+            f" {each.cost_hours:9.3f} {100 * each.share:15.0f} %"
             for each in fleet.recurring
         ]
     lines += ["", *_slower(fleet)]
@@ -187,6 +187,26 @@ def _text(fleet: Fleet) -> str:
             for each in fleet.mix
         ]
     return "".join(f"{printable(each)}\n" for each in lines)  # names of jobs are strangers'
+
+
+_RECURS = {
+    "no scope": "the program itself: nothing running",
+    "no worker": "waiting for workers",
+    "coordinator": "the coordinator alone",
+    "no unit": "gaps in which no unit runs",
+    "starting units": "starting and ending short units",
+    "straggler": "one unit far longer than others",
+    "garbage": "garbage collection",
+    "wasted": "work that did not succeed",
+    "kept": "what was to be kept had no room",
+    "odd use": "a device used for few data",
+    "input": "waiting for the next batch",
+    "read again": "the same files read again",
+    "small output": "many small files written",
+    "spilling": "spilling to disk",
+    "compiling": "compiling code",
+}
+"""Findings by their rule, in words of no framework, for a fleet may have several; `--json` has the rule."""
 
 
 def _hours(hours: float) -> str:
