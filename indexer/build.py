@@ -15,7 +15,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,9 @@ from indexer.cache import Kept
 from indexer.callgraph import resolve_calls
 from indexer.catalogue import known_source
 from indexer.pytyped import Linked, python_calls
-from indexer.records import Function, ParsedFile
+from indexer.records import Function, ParsedFile, starts
 from indexer.sources import Source, SourceFile, hash_file
-from indexer.typed import Known, Meaning, Sources, read_jars, settle, typed_calls
+from indexer.typed import Meaning, Sources, read_jars, settle, typed_calls
 from indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
 from indexer.workers import parse_files
 from indexes.content import content_hash
@@ -227,18 +226,6 @@ def _in_steps(values: NDArray[Any]) -> NDArray[np.float64]:
     return rounded
 
 
-@dataclass(frozen=True)
-class _Positions:
-    """Where each file's functions start in the index's numbering."""
-
-    starts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, parsed: Sequence[ParsedFile]) -> _Positions:
-        counts = np.cumsum([0, *(len(each.functions) for each in parsed)])
-        return cls(tuple(int(each) for each in counts[:-1]))
-
-
 Columns = dict[str, NDArray[Any]]
 
 
@@ -252,12 +239,11 @@ def _tables(
     warnings: Warnings,
 ) -> Iterator[tuple[str, Columns]]:
     """Each table with its columns, in an order that depends on the source alone."""
-    starts = _Positions.of(parsed).starts
     files = [file for file in parsed for _ in file.functions]
-    offsets = [start for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
     enclosing = [
-        None if function.enclosing is None else offset + function.enclosing
-        for function, offset in zip(functions, offsets, strict=True)
+        None if function.enclosing is None else start + function.enclosing
+        for start, file in zip(starts(parsed), parsed, strict=True)
+        for function in file.functions
     ]
     columns: Columns = {
         "function_id": np.arange(len(functions), dtype=np.int32),
@@ -318,10 +304,9 @@ def _calls(
 
     Class files that cannot be read, and archives without a call of these functions, become warnings.
     """
-    starts = _Positions.of(parsed).starts
     written = [
         (start + call.caller, call.name, call.receiver)
-        for start, file in zip(starts, parsed, strict=True)
+        for start, file in zip(starts(parsed), parsed, strict=True)
         for call in file.calls
     ]
     callees = resolve_calls(functions, written)
@@ -329,43 +314,21 @@ def _calls(
     typed: list[Iterable[tuple[int, Meaning]]] = []
     if facts := [each.facts for each in parsed if each.facts]:
         typed.append(python_calls(Linked.of(facts), functions))
-    known = _known(parsed, functions)
+    sources = Sources.of(parsed)
     if classes:
         graph = read_jars(classes)
         warnings += graph.problems
-        meant = list(typed_calls(graph, Sources(known, _files_of_classes(parsed))))
+        meant = list(typed_calls(graph, sources))
         if not meant:
             warnings.append((classes[0].name, "its class files have no call of this source; names alone tell them"))
         typed.append(meant)
-    settled, counts = settle([call[:2] for call in found], chain.from_iterable(typed), known)
+    settled, counts = settle([call[:2] for call in found], chain.from_iterable(typed), sources.functions)
     found = [
         (caller, told, None) if isinstance(told, str) else (caller, name, told)
         for caller, name, callee in found
         for told in (settled.get((caller, name), callee),)
     ]
     return sorted(found, key=lambda call: call[:2]), counts
-
-
-def _known(parsed: Sequence[ParsedFile], functions: Sequence[Function]) -> list[Known]:
-    """What class files are held against, of each function."""
-    starts = _Positions.of(parsed).starts
-    places = [(start, file.file) for start, file in zip(starts, parsed, strict=True) for _ in file.functions]
-    return [
-        Known(
-            each.kind,
-            each.name,
-            ".".join(part for part in (each.package, (each.class_name or "").replace(".", "$")) if part),
-            None if each.enclosing is None else start + each.enclosing,
-            file,
-            each.first_line,
-            each.last_line,
-        )
-        for each, (start, file) in zip(functions, places, strict=True)
-    ]
-
-
-def _files_of_classes(parsed: Sequence[ParsedFile]) -> dict[str, str]:
-    return {each.class_name: file.file for file in parsed for each in file.classes}
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:

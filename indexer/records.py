@@ -10,7 +10,9 @@ ParsedFile
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from indexer.pyfacts import PyFacts
@@ -99,3 +101,8 @@ class ParsedFile:
     calls: tuple[Call, ...] = ()
     errors: tuple[str, ...] = ()
     facts: PyFacts | None = None
+
+
+def starts(parsed: Sequence[ParsedFile]) -> tuple[int, ...]:
+    """Where each file's functions start in an index's numbering."""
+    return tuple(accumulate((len(each.functions) for each in parsed[:-1]), initial=0))[: len(parsed)]

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, ClassFileError, Method, read
+from indexer.records import ParsedFile, starts
 from indexes.errors import BuildError
 from indexes.names import demangle
 
@@ -88,6 +89,24 @@ class Sources:
     functions: Sequence[Known]
     classes: Mapping[str, str]
     _files: dict[str, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, parsed: Sequence[ParsedFile]) -> Sources:
+        """What the parser found, in the numbering of an index."""
+        functions = [
+            Known(
+                each.kind,
+                each.name,
+                ".".join(part for part in (each.package, (each.class_name or "").replace(".", "$")) if part),
+                None if each.enclosing is None else start + each.enclosing,
+                file.file,
+                each.first_line,
+                each.last_line,
+            )
+            for start, file in zip(starts(parsed), parsed, strict=True)
+            for each in file.functions
+        ]
+        return cls(functions, {each.class_name: file.file for file in parsed for each in file.classes})
 
     def file_of(self, class_name: str) -> str | None:
         """The file of a class; anonymous ones are where the class around them is."""

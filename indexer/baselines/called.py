@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
 from indexer.labels.reserve import FRAMEWORKS, is_reserved
 from indexer.modelfile import load
 from indexer.pytyped import Linked, python_calls
-from indexer.records import Function, ParsedFile
+from indexer.records import Function, ParsedFile, starts
 from indexer.typed import Known, Meaning, Sources, read_jars, typed_calls
 from indexer.vectors import Floats, FunctionText
 from indexer.workers import parse_files
@@ -90,8 +89,9 @@ class Source:
     """A library as an index has it: its functions, and whom each calls."""
 
     files: Sequence[ParsedFile]
-    starts: Sequence[int]
     functions: Sequence[Function]
+    known: Sequence[Known]
+    """The same functions, by the same numbers."""
     calls: Mapping[int, Callees]
 
 
@@ -104,49 +104,21 @@ def read_source(library: Library, folder: Path, jars: Path) -> Source:
     texts = ((name, LANGUAGES[name[name.rindex(".") :]], (root / name).read_bytes()) for name in names)
     files = list(parse_files(texts))
     functions = [each for file in files for each in file.functions]
-    starts = [0]
-    for file in files:
-        starts.append(starts[-1] + len(file.functions))
+    within = Sources.of(files)
     meanings: dict[int, list[Meaning]] = defaultdict(list)
     archives = sorted((jars / library.name).glob("*.jar"))
     found: Iterator[tuple[int, Meaning]] = iter(())
     if archives:
-        found = typed_calls(read_jars(archives), Sources(_known(files, starts), _files_of_classes(files)))
+        found = typed_calls(read_jars(archives), within)
     elif library.language == "python":
         found = python_calls(Linked.of(each.facts for each in files if each.facts), functions)
     for caller, meaning in found:
         at: int | None = caller
         while at is not None:  # a lambda's calls count for what encloses it too, as in its text
             meanings[at].append(meaning)
-            position = at - starts[_file_of(starts, at)]
-            function = functions[at]
-            enclosing = function.enclosing if function.kind == "lambda" else None
-            at = None if enclosing is None else at - position + enclosing
-    return Source(files, starts, functions, {caller: callees_of(its) for caller, its in meanings.items()})
-
-
-def _file_of(starts: Sequence[int], number: int) -> int:
-    return bisect_right(starts, number) - 1
-
-
-def _known(files: Sequence[ParsedFile], starts: Sequence[int]) -> list[Known]:
-    return [
-        Known(
-            each.kind,
-            each.name,
-            ".".join(part for part in (each.package, (each.class_name or "").replace(".", "$")) if part),
-            None if each.enclosing is None else start + each.enclosing,
-            file.file,
-            each.first_line,
-            each.last_line,
-        )
-        for start, file in zip(starts, files, strict=False)
-        for each in file.functions
-    ]
-
-
-def _files_of_classes(files: Sequence[ParsedFile]) -> dict[str, str]:
-    return {each.class_name: file.file for file in files for each in file.classes}
+            function = within.functions[at]
+            at = function.enclosing if function.kind == "lambda" else None
+    return Source(files, functions, within.functions, {caller: callees_of(its) for caller, its in meanings.items()})
 
 
 def collect(texts: Sequence[Path], sources: Path, jars: Path, out: Path) -> None:
@@ -182,11 +154,10 @@ def collect(texts: Sequence[Path], sources: Path, jars: Path, out: Path) -> None
 
 def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for start, file in zip(source.starts, source.files, strict=False):
-        for position, each in enumerate(file.functions):
-            places[file.file, each.qualified_name].append(start + position)
+    for number, (each, at) in enumerate(zip(source.functions, source.known, strict=True)):
+        places[at.file, each.qualified_name].append(number)
     names: dict[int, tuple[str, ...]] = defaultdict(tuple)
-    for start, file in zip(source.starts, source.files, strict=False):
+    for start, file in zip(starts(source.files), source.files, strict=True):
         for call in file.calls:
             names[start + call.caller] += (call.name,)
 
@@ -216,14 +187,14 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
             "outside": its.outside,
             "unknown": its.unknown,
         }
+    languages = {each.file: each.language for each in source.files}
     for number in wanted:
-        file = source.files[_file_of(source.starts, number)]
-        each = source.functions[number]
+        each, place = source.functions[number], source.known[number].file
         yield {
             "key": f"{library} {number}",
             "library": library,
-            "file": file.file,
-            "language": file.language,
+            "file": place,
+            "language": languages[place],
             "qualified_name": each.qualified_name,
             "code": each.code,
             "doc": each.doc,
