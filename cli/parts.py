@@ -17,6 +17,7 @@ from query.answers.words import (
     disagreement_words,
     flow_sentences,
     header_facts,
+    noticeable_findings,
     other_words,
     outcome_sentences,
     samples_sentence,
@@ -140,13 +141,12 @@ def stations(page: Page, debug: Debug) -> None:
 
 
 def findings(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
-    """What cost time, and what to try; what would round to nothing in the answer's unit is in the JSON alone."""
-    found = [each for each in found if not unit.is_nothing(each.cost_ms)]
-    if not found:
+    """What cost time, and what to try."""
+    if not (shown := noticeable_findings(found, unit)):
         return
     page.line()
     page.line("Findings, by what they cost at most")
-    for number, finding in enumerate(found, 1):
+    for number, finding in enumerate(shown, 1):
         cost = unit.text(finding.cost_ms)
         page.paragraph(f"{number:3}  {cost:>8}  {printable(finding.what)} ({finding.basis})", hanging=" " * 15)
         page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)

@@ -151,8 +151,6 @@ def _all_items(paths: Iterable[str]) -> Iterator[Item]:
 
 def _items(path: str) -> Iterator[Item]:
     path = local(path)
-    if not path:
-        raise InputError("an empty path was given, as by a variable that is not set; name logs, or a folder of them")
     if is_url(path):
         yield from _url_items(path)
     elif has_magic(path) and not os.path.exists(path):

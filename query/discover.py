@@ -125,8 +125,6 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
 def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     """The usable files of a path that the user named; one that is known to be something else goes to the list."""
     path = local(path)
-    if not path:
-        raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
     if is_url(path):
         yield from _url_files(path, problems, passed_over)
     elif os.path.isdir(path):

@@ -5,10 +5,9 @@ with one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worke
 parameter servers, the first worker is the chief, which sets them up, and each worker trains by itself
 (asynchronously).
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing, and for each such
-step the CPU seconds of all threads and those for which a quota held the process back; of a parameter server both in
-sum, since all were let go.  With `lasting_s` a worker goes on until so long after it began, so that all of them train
-beside each other to the end.
+Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing, and the CPU
+seconds of all threads per such step; of a parameter server all of them since it was let go.  With `lasting_s` a worker
+goes on until so long after it began, so that all of them train beside each other to the end.
 """
 
 from __future__ import annotations
@@ -74,24 +73,7 @@ def network(images: tf.Tensor, labels: tf.Tensor) -> tuple:
     return loss, v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
 
 
-def used_s() -> np.ndarray:
-    """CPU seconds of this process, and those for which the quota of its control group held it back, until now."""
-    held = 0.0
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "cpu" in controllers.split(","):
-            held = _throttled_s(Path("/sys/fs/cgroup/cpu", path.lstrip("/"), "cpu.stat"), "throttled_time", 1e9)
-        elif not controllers:
-            held = held or _throttled_s(Path("/sys/fs/cgroup", path.lstrip("/"), "cpu.stat"), "throttled_usec", 1e6)
-    return np.array([time.process_time(), held])
-
-
-def _throttled_s(stat: Path, name: str, per_s: float) -> float:
-    told = dict(line.split() for line in stat.read_text().splitlines()) if stat.exists() else {}
-    return int(told.get(name, 0)) / per_s
-
-
-def session_job(asked: dict) -> tuple[list[float], np.ndarray]:
+def session_job(asked: dict) -> tuple[list[float], float]:
     """Train in a session; the profiled steps leave run_metadata_N.pb."""
     v1.disable_eager_execution()
     v1.disable_resource_variables()
@@ -103,9 +85,9 @@ def session_job(asked: dict) -> tuple[list[float], np.ndarray]:
         server = tf.distribute.Server(cluster, job_name=asked["job"], task_index=asked["task"], config=config)
         if asked["job"] == "ps":
             wait_for_all(asked)
-            begun = used_s()
+            begun = time.process_time()
             sys.stdin.read()  # serves until its starter goes
-            return [], used_s() - begun
+            return [], time.process_time() - begun
         here = f"/job:worker/task:{asked['task']}"
         target, device = server.target, v1.train.replica_device_setter(worker_device=here, cluster=cluster)
         config.device_filters.extend(["/job:ps", here])
@@ -137,8 +119,8 @@ def wait_for_all(asked: dict) -> None:
             time.sleep(0.02)
 
 
-def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[float], np.ndarray]:
-    """The seconds of each step that is neither traced nor the first after that, and what one used (used_s)."""
+def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[float], float]:
+    """The seconds of each step that is neither traced nor the first after that, and the CPU seconds of one."""
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -162,19 +144,19 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[
                 writer.add_run_metadata(found, f"step{number}", number)
                 writer.close()
     seconds = []
-    number, begun = 0, np.zeros(2)
+    number, begun = 0, 0.0
     while number < 3 + asked["timed"] or time.perf_counter() < began + asked["lasting_s"]:
         if number == 3:
-            begun = used_s()
+            begun = time.process_time()
         begin = time.perf_counter()
         session.run(train)
         if number >= 3:
             seconds.append(time.perf_counter() - begin)
         number += 1
-    return seconds, (used_s() - begun) / len(seconds)
+    return seconds, (time.process_time() - begun) / len(seconds)
 
 
-def eager_job(asked: dict) -> tuple[list[float], np.ndarray]:
+def eager_job(asked: dict) -> tuple[list[float], float]:
     """Train a Keras-free tf.function with the profiler of TensorFlow 2, which leaves an XPlane."""
     tf.config.threading.set_intra_op_parallelism_threads(asked["intra"])
     tf.config.threading.set_inter_op_parallelism_threads(asked["inter"])
@@ -206,19 +188,18 @@ def eager_job(asked: dict) -> tuple[list[float], np.ndarray]:
         with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
             train(*next(batches))
     tf.profiler.experimental.stop()
-    seconds, begun = [], used_s()
+    seconds, begun = [], time.process_time()
     for _ in range(asked["timed"]):
         begin = time.perf_counter()
         train(*next(batches)).numpy()
         seconds.append(time.perf_counter() - begin)
-    return seconds, (used_s() - begun) / max(len(seconds), 1)
+    return seconds, (time.process_time() - begun) / max(len(seconds), 1)
 
 
 def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
-    seconds, used = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
-    told = {"job": asked["job"], "task": asked["task"], "step_s": seconds, "cpu_s": used[0], "throttled_s": used[1]}
-    print(json.dumps(told), flush=True)
+    seconds, cpu = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
+    print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds, "cpu_s": cpu}), flush=True)
     os._exit(0)  # queue runners and servers have threads that never end
 
 

@@ -268,7 +268,7 @@ def run_all(
 
 def write_rows(out: Path) -> None:
     """OUT/rows.jsonl: of each run what was asked, and of each process that trains the median untraced step, the mean of
-    the second half of them, and of one step the CPU time and that for which a quota held the process back, ms.
+    the second half of them and the CPU time of one, ms.
 
     What parameter servers used is of one step of one worker.  Rows of runs whose folders have gone stay.
     """
@@ -282,10 +282,9 @@ def write_rows(out: Path) -> None:
         facts["settled_ms"] = [round(1e3 * statistics.mean(each), 3) for each in later]
         served = [one for one in told["found"] if one.get("job") == "ps"]
         steps = sum(len(one["step_s"]) for one in trained)
-        for name in ("cpu", "throttled"):
-            facts[f"{name}_ms"] = [round(1e3 * one[f"{name}_s"], 3) for one in trained if f"{name}_s" in one]
-            if served:
-                facts[f"server_{name}_ms"] = [round(1e3 * one[f"{name}_s"] / steps, 3) for one in served]
+        facts["cpu_ms"] = [round(1e3 * one["cpu_s"], 3) for one in trained if "cpu_s" in one]
+        if served:
+            facts["server_cpu_ms"] = [round(1e3 * one["cpu_s"] / steps, 3) for one in served]
         rows[file.parent.name] = json.dumps({"name": file.parent.name, **facts})
     building = out / "rows.partial"
     building.write_text("".join(f"{line}\n" for line in rows.values()), encoding="utf-8")

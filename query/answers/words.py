@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Cause,
         Debug,
         Disagreement,
+        Finding,
         FlowChange,
         FlowFacts,
         Header,
@@ -292,6 +293,11 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
     following = f" {capitalised(second)} comes next: {figures.text(found.second_ms)}." if second else ""
     return f"{told[found.name]}{alone}{following}"
+
+
+def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
+    """Findings whose cost does not round to nothing in the answer's unit; the JSON has the others too."""
+    return [each for each in findings if not figures.is_nothing(each.cost_ms)]
 
 
 def _rival(found: Bottleneck, debug: Debug) -> str | None:

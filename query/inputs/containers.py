@@ -254,7 +254,9 @@ def is_url(path: str) -> bool:
 
 def local(path: str) -> str:
     """The path that an address of this machine names (file:///tmp/x, and file:/tmp/x as Hadoop writes it); any other
-    text stays."""
+    text stays.  Raises InputError for none at all."""
+    if not path:
+        raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
     match = re.fullmatch(r"file:(?://(?:localhost)?)?(/(?!/).*)", path, re.DOTALL)
     return path if match is None or os.path.exists(path) else unquote(match[1])
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import product
 from typing import Literal
 
@@ -240,6 +239,8 @@ def _nearest(wanted: str, there: Sequence[str]) -> str:
     """What there is by name; of many those that look most like what was wanted, and how many there are."""
     if len(there) <= MOST_NAMED:
         return ", ".join(there)
+    from difflib import get_close_matches  # for a wrong name alone, and every command imports this module
+
     near = get_close_matches(wanted, there, MOST_NAMED // 2, cutoff=0.0)
     return f"{grouped(len(there))}, of which the nearest are {', '.join(near)}"
 

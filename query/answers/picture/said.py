@@ -22,6 +22,7 @@ from query.answers.words import (
     header_facts,
     not_known_sentences,
     nothing_to_do,
+    noticeable_findings,
     other_words,
     outcome_sentences,
     same_sentence,
@@ -76,8 +77,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         check=check,
         findings=tuple(
             SaidFinding(unit.text(each.cost_ms), each.what, each.basis, each.advice)
-            for each in debug.findings
-            if not unit.is_nothing(each.cost_ms)
+            for each in noticeable_findings(debug.findings, unit)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
         assumptions=debug.assumptions,

@@ -35,7 +35,7 @@ def duration_ms(text: str | None) -> float | None:
 
 def is_local(properties: Mapping[str, str]) -> bool:
     """Whether a run was one process, which is its driver and its only executor."""
-    master = properties.get("spark.master", "")
+    master = properties.get("spark.master") or ""
     return master.startswith("local") and not master.startswith("local-cluster")
 
 

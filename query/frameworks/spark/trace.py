@@ -23,8 +23,9 @@ from indexes.resources import CPU, DISK, NET, resources
 from indexes.schema import Table, read
 from query.attribute.storage import roots
 from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import LOCAL_MASTER, tables
+from query.frameworks.spark.log.tables import tables
 from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
+from query.frameworks.spark.settings import is_local
 from query.inputs.containers import LogFile
 from query.model.places import KEPT
 from query.model.records import Columns, Floats, Problem, RunTables, coded, integers, numbers, objects, renamed
@@ -70,7 +71,7 @@ def trace(found: RunTables) -> Trace:
         scopes=_scopes(found["sql_executions"], jobs),
         groups=_groups(stages, keys),
         units=_units(tasks),
-        bounds=bounds(tasks, local=LOCAL_MASTER.fullmatch(properties.get("spark.master") or "") is not None),
+        bounds=bounds(tasks, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
         operator_groups=_operator_groups(found["operators"], stages, keys),

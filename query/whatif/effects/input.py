@@ -23,10 +23,11 @@ def apply(state: State, world: World) -> State:
     execution = state.execution
     outside = waiting(state)
     outside += (state.parts_ms - outside) * around(state)[:, None]
-    if execution.framework.growth is not None:
-        growth = execution.framework.growth(execution)
-        times = 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
-        parts = outside + (state.parts_ms - outside) * times
+    grows = execution.framework.growth
+    growth = None if grows is None else grows(execution)
+    times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
+    parts = outside + (state.parts_ms - outside) * times
+    if growth is not None:
         return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
     words, volumes = execution.framework.vocabulary, execution.volumes
     larger = {
@@ -40,7 +41,6 @@ def apply(state: State, world: World) -> State:
     ]
     said += _memory(state, world, larger["peak_memory"])
     execution = replace(execution, volumes=replace(volumes, **larger))
-    parts = outside + (state.parts_ms - outside) * ratio
     return replace(state, execution=execution, parts_ms=parts).assuming(*said)
 
 
