@@ -22,10 +22,11 @@ from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import report
 from lab.score.calibrate import calibrate
-from lab.score.floors import as_good, by_workload, floor, floor_table, nearer
+from lab.score.floors import as_good, by_workload, floor, floor_table
 from lab.score.keep import keep
 from lab.score.pairs import Measured, Pair, measured, noise, pairs
 from lab.score.predictors import ernest, execution
+from lab.scored import nearer
 
 RECORDING = Path(__file__).resolve().parent.parent / "lab" / "recordings" / "demo-q9"
 BASE_MS = 100_000.0

@@ -6,16 +6,15 @@ that were made in one series are compared, and none of them is a prediction's ba
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import numpy as np
 
 from lab.runs.suites import ROLES, configurations
 from lab.score.pairs import ARMS, OTHERS, SHIPPED, Measured, Pair, pairs
+from lab.scored import from_median
 
 DRAWS = 10_000
 _SEED = 20210714
@@ -33,25 +32,6 @@ def floor(known: Measured, role: str) -> list[float]:
         if one.role in (role, "base")
         for times in known.reruns_ms.get(one.number, ())
     )
-
-
-def from_median(reruns_ms: Iterable[Sequence[float]]) -> list[float]:
-    """|run / median − 1| of runs of one configuration each, where there are several, as far as from the true median."""
-    return [
-        abs(time / statistics.median(times) - 1) * nearer(len(times))
-        for times in reruns_ms
-        if len(times) > 1
-        for time in times
-    ]
-
-
-@cache
-def nearer(count: int) -> float:
-    """How many times as far a run is from the true median as from that of `count` runs it is one of, on average: drawn
-    from a normal distribution."""
-    drawn = np.random.default_rng(_SEED).standard_normal((10 * DRAWS, count))
-    to_own = np.abs(drawn - np.median(drawn, axis=1, keepdims=True)).mean()
-    return math.sqrt(2 / math.pi) / float(to_own)
 
 
 def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:

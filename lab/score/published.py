@@ -27,9 +27,8 @@ from typing import Any
 import query
 from lab.pages import put
 from lab.runs.suites import ROLES, Configuration
-from lab.score.floors import from_median
 from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone
-from lab.scored import OURS, Scored
+from lab.scored import OURS, Scored, from_median
 
 MARK = "published reruns"
 
@@ -181,7 +180,7 @@ def _called(run: Rerun) -> str:
 
 
 def floor(runs: Iterable[Rerun]) -> list[float]:
-    """|run / median − 1| of all runs of a job on one number of executors, as lab.score.floors has it."""
+    """|run / median − 1| of all runs of a job on one number of executors, as lab.scored has it."""
     of: dict[tuple[Job, int], list[float]] = defaultdict(list)
     for each in runs:
         of[each.job, each.executors].append(each.wall_ms)

@@ -24,8 +24,7 @@ from indexes.errors import CrystalPerfError
 from lab.errors import LabError
 from lab.pages import put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
-from lab.score.floors import from_median
-from lab.scored import OURS, Scored, spread
+from lab.scored import OURS, Scored, from_median, spread
 from query.run import Run
 
 ROLES = ("even", "odd")
