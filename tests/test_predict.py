@@ -30,10 +30,10 @@ from query.model.world import (
     settings_of,
 )
 from query.model.world import parse_settings as parse
+from query.whatif.contention import in_turns
 from query.whatif.effects import memory, unchanged
 from query.whatif.effects.bandwidth import scale_io
 from query.whatif.predict import predict
-from query.whatif.settle import in_turns
 from query.whatif.transfers import OVERLAP
 from query.whatif.waves import sequential_limits
 from tests.spark_logs import Query, Stage, Task, write
