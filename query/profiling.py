@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from indexes.resources import with_other
 from query import kept, sql
 from query.attribute.split import Recorded, split
 from query.attribute.storage import view_unit_samples
+from query.attribute.told import labelled
 from query.code.decide import StackTable, add_frames, decide
 from query.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
 from query.code.resolve import load_indexes
@@ -184,6 +185,8 @@ class Assembly:
     fits: list[Fit] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     """Of the indexes that fit, those that know a frame."""
+    told: Ints | None = None
+    """Of each unit the function that the trace itself tells, a stack by its number, -1 for none."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,6 +214,8 @@ def assemble(
     use, none for those that fit the run.
     """
     run = Assembly(trace, framework, indexes, problems, StackTable(framework))
+    if trace.unit_functions:
+        run.told = run.stacks.add_functions(trace.unit_functions)
     del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
         from query.samples.place import place
@@ -267,6 +272,8 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         [name for name in run.loaded if by_name[name].kind == "library"],
         run.names,
     )
+    if run.told is not None:
+        run.trace = replace(run.trace, bounds=labelled(connection, run.trace.bounds, run.told, run.names))
     connection.execute("DROP SCHEMA IF EXISTS memory.places CASCADE")
 
 

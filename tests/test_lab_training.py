@@ -14,7 +14,7 @@ from lab.score import training
 KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/pytorch"
 
 
-@pytest.mark.parametrize(("framework", "models"), [("pytorch", 2), ("tensorflow", 1)])
+@pytest.mark.parametrize(("framework", "models"), [("pytorch", 4), ("tensorflow", 1)])
 def test_bases_come_before_each_six_and_no_run_twice(framework: str, models: int) -> None:
     swept = [each for each in SWEPT if each.framework == framework]
     runs = planned(2, framework)

@@ -1123,3 +1123,84 @@ def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkey
     ends = rows(run, "SELECT worker_id, round(max(finish_ms)) FROM units GROUP BY worker_id ORDER BY worker_id")
     assert len(ends) == 2
     assert ends[0][1] == ends[1][1]
+
+
+# What Python did between operators -----------------------------------------------------------------------------------
+
+
+def made_by_itself(*functions: dict[str, Any]) -> list[dict[str, Any]]:
+    """A step of 12 ms, of which the thread makes its batch itself for 8, in functions of Python."""
+    return [
+        event("ProfilerStep#1", 0, 12_000, "user_annotation"),
+        event("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 8_000, "user_annotation"),
+        event("train.py(1): <module>", 0, 12_000, "python_function"),
+        *functions,
+        event("aten::mm", 8_000, 4_000),
+    ]
+
+
+def times(run: Any, operator: str) -> list[float]:
+    """Of an operator: time in all, on a CPU and on a disk, ms."""
+    told = "round(sum(finish_ms - launch_ms), 3), round(sum(cpu_ms), 3), round(sum(disk_ms), 3)"
+    found = rows(
+        run, f"SELECT {told} FROM units JOIN training_operations USING (unit_id) WHERE operator = '{operator}'"
+    )
+    return list(found[0])
+
+
+def test_a_function_of_c_that_reads_a_file_is_the_disks(tmp_path: Path) -> None:
+    events = made_by_itself(
+        event("data.py(7): __getitem__", 0, 8_000, "python_function"),
+        event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
+        event("<built-in method replace of str object at 0x7f>", 6_500, 1_000, "python_function"),
+    )
+    run = cp.profile(written(tmp_path / "0.json", events))
+    assert times(run, "making batches (num_workers=0): __getitem__ (data.py)") == [8.0, 3.0, 5.0]
+    slower = run.predict(["disk=0.5x"])
+    assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms + 5.0, rel=0.02)
+
+
+def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> None:
+    """torch.load() reads in C, which no name tells; the function that calls it is labelled by its code."""
+    events = made_by_itself(
+        event("torch/serialization.py(1316): load", 0, 6_000, "python_function"),
+        event("torch/nn/modules/linear.py(130): forward", 6_000, 2_000, "python_function"),
+    )
+    run = cp.profile(written(tmp_path / "0.json", events), indexes=["torch-2.15.0"])
+    assert times(run, "making batches (num_workers=0): load (serialization.py)") == [6.0, 0.0, 6.0]
+    assert times(run, "making batches (num_workers=0): forward (linear.py)") == [2.0, 2.0, 0.0]
+    assert rows(run, "SELECT value FROM metadata WHERE key = 'indexes'") == [('["torch-2.15.0"]',)]
+
+
+def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:
+    events = made_by_itself(
+        *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),
+        event("torch/utils/data/_utils/collate.py(1): collate", 7_000, 60, "python_function"),
+    )
+    run = cp.profile(written(tmp_path / "0.json", events))
+    named = rows(
+        run,
+        "SELECT DISTINCT operator FROM training_operations WHERE kind = 'python' AND operator <> 'Python' ORDER BY ALL",
+    )
+    assert named == [("making batches (num_workers=0)",), ("making batches (num_workers=0): <module> (train.py)",)]
+    assert times(run, "making batches (num_workers=0)") == [0.06, 0.06, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "device"),
+    [
+        ("<built-in function open>", "disk"),
+        ("<built-in function scandir>", "disk"),
+        ("<built-in method readall of _io.FileIO object at 0x7f>", "disk"),
+        ("<built-in method sendall of socket object at 0x7f>", "net"),
+        ("<built-in method recv_into of socket object at 0x7f>", "net"),
+        ("<built-in function fromfile>", "disk"),
+        ("<built-in function read>", None),  # of a pipe, perhaps
+        ("<built-in method replace of str object at 0x7f>", None),
+        ("<built-in function len>", None),
+        ("data.py(7): open", None),
+        ("nn.Module: Linear_0", None),
+    ],
+)
+def test_functions_of_c_that_hand_over_their_thread(function: str, device: str | None) -> None:
+    assert names.device_of(function) == device

@@ -25,8 +25,42 @@ from torch.utils.data import DataLoader, Dataset
 
 DEFAULTS = {
     "model": "cnn", "batch": 16, "steps": 3, "timed": 12, "loaders": 0, "read_ms": 0.0, "threads": 1, "stacks": False,
-    "seed": 1, "out": "traces", "held": None,
+    "seed": 1, "out": "traces", "held": None, "files": None, "saved": False,
 }  # fmt: skip
+
+
+FILE_BYTES = 1 << 16
+"""Of a file that holds an example, and more than it needs."""
+
+
+class Files(Dataset):
+    """Images of files, each with an example: its bytes, or a tensor as torch.save() writes it (`saved`).
+
+    Files that are missing are made first.
+    """
+
+    def __init__(self, folder: Path, count: int, shape: tuple[int, ...], classes: int, *, saved: bool) -> None:
+        self.shape, self.classes, self.saved = shape, classes, saved
+        self.paths = [folder / f"{number}.{'pt' if saved else 'raw'}" for number in range(count)]
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, path in enumerate(self.paths):
+            source = torch.Generator().manual_seed(number)
+            if not path.exists():
+                made = torch.randint(0, 256, (FILE_BYTES,), generator=source, dtype=torch.uint8)
+                torch.save(made, path) if saved else path.write_bytes(bytes(made.tolist()))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, int]:
+        path = self.paths[number]
+        if self.saved:
+            found = torch.load(path, weights_only=True)  # never pickle
+        else:
+            with path.open("rb") as file:
+                found = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
+        image = found[: torch.Size(self.shape).numel()].reshape(self.shape)
+        return image.to(torch.float32) / 255, number % self.classes
 
 
 class Examples(Dataset):
@@ -84,7 +118,11 @@ def main() -> None:
     bare, shape = model_of(asked["model"])
     model = DistributedDataParallel(bare) if ranks > 1 else bare
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loader = DataLoader(Examples(shape, 10, asked["read_ms"]), asked["batch"], num_workers=asked["loaders"])
+    examples_of: Dataset = Examples(shape, 10, asked["read_ms"])
+    if asked["files"]:
+        count = asked["batch"] * (3 + asked["steps"] + 3 + asked["timed"])
+        examples_of = Files(Path(asked["files"]), count, shape, 10, saved=asked["saved"])
+    loader = DataLoader(examples_of, asked["batch"], num_workers=asked["loaders"])
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
 

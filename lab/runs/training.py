@@ -38,16 +38,19 @@ from typing import Any
 
 from lab.commits import Commits
 from lab.errors import LabError
+from lab.machine.disk import data_files, drop_pages
 from lab.machine.host import (
     SUBNET,
     Node,
     borrowed_machine,
+    cache_dir,
     check_host,
     command_on,
     limit_rates,
     make_cgroups,
     shape_network,
     when_free,
+    whole_disk,
 )
 
 TIMEOUT_S = 900.0
@@ -59,7 +62,8 @@ class Configuration:
     """One way to train; `asked` goes to the job, `ranks` are processes of PyTorch or workers of TensorFlow.
 
     With `servers` TensorFlow's variables live on that many parameter servers.  `cores` is each process' CPU time per
-    second, `network_bps` the rate of its cable in each direction, bits per second; None leaves them unlimited.
+    second, `network_bps` the rate of its cable in each direction, bits per second, `disk_bytes_per_s` that of what it
+    reads of examples in files, none of which is in the page cache; None leaves them unlimited.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Configuration:
     asked: dict[str, Any] = field(default_factory=dict)
     cores: float | None = None
     network_bps: int | None = None
+    disk_bytes_per_s: int | None = None
 
 
 CONFIGURATIONS = (
@@ -99,7 +104,7 @@ CONFIGURATIONS = (
     Configuration("jax-mlp", "jax"),
 )
 
-MBIT = 1_000_000
+MBIT = MBYTE = 1_000_000
 SWEPT = (
     *(
         Configuration(
@@ -129,21 +134,33 @@ SWEPT = (
         for mbit in (200, 1000)
         for batch in (8, 32, 64)
     ),
+    *(
+        Configuration(
+            f"{'saved' if saved else 'files'}-r1-c{cores:g}-d{rate}",
+            "pytorch", 1, 0, {"model": "cnn", "timed": 24, "stacks": True, "files": "examples", "saved": saved}, cores,
+            1000 * MBIT, rate * MBYTE,
+        )
+        for saved in (False, True)
+        for cores in (0.3, 0.6)
+        for rate in (1, 2, 4, 8)
+    ),
 )  # fmt: skip
 """What `sweep` runs; workers of a parameter server take some forty steps to settle."""
 
 _SEED = 20210714
 _PER_BASE = 6
-_BASES = ("cnn-r2-c0.6-n200", "transformer-r2-c0.6-n200", "tf-w2-c0.45-n200")
+_BASES = (
+    "cnn-r2-c0.6-n200", "transformer-r2-c0.6-n200", "tf-w2-c0.45-n200", "files-r1-c0.6-d2", "saved-r1-c0.6-d2",
+)  # fmt: skip
 
 
 def base_of(one: Configuration) -> Configuration:
     """The configuration of the same model whose recorded run predictions start from."""
-    return next(
-        each
-        for each in SWEPT
-        if each.name in _BASES and (each.framework, each.asked.get("model")) == (one.framework, one.asked.get("model"))
-    )
+
+    def job(each: Configuration) -> tuple[object, ...]:
+        return each.framework, *(each.asked.get(name) for name in ("model", "files", "saved"))
+
+    return next(each for each in SWEPT if each.name in _BASES and job(each) == job(one))
 
 
 def role_of(one: Configuration) -> str:
@@ -205,9 +222,17 @@ def _nodes(one: Configuration) -> list[Node]:
     if one.network_bps is None:
         return []
     return [
-        Node(f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True, small_buffers=False)
+        Node(
+            f"rank{rank}", f"{SUBNET}.{2 + rank}", one.network_bps, one.cores, protected=True,
+            disk_bytes_per_s=one.disk_bytes_per_s, small_buffers=False,
+        )
         for rank in range(one.ranks + one.servers)
-    ]
+    ]  # fmt: skip
+
+
+def examples() -> Path:
+    """Where the files of examples are that trainings read; they make those that are missing."""
+    return cache_dir() / "examples"
 
 
 def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str) -> None:
@@ -221,8 +246,12 @@ def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str)
                 each.process.kill()
             raise LabError(f"{name}: its jobs were not ready within {TIMEOUT_S:.0f} s")
         time.sleep(0.05)
+    disk = None
+    if any(each.disk_bytes_per_s for each in nodes):
+        drop_pages(data_files([examples()]))
+        disk = whole_disk(examples())
     for node in nodes:
-        limit_rates(node)
+        limit_rates(node, disk)
     (folder / "go").touch()
 
 
@@ -323,6 +352,8 @@ def _job(
 
 def _pytorch(one: Configuration, python: str, folder: Path, nodes: Sequence[Node]) -> list[Job]:
     port, asked = str(_ports(1)[0]), {**one.asked, "out": str(folder / "traces")}
+    if "files" in asked:
+        asked["files"] = str(examples())
     group = {"WORLD_SIZE": str(one.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     if nodes:
         group |= {"MASTER_ADDR": nodes[0].address, "GLOO_SOCKET_IFNAME": "eth0"}

@@ -65,6 +65,8 @@ def asks(one: Configuration, base: Configuration) -> list[str]:
         found.append(f"cpu_speed={(one.cores or 1) / (base.cores or 1):.6g}x")
     if one.network_bps != base.network_bps:
         found.append(f"network={(one.network_bps or 0) / 1e6:g}Mbps")
+    if one.disk_bytes_per_s != base.disk_bytes_per_s:
+        found.append(f"disk={(one.disk_bytes_per_s or 0) / 1e6:g}MB/s")
     if one.ranks != base.ranks:
         found.append(f"ranks={one.ranks / base.ranks:g}x")
     if (batch := one.asked.get("batch", BATCH)) != BATCH:
@@ -143,6 +145,8 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
         into.take(name, baseline(one, base), truth_ms)
     head = f"| {one.name} | {role} | {truth_ms:.0f}"
     recorded = [f"network={(base.configuration.network_bps or 0) / 1e6:g}Mbps"]
+    if base.configuration.disk_bytes_per_s:
+        recorded.append(f"disk={base.configuration.disk_bytes_per_s / 1e6:g}MB/s")
     recorded += [f"cpu_speed={base.configuration.cores:g}"] if base.configuration.cores else []
     try:
         told = base.run.predict(asks(one, base.configuration), recorded=recorded)

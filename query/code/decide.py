@@ -52,6 +52,19 @@ class StackTable:
             numbers[stack] = number
         return numbers
 
+    def add_functions(self, functions: Sequence[tuple[str, str, int] | None]) -> Ints:
+        """Take over functions, (class or file, name, line), each as a stack of its own; their numbers, -1 for None."""
+        known: dict[tuple[str, str, int] | None, int] = {None: -1}
+        for each in dict.fromkeys(functions):
+            if each is not None:
+                owner, name, line = each
+                key = np.array([self._frame((bounded(owner), bounded(name), max(line, 0)))], dtype=np.int32).tobytes()
+                if key not in self.stacks:
+                    self.stacks[key] = len(self.stacks)
+                    self.truncated.append(False)
+                known[each] = self.stacks[key]
+        return np.array([known[each] for each in functions], dtype=np.int64)
+
     def has_role(self, *roles: Role) -> NDArray[np.bool_]:
         """Which stacks contain a frame of one of the roles, (stacks,)."""
         chosen = np.array([role in roles for role in self.roles], dtype=bool)

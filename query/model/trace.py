@@ -166,7 +166,9 @@ class Trace:
     `run` is the one row of `runs`; the other tables have the names and columns of schema.sql's run part.  `raw` are
     tables in the framework's own words, described by its package, which nothing but SQL and its package reads.
     `unit_threads` has the name of each unit's thread, in the order of units, where the framework names its threads by
-    what they run.
+    what they run.  `unit_functions` has of each unit, in that order, the function that the trace itself says it was in,
+    and in no other below: (class or path of a Python file, name, line), None where it does not say.  A label of its
+    code goes before `likely_ms`.
     """
 
     run: Mapping[str, Any]
@@ -184,6 +186,7 @@ class Trace:
     problems: tuple[Problem, ...] = ()
     raw: RunTables = field(default_factory=dict)
     unit_threads: tuple[str, ...] = ()
+    unit_functions: tuple[tuple[str, str, int] | None, ...] = ()
 
     def __post_init__(self) -> None:
         for resource in self.resources:
@@ -198,7 +201,9 @@ class Trace:
     def without_units(self) -> Trace:
         """The same run without what is told unit by unit, which for a million units takes hundreds of MB."""
         none = np.empty((0, len(self.resources) + 1))
-        return replace(self, units={}, bounds=Bounds(none[:, 0], none, none, none), raw={}, unit_threads=())
+        return replace(
+            self, units={}, bounds=Bounds(none[:, 0], none, none, none), raw={}, unit_threads=(), unit_functions=()
+        )
 
     def tables(self) -> RunTables:
         """The tables that go into the run file as they are: all but `runs` and those that the analysis completes."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from query.frameworks.tensorflow.xplane import Line, Traced, innermost
+from query.frameworks.tensorflow.xplane import Line, Traced
+from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
 _SHORTEST_MS = 0.05
@@ -45,7 +46,8 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
     begun = max((each.end_ms for each in line.events if _STARTS.match(each.name)), default=float("-inf"))
     stopped = min((each.start_ms for each in line.events if _STOPS.match(each.name)), default=float("inf"))
     of_program = [each for each in line.events if _counts(each) and each.end_ms > begun and each.start_ms < stopped]
-    for each, start_ms, end_ms in innermost(of_program, is_operator):
+    for within, start_ms, end_ms in innermost(of_program, is_operator):
+        each = within[-1]
         if end_ms <= start_ms or "step_num" in each.stats or _WAITS.search(each.name):
             continue
         if is_operator(each):

@@ -5,7 +5,7 @@ kineto.py       a trace to threads and streams; names.py: what names in it tell
 operators.py    the outermost operators of a thread, with where they were called
 trace.py        those of all ranks to the trace that every framework hands over, put together in lanes.py
 threads.py      what threads did between their operators; waits.py: when they waited for accelerators,
-                or (queue.py) for room in the queue of launches
+                or (queue.py) for room in the queue of launches; python.py: what their Python did
 first_uses.py   launches that load a kernel
 streams.py      what accelerators ran; launches.py: what it waited for
 collectives.py  collectives, and clocks by them; steps.py: steps, and accelerators that get behind

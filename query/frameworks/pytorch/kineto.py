@@ -27,6 +27,9 @@ ON_DEVICE = frozenset(
 MARKS = frozenset(["user_annotation"])
 PYTHON = frozenset(["python_function"])
 
+SHORTEST_US = 50.0
+"""Functions of a library that take less are a part of their callers."""
+
 MOST_EVENTS = 400_000
 """More of a run are not kept: whole steps from its beginning are, as many as hold no more events."""
 
@@ -58,6 +61,8 @@ class Thread:
     calls: list[Ran] = field(default_factory=list)
     marks: list[Ran] = field(default_factory=list)
     functions: list[Ran] = field(default_factory=list)
+    library: list[Ran] = field(default_factory=list)
+    """Functions of Python that are not the program's own, and those of C, but for short ones."""
     collectives: list[Ran] = field(default_factory=list)
     waits: list[Ran] = field(default_factory=list)
     """Functions of Python in which it waited."""
@@ -126,6 +131,8 @@ class Process:
                     thread.functions.append(Ran(start, start + length, name))
                 elif WAITS.match(raw):
                     thread.waits.append(Ran(start, start + length, name))
+                elif length >= SHORTEST_US:
+                    thread.library.append(Ran(start, start + length, name))
         if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
             self._shorten()
 
@@ -144,7 +151,8 @@ class Process:
 
     def _every(self) -> Iterator[list[Ran]]:
         for each in self.threads.values():
-            yield from (each.operators, each.calls, each.marks, each.functions, each.collectives, each.waits)
+            yield from (each.operators, each.calls, each.marks, each.functions, each.library)
+            yield from (each.collectives, each.waits)
         yield from self.streams.values()
 
     def _thread(self, event: Event) -> Thread:

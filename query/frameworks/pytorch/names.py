@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
+
+from indexes.apis import device_api
 
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 _FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
+_OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
+_OWNERS = ("builtins", "posix", "numpy")
+"""Modules whose functions of C are told without them …"""
+_OF_DESCRIPTORS = frozenset(["read", "write"])
+"""… but for these, which pipes have as well."""
 _LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
 
 FREES = re.compile(r"(?:cuda|hip)Free$")
@@ -23,7 +31,7 @@ COLLECTIVE = re.compile(
     r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
     re.IGNORECASE,
 )
-WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|select|poll|recv\w*|accept|wait\w*|join)\b")
+WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|select|poll|accept|wait\w*|join)\b")
 """Functions of Python that wait and compute nothing."""
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
@@ -34,6 +42,42 @@ def is_telling(function: str) -> bool:
         return True
     found = _FRAME.fullmatch(function)
     return found is not None and not _LIBRARY.search(found["file"])
+
+
+class Frame(NamedTuple):
+    """A function of Python as indexes know it: the path of its file, its name and the line that it begins at."""
+
+    file: str
+    name: str
+    line: int
+
+
+@cache
+def frame_of(function: str) -> Frame | None:
+    """A function's frame; None of one that is written in C, and of a module of a model.
+
+    PyTorch cuts off the folder that packages are installed in; of its own package that is put back.
+    """
+    found = _FRAME.fullmatch(function)
+    if found is None:
+        return None
+    file = found["file"]
+    return Frame(f"/site-packages/{file}" if file.startswith("torch/") else file, found["function"], int(found["line"]))
+
+
+@cache
+def device_of(function: str) -> str | None:
+    """The resource that a function of C hands its thread to, by its name; None of any other function.
+
+    >>> device_of("<built-in method read of _io.BufferedReader object at 0x7f3a>")
+    'disk'
+    """
+    found = _OF_C.fullmatch(function)
+    if found is None or (not found["owner"] and found["name"] in _OF_DESCRIPTORS):
+        return None
+    owners = (found["owner"],) if found["owner"] else _OWNERS
+    apis = (device_api(owner, found["name"]) for owner in owners)
+    return next((each.resource for each in apis if each is not None), None)
 
 
 def is_mark(operator: str) -> bool:

@@ -14,6 +14,9 @@ from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES
 from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
 from query.frameworks.training.rules import input_waits
 
+_WORTH = 0.1
+"""Share of what was lost from which the disk is worth a word."""
+
 _TOLD = {
     WAITING: (
         "untold wait",
@@ -56,10 +59,13 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (rule, what, advice) in _TOLD.items():
         took = connection.execute(question, {"operator": operator}).fetchall()
-        mine = [(min(ms, on_path[group]), name) for group, ms, name in took if group in on_path]
-        cost_ms = sum(ms for ms, _ in mine)
+        mine = [(min(ms, on_path[group]), disk_ms, name) for group, ms, disk_ms, name in took if group in on_path]
+        cost_ms, disk_ms = sum(ms for ms, _, _ in mine), sum(min(ms, on_disk) for ms, on_disk, _ in mine)
         if cost_ms > 0:
-            names = " and ".join(list(dict.fromkeys(name for _, name in mine if name))[:2])
-            told.append(Finding(rule, cost_ms, what.format(ms=cost_ms, names=names), "measured", advice))
+            names = " and ".join(list(dict.fromkeys(name for _, _, name in mine if name))[:2])
+            said = what.format(ms=cost_ms, names=names)
+            if disk_ms >= _WORTH * cost_ms:
+                said += f", {disk_ms:.0f} ms of them on the disk"
+            told.append(Finding(rule, cost_ms, said, "measured", advice))
     own_ms = sum(each.cost_ms for each in told if each.rule == _TOLD[OWN_BATCHES][0])
     return [*(each for each in input_waits(connection, details) if each.cost_ms > own_ms), *told]

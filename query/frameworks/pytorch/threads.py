@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 
 from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
 from query.frameworks.pytorch.names import mark_phase
 from query.frameworks.pytorch.operators import Outermost, inputs
+from query.frameworks.pytorch.python import Python, named
 from query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
 from query.frameworks.training.program import Operation
 
@@ -94,7 +95,8 @@ def fill_main(
     asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
 
     waiting = sorted((process.ms(each.start, shift), process.ms(each.end, shift)) for each in thread.waits)
-    python = partial(_traced, waiting) if thread.tells_python else _brief if process.tells_host else _untold
+    traced = _Traced(Python(process, thread, shift), waiting) if thread.tells_python else None
+    python = traced.between if traced is not None else _brief if process.tells_host else _untold
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
@@ -105,11 +107,11 @@ def fill_main(
             start, end = max(start, begin), min(end, following.start_ms)
             if end > start:
                 yield from python(lane.device, begin, start)
-                yield from _asking(lane.device, start, end, name, waiting if thread.tells_python else None)
+                yield from _asking(lane.device, start, end, name, traced)
                 begin = end
         yield from python(lane.device, begin, following.start_ms)
 
-    lane.operations = filled(lane.operations, between)
+    lane.operations = named(filled(lane.operations, between))
     lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
 
 
@@ -132,31 +134,43 @@ def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
         yield Operation(device, start, end, "between calls", kind="runtime")
 
 
-def _traced(waiting: Sequence[tuple[float, float]], device: str, start: float, end: float) -> Iterator[Operation]:
-    """Between two operators of a thread whose Python was traced: computing, but for functions that wait."""
-    for begin, until, idle in _parts(waiting, start, end):
-        if idle:
-            yield Operation(device, begin, until, WAITING, kind="runtime")
-        else:
-            yield from _python(device, begin, until)
+@dataclass(frozen=True)
+class _Traced:
+    """A thread whose Python was traced: it computes, but for functions that wait or are on a device."""
+
+    python: Python
+    waiting: Sequence[tuple[float, float]]
+    """When functions of Python waited, in order."""
+
+    def between(self, device: str, start: float, end: float) -> Iterator[Operation]:
+        """Between two operators."""
+        for begin, until, idle in _parts(self.waiting, start, end):
+            if idle:
+                yield Operation(device, begin, until, WAITING, kind="runtime")
+            else:
+                yield from self.python.between(device, begin, until, PYTHON)
+
+    def making(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
+        """While it makes a batch itself."""
+        for begin, until, idle in _parts(self.waiting, start, end):
+            if idle:
+                yield Operation(device, begin, until, OWN_BATCHES, name, kind="input")
+            else:
+                yield from self.python.between(device, begin, until, OWN_BATCHES, name)
 
 
-def _asking(
-    device: str, start: float, end: float, mark: str, waiting: Sequence[tuple[float, float]] | None
-) -> Iterator[Operation]:
+def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | None) -> Iterator[Operation]:
     """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
 
-    `waiting` is when functions of Python waited, None where these were not traced: then nothing tells what it did.
+    Where its Python was not traced nothing tells what it did.
     """
     name = mark.partition("#")[2] or mark
     if "_SingleProcess" not in mark:
         yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
-        return
-    for begin, until, idle in [(start, end, True)] if waiting is None else _parts(waiting, start, end):
-        if idle:
-            yield Operation(device, begin, until, OWN_BATCHES, name, kind="input")
-        else:
-            yield Operation(device, begin, until, OWN_BATCHES, name, likely="cpu", kind="python")
+    elif traced is None:
+        yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
+    else:
+        yield from traced.making(device, start, end, name)
 
 
 def _parts(waiting: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float, bool]]:

@@ -19,6 +19,7 @@ from query.frameworks.training import collectives
 from query.frameworks.training.collectives import Collective
 from query.frameworks.training.devices import PCIE, bound_by
 from query.frameworks.training.lanes import Lane, Signal, filled, stretches
+from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Device, Operation, Program, Step, numbered
 from query.frameworks.training.wire import (
     DamagedMessageError,
@@ -321,31 +322,6 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
         yield Operation(process, each.start_ms, each.end_ms, operator, node, resource, likely, kind)
 
 
-def innermost(
-    events: Sequence[Traced], is_whole: Callable[[Traced], bool] = lambda _: False
-) -> Iterator[tuple[Traced, float, float]]:
-    """(event, start, end) of the stretches in which no other event was within it; what is whole has none within it."""
-    around: list[Traced] = []
-    now = float("-inf")
-    for each in sorted(events, key=lambda one: (one.start_ms, -one.end_ms)):
-        while around and around[-1].end_ms <= each.start_ms:
-            last = around.pop()
-            if last.end_ms > now:
-                yield last, now, last.end_ms
-                now = last.end_ms
-        if around and is_whole(around[-1]):
-            continue
-        if around and each.start_ms > now:
-            yield around[-1], now, each.start_ms
-        now = max(now, each.start_ms)
-        around.append(each)
-    while around:
-        last = around.pop()
-        if last.end_ms > now:
-            yield last, now, last.end_ms
-            now = last.end_ms
-
-
 def _streams(plane: Plane) -> list[Line]:
     """The lines of a device that say what it ran; others show the same once more, by scope or module."""
     streams = [each for each in plane.lines if _STREAM.match(each.name)]
@@ -358,8 +334,8 @@ def _kernels(device: str, line: Line) -> Iterator[Operation]:
     if _STREAM.match(line.name):
         yield from (_kernel(device, each) for each in ran)
         return
-    for each, start_ms, end_ms in innermost(ran):
-        yield replace(_kernel(device, each), start_ms=start_ms, end_ms=end_ms)
+    for within, start_ms, end_ms in innermost(ran):
+        yield replace(_kernel(device, within[-1]), start_ms=start_ms, end_ms=end_ms)
 
 
 def _kernel(device: str, each: Traced) -> Operation:

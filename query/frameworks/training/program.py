@@ -31,7 +31,8 @@ class Operation:
 
     `operator` is its kind, in the framework's words, and `name` the instance's where it has one.  `resource` is what
     was measured to hold it up; `likely` what its kind says, by resource a share.  Both may be empty.  `bytes` crossed a
-    link or a device.
+    link or a device.  `function` is the one that it was in and in no other below, (file, name, line): a label of its
+    code goes before `likely`.
     """
 
     device: str
@@ -45,6 +46,7 @@ class Operation:
     bytes: int | None = None
     module: str | None = None
     place: str | None = None
+    function: tuple[str, str, int] | None = None
 
 
 @dataclass(slots=True)
@@ -227,6 +229,7 @@ def trace(found: Program) -> Trace:
         scopes=rows([_scope(each, found) for each in found.steps]),
         resources=resources,
         problems=tuple(found.problems),
+        unit_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
         raw={
             "training_operations": {
                 "unit_id": np.arange(count, dtype=np.int64),
