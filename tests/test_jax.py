@@ -79,6 +79,8 @@ def test_the_innermost_event_says_what_a_thread_did() -> None:
         event("$loop.py:3 batch", 10, 40),
         event("$numpy zeros", 20, 30),
         event("$numpy ones", 31, 31.01),
+        event("$posix scandir", 41, 44),
+        event("$posix read", 44, 46),
         event("PjitFunction(step)", 50, 60),
         event("$api.py:2479 block_until_ready", 60, 95),
         event("$api.py:3165 try_to_block", 61, 94),
@@ -86,6 +88,8 @@ def test_the_innermost_event_says_what_a_thread_did() -> None:
         ("batch", 10, 20, "cpu"),
         ("zeros", 20, 30, "cpu"),
         ("batch", 30, 40, "cpu"),
+        ("scandir", 41, 44, "disk"),
+        ("read", 44, 46, "cpu"),
         ("PjitFunction(step)", 50, 60, "cpu"),
     ]
 

@@ -210,15 +210,26 @@ def test_what_was_sampled_spilling_goes_with_the_spilled_bytes() -> None:
 
 
 def test_how_long_a_run_without_samples_spilled_is_not_known() -> None:
-    """Spilling 50 MB and reading them back may be 2 of the 10 s that nobody saw, or next to none; with samples it is
+    """Spilling 100 MB and reading them back may be 4 of the 10 s that nobody saw, or next to none; with samples it is
     none of them."""
     run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
-    run = with_volumes(run, spill_memory=50_000_000, spill_disk=1)
+    run = with_volumes(run, spill_memory=100_000_000, spill_disk=1)
     assert predicted(run, "memory=4x") == pytest.approx(10_000)
     answer = predict(replace(run, has_samples=False), world(run, "memory=4x"))
     assert answer.predicted_ms is None
-    assert answer.bound_ms == (pytest.approx(8000), pytest.approx(10_000))
+    assert answer.bound_ms == (pytest.approx(6000), pytest.approx(10_000))
     assert "how long it spilled" in answer.refused[0]
+
+
+def test_bounds_that_are_narrow_are_an_answer() -> None:
+    """Spilling 40 MB is 1.6 s of the 10, or none of it: both ends are in the range of their middle."""
+    run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
+    run = replace(with_volumes(run, spill_memory=40_000_000, spill_disk=1), has_samples=False)
+    answer = predict(run, world(run, "memory=4x"))
+    assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
+    assert answer.interval_ms is not None
+    assert answer.interval_ms[0] < 8400 and answer.interval_ms[1] > 10_000
+    assert any("how long it spilled; the answer is between both ends" in each for each in answer.assumptions)
 
 
 def test_less_memory_means_more_garbage_collection() -> None:

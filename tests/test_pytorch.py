@@ -1203,4 +1203,4 @@ def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) ->
     ],
 )
 def test_functions_of_c_that_hand_over_their_thread(function: str, device: str | None) -> None:
-    assert names.device_of(function) == device
+    assert names.device_of_c(function) == device

@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader, Dataset
 DEFAULTS = {
     "model": "cnn", "batch": 16, "steps": 3, "timed": 12, "loaders": 0, "read_ms": 0.0, "threads": 1, "stacks": False,
     "seed": 1, "out": "traces", "held": None, "files": None, "saved": False,
+    "exchange": "ring",
 }  # fmt: skip
 
 
@@ -108,6 +109,19 @@ def model_of(name: str) -> tuple[nn.Module, tuple[int, ...]]:
     return layers, (3, 32, 32)
 
 
+def average_by_one(model: nn.Module, rank: int, ranks: int) -> None:
+    """Gradients of all ranks go to rank 0, and their mean comes back: what a parameter server does."""
+    own = [each.grad for each in model.parameters() if each.grad is not None]
+    whole = torch.cat([each.reshape(-1) for each in own])
+    found = [torch.empty_like(whole) for _ in range(ranks)] if rank == 0 else None
+    dist.gather(whole, found)
+    if found is not None:
+        whole = torch.stack(found).mean(0)
+    dist.broadcast(whole, 0)
+    for each, mine in zip(own, whole.split([each.numel() for each in own]), strict=True):
+        each.copy_(mine.view_as(each))
+
+
 def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
     torch.manual_seed(asked["seed"])
@@ -116,7 +130,8 @@ def main() -> None:
     if ranks > 1:
         dist.init_process_group("gloo")
     bare, shape = model_of(asked["model"])
-    model = DistributedDataParallel(bare) if ranks > 1 else bare
+    by_one = ranks > 1 and asked["exchange"] == "server"
+    model = DistributedDataParallel(bare) if ranks > 1 and not by_one else bare
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     examples_of: Dataset = Examples(shape, 10, asked["read_ms"])
     if asked["files"]:
@@ -148,6 +163,8 @@ def main() -> None:
         optimizer.zero_grad()
         loss = loss_of(model(images), labels)
         loss.backward()
+        if by_one:
+            average_by_one(model, rank, ranks)
         optimizer.step()
         if number < profiled:
             profiler.step()

@@ -76,6 +76,8 @@ class Configuration:
     disk_bytes_per_s: int | None = None
 
 
+MBIT = MBYTE = 1_000_000
+
 CONFIGURATIONS = (
     *(
         Configuration(f"torch-{model}-r{ranks}-t{threads}", "pytorch", ranks, 0, {"model": model, "threads": threads})
@@ -102,9 +104,14 @@ CONFIGURATIONS = (
         for queue in (False, True)
     ),
     Configuration("jax-mlp", "jax"),
+    *(
+        Configuration(
+            f"scaling-{exchange}-r{ranks}", "pytorch", ranks, 0, {"exchange": exchange, "timed": 24}, 0.4, 100 * MBIT
+        )
+        for exchange in ("server", "ring")
+        for ranks in (1, 2, 3, 4)
+    ),
 )
-
-MBIT = MBYTE = 1_000_000
 SWEPT = (
     *(
         Configuration(

@@ -12,7 +12,7 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -46,6 +46,9 @@ from query.whatif.waves import sequential_limits
 
 ROOM_KNOWN = 1.15
 """What workers have room for is known within this factor (docs/model.md)."""
+
+NARROW = 1.25
+"""Bounds that are no farther apart, most over least, make an answer: a usual range is wider."""
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
@@ -142,19 +145,14 @@ def predict(
             why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
             bound_ms = min(predicted, *wholes), max(predicted, *wholes)
             return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
-        if spilled := unseen_spills(execution, world):
-            other, _ = _predicted(spilled, world, base, replans)
-            if abs(other - predicted) > NOTICED * execution.runtime_ms:
-                why = "the run left no samples, and nothing else tells how long it spilled"
-                bound_ms = min(predicted, other), max(predicted, other)
+        bound_ms, open_ends = (predicted, predicted), list[str]()
+        for why, other_ms in _otherwise(execution, world, base, replans):
+            if abs(other_ms - predicted) <= NOTICED * execution.runtime_ms:
+                continue
+            bound_ms = min(bound_ms[0], other_ms), max(bound_ms[1], other_ms)
+            open_ends.append(f"{why}; the answer is between both ends of that")
+            if bound_ms[1] > NARROW * bound_ms[0]:
                 return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
-        if world.changes and (told := execution.framework.unsure(execution, world)) is not None:
-            why, end = told
-            other, _ = _predicted(execution, end, base, replans)
-            if abs(other - predicted) > NOTICED * execution.runtime_ms:
-                return replace(
-                    known, refused=(why,), bound_ms=(min(predicted, other), max(predicted, other)), groups=groups
-                )
         if ends is None and physics == MODEL:
             ends = _ends(execution, world, base, replans)
         if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:
@@ -167,6 +165,7 @@ def predict(
             groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
             outcomes = [at_best, at_worst]
         else:
+            predicted = math.sqrt(bound_ms[0] * bound_ms[1])
             groups = _groups(execution, base.replayed, outcome)
             outcomes = [outcome]
     except BoundedError as error:
@@ -195,7 +194,7 @@ def predict(
             execution.resources,
             bytes_known=ends is not None,
         )
-        others_ms = [predicted, *(each for each, _ in ends or ())]
+        others_ms = [predicted, *bound_ms, *(each for each, _ in ends or ())]
         if execution is not tight:
             known_to = (with_room(tight, max(each, 1.0)) for each in (room / ROOM_KNOWN, room * ROOM_KNOWN))
             others_ms += [_predicted(each, world, base, replans, at_least)[0] for each in known_to]
@@ -216,10 +215,21 @@ def predict(
         assumptions=(
             *lent,
             *outcome.state.assumptions,
+            *open_ends,
             *(() if steady is None else steady.assumptions),
             *_unchecked(unsure),
         ),
     )
+
+
+def _otherwise(execution: Execution, world: World, base: Unchanged, replans: bool) -> Iterator[tuple[str, float]]:
+    """What else a question may well come to, ms, and why that is not known."""
+    if spilled := unseen_spills(execution, world):
+        why = "the run left no samples, and nothing else tells how long it spilled"
+        yield why, _predicted(spilled, world, base, replans)[0]
+    if world.changes and (told := execution.framework.unsure(execution, world)) is not None:
+        why, end = told
+        yield why, _predicted(execution, end, base, replans)[0]
 
 
 def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics) -> tuple[Execution, tuple[str, ...]]:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 
 from query.frameworks.tensorflow.xplane import Line, Traced
+from query.frameworks.training.calls import device_of
 from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
@@ -58,7 +59,8 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
             )  # fmt: skip
         elif (python := _PYTHON.fullmatch(each.name)) is not None:
             name, place = python["name"], python["place"]
-            yield Operation(process, start_ms, end_ms, name, name, likely="cpu", kind="python", place=place)
+            on = device_of(place, name) or "cpu"  # of a function of C the place is its module
+            yield Operation(process, start_ms, end_ms, name, name, likely=on, kind="python", place=place)
         else:
             likely = "cpu" if _ON_CPU.search(each.name) else ""
             yield Operation(process, start_ms, end_ms, each.name, each.name, likely=likely, kind="runtime")

@@ -6,15 +6,13 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from indexes.apis import device_api
+from query.frameworks.training.calls import device_of
 
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 _FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
-"""Modules whose functions of C are told without them …"""
-_OF_DESCRIPTORS = frozenset(["read", "write"])
-"""… but for these, which pipes have as well."""
+"""Modules whose functions of C are told without them."""
 _LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
 
 FREES = re.compile(r"(?:cuda|hip)Free$")
@@ -66,18 +64,18 @@ def frame_of(function: str) -> Frame | None:
 
 
 @cache
-def device_of(function: str) -> str | None:
+def device_of_c(function: str) -> str | None:
     """The resource that a function of C hands its thread to, by its name; None of any other function.
 
-    >>> device_of("<built-in method read of _io.BufferedReader object at 0x7f3a>")
+    >>> device_of_c("<built-in method read of _io.BufferedReader object at 0x7f3a>")
     'disk'
     """
     found = _OF_C.fullmatch(function)
-    if found is None or (not found["owner"] and found["name"] in _OF_DESCRIPTORS):
+    if found is None:
         return None
     owners = (found["owner"],) if found["owner"] else _OWNERS
-    apis = (device_api(owner, found["name"]) for owner in owners)
-    return next((each.resource for each in apis if each is not None), None)
+    devices = (device_of(owner, found["name"]) for owner in owners)
+    return next((each for each in devices if each is not None), None)
 
 
 def is_mark(operator: str) -> bool:

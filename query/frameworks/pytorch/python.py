@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from indexes.resources import CPU
 from query.frameworks.pytorch.kineto import SHORTEST_US, Process, Thread
-from query.frameworks.pytorch.names import device_of, frame_of
+from query.frameworks.pytorch.names import device_of_c, frame_of
 from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
@@ -76,7 +76,7 @@ class Python:
 def _operation(
     device: str, start_ms: float, end_ms: float, operator: str, name: str, functions: tuple[str, ...]
 ) -> Operation:
-    on = device_of(functions[0])
+    on = device_of_c(functions[0])
     place = next((each for each in functions if frame_of(each) is not None), None)
     return Operation(
         device, start_ms, end_ms, operator, name, likely=on or CPU, kind="python", place=place,

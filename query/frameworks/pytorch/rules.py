@@ -13,6 +13,7 @@ from query.frameworks.pytorch.first_uses import FIRST_USE
 from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES
 from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
 from query.frameworks.training.rules import input_waits
+from query.model.amounts import counted
 
 _WORTH = 0.1
 """Share of what was lost from which the disk is worth a word."""
@@ -55,7 +56,7 @@ _TOLD = {
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
     """What the path lost to each; `cost_ms` is no more than the path's own time there."""
     told = []
-    question = files(__package__).joinpath("lost.sql").read_text(encoding="utf-8")
+    question = _question("lost")
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (rule, what, advice) in _TOLD.items():
         took = connection.execute(question, {"operator": operator}).fetchall()
@@ -68,4 +69,28 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
                 said += f", {disk_ms:.0f} ms of them on the disk"
             told.append(Finding(rule, cost_ms, said, "measured", advice))
     own_ms = sum(each.cost_ms for each in told if each.rule == _TOLD[OWN_BATCHES][0])
-    return [*(each for each in input_waits(connection, details) if each.cost_ms > own_ms), *told]
+    waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
+    return [*waits, *through_one(connection, details), *told]
+
+
+def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """Processes that exchange gradients through one of them, as with a parameter server.
+
+    Evidence: they gather on one, and what it makes of that comes back, on the critical path.  That one's link carries
+    n - 1 times the bytes each way.  A ring's links carry 2 (n - 1) / n of them, so n times less, and `cost_ms` is what
+    that saves where bytes are all that takes time.  Contradicted where what is gathered is no gradient.
+    """
+    on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
+    rows = connection.execute(_question("through_one")).fetchall()
+    mine = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
+    took_ms = sum(ms for ms, _ in mine)
+    if not mine or took_ms <= 0:
+        return []
+    count = mine[0][1]
+    what = f"{counted(count, 'process')} exchanged gradients through one of them for {took_ms:.0f} ms"
+    advice = f"exchange them by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
+    return [Finding("one link", took_ms * (1 - 1 / count), what, "measured", advice)]
+
+
+def _question(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")

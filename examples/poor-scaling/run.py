@@ -1,0 +1,71 @@
+"""A training that more ranks make slower: found in a trace, mended, run again.
+
+    python examples/poor-scaling/run.py [--python PYTHON] [-o DIR]
+
+PYTHON has PyTorch; CrystalPerf is asked with the Python that runs this.  Each rank is a node of the lab: a network
+namespace with a cable of 100 Mbit/s and 0.4 of a core (root, Linux).  At first all ranks send their gradients to one of
+them, which sends back the mean; then they exchange them in a ring, as DistributedDataParallel does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+EXCHANGES = {"server": "through one rank", "ring": "in a ring"}
+RANKS = (1, 2, 3, 4)
+BATCH = 16
+"""Examples in a batch of each rank (lab/runs/torch_job.py)."""
+
+
+def trained(python: str, out: Path) -> None:
+    """Train with each number of ranks both ways; `out` has a folder for each."""
+    names = [f"scaling-{exchange}-r{ranks}" for exchange in EXCHANGES for ranks in RANKS]
+    command = [sys.executable, "-m", "lab.runs.training", "pytorch", "-o", str(out), "--python", python, "--only"]
+    if subprocess.run([*command, *names], cwd=ROOT, check=False).returncode:
+        raise SystemExit("a training failed; what is above says why")
+
+
+def step_ms(out: Path, exchange: str, ranks: int) -> float:
+    """The mean over ranks of their median steps, untraced."""
+    told = json.loads((out / f"scaling-{exchange}-r{ranks}/steps.json").read_text(encoding="utf-8"))
+    return 1e3 * statistics.mean(statistics.median(each["step_s"]) for each in told["found"])
+
+
+def table(out: Path) -> str:
+    """Steps and examples a second by ranks and exchange, Markdown."""
+    lines = ["| ranks | " + " | ".join(f"{how}: step [ms] | examples a second" for how in EXCHANGES.values()) + " |"]
+    lines.append("|---" * (1 + 2 * len(EXCHANGES)) + "|")
+    for ranks in RANKS:
+        steps = [step_ms(out, exchange, ranks) for exchange in EXCHANGES]
+        cells = (f"{each:.0f} | {1e3 * BATCH * ranks / each:.0f}" for each in steps)
+        lines.append(f"| {ranks} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def answer(folder: Path) -> str:
+    """What CrystalPerf says of the traces, up to the critical path."""
+    command = [sys.executable, "-m", "cli.main", "analyze", str(folder)]
+    said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return said.partition("\nCritical")[0].rstrip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="that has PyTorch")
+    parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/poor-scaling"), metavar="DIR")
+    given = parser.parse_args()
+    out = given.out.absolute()
+    trained(given.python, out)
+    print(f"{table(out)}\n")
+    for exchange, how in EXCHANGES.items():
+        print(f"Three ranks that exchange {how}:\n\n{answer(out / f'scaling-{exchange}-r3/traces')}\n")
+
+
+if __name__ == "__main__":
+    main()
