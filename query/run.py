@@ -42,7 +42,8 @@ from query.model.world import (
 )
 from query.whatif.flow import predict_flow
 from query.whatif.listing import has_compiled
-from query.whatif.predict import Unchanged, predict, predicted_by, replay_unchanged
+from query.whatif.predict import predict, predicted_by
+from query.whatif.question import Unchanged, replay_unchanged
 from query.whatif.reruns import Compared, advice, compared, differences, in_their_light
 
 if TYPE_CHECKING:

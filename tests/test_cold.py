@@ -22,7 +22,8 @@ from query.whatif.cold import (
     others,
     placed_before,
 )
-from query.whatif.predict import predict, replay_unchanged
+from query.whatif.predict import predict
+from query.whatif.question import replay_unchanged
 from tests.test_predict import execution, predicted, world
 
 

@@ -15,7 +15,8 @@ from query.model.execution import Execution, Slots, no_volumes
 from query.model.recut import with_units
 from query.model.wire import FRAME_DATA
 from query.model.world import Value, World
-from query.whatif.predict import predict, replay_unchanged
+from query.whatif.predict import predict
+from query.whatif.question import replay_unchanged
 from query.whatif.transfers import visible
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY

@@ -17,7 +17,8 @@ from query.model.execution import Execution
 from query.model.load import load
 from query.model.world import World
 from query.whatif.effects import unchanged
-from query.whatif.predict import Unchanged, predict, replay_unchanged
+from query.whatif.predict import predict
+from query.whatif.question import Unchanged, replay_unchanged
 from query.whatif.settle import settled
 from query.whatif.transfers import MOST_READ, PAYLOAD
 

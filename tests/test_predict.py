@@ -228,7 +228,8 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     answer = predict(run, world(run, "memory=4x"))
     assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
     assert answer.interval_ms is not None
-    assert answer.interval_ms[0] < 8400 and answer.interval_ms[1] > 10_000
+    assert answer.interval_ms[0] < 8400
+    assert answer.interval_ms[1] > 10_000
     assert any("how long it spilled; the answer is between both ends" in each for each in answer.assumptions)
 
 

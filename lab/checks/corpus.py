@@ -33,7 +33,7 @@ from query.discover import discover
 from query.model.execution import Execution
 from query.model.load import load
 from query.run import Run
-from query.whatif.predict import replay_unchanged
+from query.whatif.question import replay_unchanged
 from query.whatif.replay import Replayed
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -27,7 +27,7 @@ from lab.machine.host import when_free
 from lab.scored import OURS, Scored
 from query.model.load import load
 from query.run import Run
-from query.whatif.predict import replay_unchanged
+from query.whatif.question import replay_unchanged
 
 RECORDED = "network=100Mbps"
 MEASURES = ("latency_ms", "throughput_per_s", "makespan_ms")

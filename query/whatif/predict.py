@@ -12,79 +12,34 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Literal
 
 import numpy as np
 
 from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import CPU, NET, Resource, with_other
+from indexes.resources import NET, Resource, with_other
 from query.answers.values import GroupPrediction, Prediction
-from query.frameworks import with_article
 from query.model.execution import Execution
 from query.model.keeping import anew, concerned, more_room, spared_share, with_room
-from query.model.policy import Policy, chosen, policy_of
 from query.model.records import Floats
-from query.model.world import UNITS, World
+from query.model.world import World
 from query.plugins import entries
 from query.whatif.cold import NOTICED as COLD_NOTICED
-from query.whatif.cold import Cold, cold
-from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from query.whatif.effects.memory import BoundedError
 from query.whatif.interval import MOST_APART, interval, variances
 from query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
-from query.whatif.links import carried_bps
 from query.whatif.path import path_parts
-from query.whatif.priors import borrowed, waits_unknown
-from query.whatif.replay import NoWorkerLeftError, Replayed, replay
-from query.whatif.settle import Settled, settled
-from query.whatif.sharing import Beside
+from query.whatif.priors import waits_unknown
+from query.whatif.question import Answer, Question, Unchanged, direction, replay_unchanged
+from query.whatif.replay import Replayed
 from query.whatif.transfers import MODEL, Physics
-from query.whatif.waves import sequential_limits
 
 ROOM_KNOWN = 1.15
 """What workers have room for is known within this factor (docs/model.md)."""
 
 NARROW = 1.25
 """Bounds that are no farther apart, most over least, make an answer: a usual range is wider."""
-
-ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
-
-
-@dataclass(frozen=True)
-class Unchanged:
-    """The recorded units replayed on the recorded slots: where every question about a scope starts."""
-
-    replayed: Replayed
-    limits: list[int | None]
-    """Per group the units it may run at a time, see sequential_limits()."""
-    policy: Policy
-    """How the framework gave out slots."""
-    beside: Beside
-    """Which units ran beside each other."""
-    first: Cold | None
-    """What it costs units to be the first on their worker; None where none is (cold())."""
-    carried_bps: Callable[[], float | None]
-    """What the network of a host carried at least, bytes a second; None where nothing tells."""
-    lent: Callable[[], tuple[Execution, tuple[str, ...]]]
-    """The scope with what its log leaves open shared out, and how: see borrowed()."""
-
-
-def replay_unchanged(execution: Execution) -> Unchanged:
-    """Replay a scope as it was recorded; how far it is off is the model's own error."""
-    units, policy = execution.units, policy_of(execution)
-    limits = sequential_limits(execution, policy)
-    slots = execution.slots
-    try:
-        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
-    except NoWorkerLeftError:  # the log lacks one, or the replay is a little longer than the run
-        slots = slots.staying()
-        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
-    beside = Beside(slots, replayed)
-    carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
-    return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
 
 
 def predict(
@@ -112,70 +67,28 @@ def predict(
         runtime_ms=execution.runtime_ms,
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=None,
+        groups=_groups(execution, base.replayed, None),
     )
-    groups = _groups(execution, base.replayed, None)
-    execution, lent = _lent(execution, world, base, physics)
+    execution, assumed = _lent(execution, world, base, physics)
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
-        execution, lent = with_room(execution, room), (*lent, _roomy(execution, room))
+        execution, assumed = with_room(execution, room), (*assumed, _roomy(execution, room))
     if world.changes and (reason := execution.framework.endless(execution.properties) or lost(execution)):
-        return replace(known, refused=(reason,), groups=groups)
+        return replace(known, refused=(reason,))
+    question = Question(execution, world, base, replans)
     try:
-        ends, unstated, at_least = None, _unstated(execution, world), physics
-        link_bps = base.carried_bps() if physics == MODEL and _asks_for_link(execution, world) else None
-        if unstated and physics == MODEL and _is_told(execution, world):
-            ends = _ends(execution, world, base, replans, link_bps)
-        between = None
-        if ends is not None and any(each.name != NET or link_bps is None for each in unstated):
-            between = ends
-            if link_bps is not None and any(each.name == NET for each in unstated):
-                between = sorted(_both(execution, world, base, replans, link_bps), key=_runtime)
-        if between is not None:
-            predicted, outcome = between[0]  # the answer is between the two, whatever the model says
-        else:
-            at_least = replace(physics, link_bps=link_bps) if link_bps else physics
-            predicted, outcome = _predicted(execution, world, base, replans, at_least)
-        if reason := beyond(execution, world):
-            kept, _ = _predicted(execution, world, base, replans=False)
-            predicted = min(predicted, kept)  # cut anew, units may get too small to gain from so many slots
-            return replace(known, refused=(reason,), bound_ms=_outside(execution, world, predicted), groups=groups)
-        if found := unseen(execution, world):
-            wholes = [_predicted(_all_on(execution, each.name), world, base, replans)[0] for each, _ in found]
-            word, share = execution.framework.vocabulary.unit, max(share for _, share in found)
-            why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
-            bound_ms = min(predicted, *wholes), max(predicted, *wholes)
-            return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
-        bound_ms, open_ends = (predicted, predicted), list[str]()
-        for why, other_ms in _otherwise(execution, world, base, replans):
-            if abs(other_ms - predicted) <= NOTICED * execution.runtime_ms:
-                continue
-            bound_ms = min(bound_ms[0], other_ms), max(bound_ms[1], other_ms)
-            open_ends.append(f"{why}; the answer is between both ends of that")
-            if bound_ms[1] > NARROW * bound_ms[0]:
-                return replace(known, refused=(why,), bound_ms=bound_ms, groups=groups)
-        if ends is None and physics == MODEL:
-            ends = _ends(execution, world, base, replans)
-        if ends is not None and unstated and ends[1][0] > MOST_APART * ends[0][0]:
-            return replace(
-                known, refused=(_apart(unstated, execution),), bound_ms=(ends[0][0], ends[1][0]), groups=groups
-            )
-        if between is not None:
-            (low, at_best), (high, at_worst) = between
-            predicted = math.sqrt(low * high)
-            groups = _between(_groups(execution, base.replayed, at_best), _groups(execution, base.replayed, at_worst))
-            outcomes = [at_best, at_worst]
-        else:
-            predicted = math.sqrt(bound_ms[0] * bound_ms[1])
-            groups = _groups(execution, base.replayed, outcome)
-            outcomes = [outcome]
+        told = _told(question, physics)
     except BoundedError as error:
         least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
         if len(world.changes) > 1:  # what else changes may bring or cost more
             least = most = None
-        return replace(known, refused=(str(error),), bound_ms=(least, most), groups=groups)
+        return replace(known, refused=(str(error),), bound_ms=(least, most))
     except NoAnswerError as error:
-        return replace(known, refused=(str(error),), remedy=error.remedy, groups=groups)
-    parts_ms = _path_parts(execution, world, outcomes, predicted) if path else None
+        return replace(known, refused=(str(error),), remedy=error.remedy)
+    if isinstance(told, _Bounds):
+        return replace(known, refused=(told.why,), bound_ms=told.ms)
+    predicted = told.ms
+    parts_ms = _path_parts(question, told.answers, predicted) if path else None
     steady = execution.framework.steady(execution, world) if physics is MODEL else None
     if steady is not None:  # the recorded run changes as the settled one does
         changed = execution.runtime_ms * steady.after_ms / steady.before_ms
@@ -192,16 +105,11 @@ def predict(
             world,
             execution.evidence,
             execution.resources,
-            bytes_known=ends is not None,
+            bytes_known=told.ends is not None,
         )
-        others_ms = [predicted, *bound_ms, *(each for each, _ in ends or ())]
-        if execution is not tight:
-            known_to = (with_room(tight, max(each, 1.0)) for each in (room / ROOM_KNOWN, room * ROOM_KNOWN))
-            others_ms += [_predicted(each, world, base, replans, at_least)[0] for each in known_to]
-        if at_least.cold and between is None and outcome.settled.cold_share > COLD_NOTICED:
-            warm_ms, _ = _predicted(execution, world, base, replans, replace(at_least, cold=False))
-            others_ms += [warm_ms, predicted**2 / warm_ms]
-        sides = min(others_ms), max(others_ms)
+        rooms = [room / ROOM_KNOWN, room * ROOM_KNOWN] if execution is not tight else []
+        others_ms = [question.of(with_room(tight, max(each, 1.0))).answer(told.physics).ms for each in rooms]
+        sides = told.sides(question, others_ms)
         if steady is not None:
             low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
             sides = min(low, predicted), max(high, predicted)
@@ -211,25 +119,102 @@ def predict(
         known,
         predicted_ms=predicted,
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
-        groups=groups,
+        groups=told.groups,
         assumptions=(
-            *lent,
-            *outcome.state.assumptions,
-            *open_ends,
+            *assumed,
+            *told.answers[0].state.assumptions,
+            *told.assumptions,
             *(() if steady is None else steady.assumptions),
             *_unchecked(unsure),
         ),
     )
 
 
-def _otherwise(execution: Execution, world: World, base: Unchanged, replans: bool) -> Iterator[tuple[str, float]]:
+@dataclass(frozen=True)
+class _Bounds:
+    """A question that gets bounds and no answer, ms, and why; None for a bound that nothing gives."""
+
+    why: str
+    ms: tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is told of a question, ms: of one replay, or the middle of two between which nothing decides."""
+
+    ms: float
+    answers: list[Answer]
+    groups: tuple[GroupPrediction, ...]
+    physics: Physics
+    ends: list[Answer] | None
+    """What the changed bandwidths come to at least and at most; None where none changes."""
+    others_ms: tuple[float, ...] = ()
+    """What else it may come to."""
+    assumptions: tuple[str, ...] = ()
+
+    def sides(self, question: Question, others_ms: Sequence[float]) -> tuple[float, float]:
+        """The least and the most that other physics, and what is open, come to."""
+        every = [self.ms, *self.others_ms, *others_ms, *(each.ms for each in self.ends or ())]
+        if self.physics.cold and len(self.answers) == 1 and self.answers[0].settled.cold_share > COLD_NOTICED:
+            warm = question.answer(replace(self.physics, cold=False))
+            every += [warm.ms, self.ms**2 / warm.ms]
+        return min(every), max(every)
+
+
+def _told(question: Question, physics: Physics) -> _Told | _Bounds:
+    """What is told of a question.  Raises NoAnswerError, BoundedError."""
+    execution, world, base = question.execution, question.world, question.base
+    is_model, ends, unstated = physics == MODEL, None, _unstated(execution, world)
+    link_bps = base.carried_bps() if is_model and _asks_for_link(execution, world) else None
+    if unstated and is_model and _is_told(execution, world):
+        ends = question.ends(link_bps)
+    between = None
+    if ends is not None and any(each.name != NET or link_bps is None for each in unstated):
+        between = ends
+        if link_bps is not None and any(each.name == NET for each in unstated):
+            between = question.both(link_bps)
+    if between is not None:
+        answer = between[0]  # it is between the two, whatever the model says
+    else:
+        physics = replace(physics, link_bps=link_bps) if link_bps else physics
+        answer = question.answer(physics)
+    if reason := beyond(execution, world):
+        kept = replace(question, replans=False).answer()
+        most_ms = min(answer.ms, kept.ms)  # cut anew, units may get too small to gain from so many slots
+        return _Bounds(reason, _outside(execution, world, most_ms))
+    if found := unseen(execution, world):
+        wholes = [question.of(_all_on(execution, each.name)).answer().ms for each, _ in found]
+        word, share = execution.framework.vocabulary.unit, max(share for _, share in found)
+        why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
+        return _Bounds(why, (min(answer.ms, *wholes), max(answer.ms, *wholes)))
+    others_ms, assumptions = [answer.ms], list[str]()
+    for why, other_ms in _otherwise(question):
+        if abs(other_ms - answer.ms) > NOTICED * execution.runtime_ms:
+            others_ms.append(other_ms)
+            assumptions.append(f"{why}; the answer is between both ends of that")
+            if max(others_ms) > NARROW * min(others_ms):
+                return _Bounds(why, (min(others_ms), max(others_ms)))
+    if ends is None and is_model:
+        ends = question.ends()
+    if ends is not None and unstated and ends[1].ms > MOST_APART * ends[0].ms:
+        return _Bounds(_apart(unstated, execution), (ends[0].ms, ends[1].ms))
+    answers = [answer] if between is None else between
+    groups = [_groups(execution, base.replayed, each) for each in answers]
+    if between is None:
+        ms = math.sqrt(min(others_ms) * max(others_ms))
+        return _Told(ms, answers, groups[0], physics, ends, tuple(others_ms), tuple(assumptions))
+    ms = math.sqrt(between[0].ms * between[1].ms)
+    return _Told(ms, answers, _between(*groups), physics, ends, tuple(others_ms), tuple(assumptions))
+
+
+def _otherwise(question: Question) -> Iterator[tuple[str, float]]:
     """What else a question may well come to, ms, and why that is not known."""
+    execution, world = question.execution, question.world
     if spilled := unseen_spills(execution, world):
-        why = "the run left no samples, and nothing else tells how long it spilled"
-        yield why, _predicted(spilled, world, base, replans)[0]
+        yield "the run left no samples, and nothing else tells how long it spilled", question.of(spilled).answer().ms
     if world.changes and (told := execution.framework.unsure(execution, world)) is not None:
         why, end = told
-        yield why, _predicted(execution, end, base, replans)[0]
+        yield why, replace(question, world=end).answer().ms
 
 
 def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
@@ -249,45 +234,13 @@ def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics)
     return (execution, ()) if unseen(lent, world) else (lent, said)
 
 
-def _path_parts(execution: Execution, world: World, outcomes: Sequence[_Outcome], predicted_ms: float) -> Floats:
+def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: float) -> Floats:
     """What a predicted runtime goes to along its critical path, (resources + 1,); the mean of several replays."""
-    found = np.sum([path_parts(each.state, each.settled, execution, world) for each in outcomes], axis=0)
+    execution, world = question.execution, question.world
+    found = np.sum([path_parts(each.state, each.settled, execution, world) for each in answers], axis=0)
     whole_ms = float(found.sum())
     parts: Floats = found * (predicted_ms / whole_ms) if whole_ms > 0 else found
     return parts
-
-
-def _ends(
-    execution: Execution, world: World, base: Unchanged, replans: bool, link_bps: float | None = None
-) -> list[tuple[float, _Outcome]] | None:
-    """The least and the most that changed bandwidths may come to, ms, with the replays; None where none changes.
-
-    A network that nobody stated takes the longest for its bytes if `link_bps`, what it carries at least, is all.
-    """
-    changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
-    if not changed or not execution.volumes.tell_bytes:
-        return None
-    best, worst = _both(execution, world, base, replans)
-    for each in execution.resources if link_bps else ():
-        if each.name == NET and world.ratio(each.setting) < 1:
-            recorded = {**execution.recorded, each.setting: link_bps}
-            slow, slowed = replace(execution, recorded=recorded), replace(world, recorded=recorded)
-            full = _predicted(slow, slowed, base, replans, replace(MODEL, end="worst"))
-            worst = max(worst, full, key=_runtime)
-    return sorted((best, worst), key=_runtime)
-
-
-def _both(
-    execution: Execution, world: World, base: Unchanged, replans: bool, link_bps: float | None = None
-) -> list[tuple[float, _Outcome]]:
-    """What changed bandwidths may come to by the two ends of physics; where it is told what a network carries at
-    least, that one is no end."""
-    physics = replace(MODEL, link_bps=link_bps)
-    return [_predicted(execution, world, base, replans, replace(physics, end=end)) for end in ENDS]
-
-
-def _runtime(found: tuple[float, _Outcome]) -> float:
-    return found[0]
 
 
 def _roomy(execution: Execution, room: float) -> str:
@@ -366,82 +319,10 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
     )
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    state: State
-    """With the units that the changed world runs."""
-    settled: Settled
-
-    @property
-    def replayed(self) -> Replayed:
-        return self.settled.replayed
-
-
-def _predicted(
-    execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics = MODEL
-) -> tuple[float, _Outcome]:
-    """The runtime that the model gives, ms, and the replay behind it."""
-    better, worse = _direction(world)
-    try:
-        outcome = _changed_replay(execution, world, base, replans, physics)
-    except NoWorkerLeftError:
-        outcome = _staying(execution, world, base, replans, physics)
-    else:
-        if not better and (outcome.state.slots.until_ms < outcome.replayed.end_ms).any():
-            # Workers were given back when nothing was left for them, which would have been later.
-            kept = _staying(execution, world, base, replans, physics)
-            outcome = min(outcome, kept, key=lambda each: each.replayed.makespan_ms)
-    base_ms = base.replayed.makespan_ms
-    predicted = outcome.replayed.makespan_ms * (execution.runtime_ms / base_ms if base_ms > 0 else 1.0)
-    # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices (Graham's
-    # anomaly); that is luck, not an answer.  Nor do fewer slots help; fewer workers may, who fetch less of each other.
-    same_workers = world.ratio("workers") == 1
-    same_slots = same_workers and world.ratio("cores") == 1
-    predicted = min(predicted, execution.runtime_ms) if better and same_slots else predicted
-    predicted = max(predicted, execution.runtime_ms) if worse and same_workers else predicted
-    return predicted, outcome
-
-
-def _staying(execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics) -> _Outcome:
-    """The replay in which workers that were lost or given back stay until another came in their place."""
-    kept = replace(execution, slots=execution.slots.staying())
-    again = replace(base, limits=sequential_limits(kept, base.policy))
-    outcome = _changed_replay(kept, world, again, replans, physics)
-    workers = execution.framework.vocabulary.workers
-    stay = (
-        f"{workers} that were lost or given back in the recorded run stay until another takes their place, for they"
-        " would be needed"
-    )
-    return replace(outcome, state=outcome.state.assuming(stay))
-
-
-def _changed_replay(execution: Execution, world: World, base: Unchanged, replans: bool, physics: Physics) -> _Outcome:
-    state = slots.apply(unchanged(execution), world, replans=replans)
-    for effect in (input, skew, operators, memory):
-        state = effect.apply(state, world)
-    state = speed.apply(replace(state, before_ms=state.parts_ms), world)
-    state = bandwidth.apply(state, world, physics)
-    policy, asked = base.policy, world.choice("scheduler")
-    if asked is not None:
-        policy = chosen(asked, execution.dag, policy)
-    found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.first)
-    return _Outcome(state.assuming(*_assumed(state, world, found.replayed, physics.link_bps)), found)
-
-
-def _direction(world: World) -> tuple[bool, bool]:
-    """Whether nothing can take longer than recorded, and whether nothing can take less."""
-    if any(
-        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in world.changes
-    ):  # other is neither better nor worse
-        return False, False
-    ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
-    return min(ratios) >= 1, max(ratios) <= 1
-
-
 def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[float | None, float | None]:
     """What holds beyond the model's range: more slots gain no more than the replay says, fewer gain nothing; what has
     never crossed the network may take any time there."""
-    better, worse = _direction(world)
+    better, worse = direction(world)
     if better:
         most_ms = None if crosses_anew(execution, world) else execution.runtime_ms
         return min(predicted_ms, execution.runtime_ms), most_ms
@@ -456,81 +337,17 @@ def _all_on(execution: Execution, resource: str) -> Execution:
     return replace(execution, units=replace(execution.units, parts_ms=parts))
 
 
-def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[str]:
-    """What the model takes for granted in this world, in sentences."""
-    execution = state.execution
-    words = execution.framework.vocabulary
-    said: list[str] = []
-    if world.ratio("cpu_speed") != 1:
-        said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
-    if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        brings = f"every {words.unit} {words.lane} brings its own core"
-        if not execution.framework.lanes_bring_cpu:
-            brings = f"more {words.lanes} bring {with_article(words.worker)} no CPU"
-        said.append(f"{brings}, every added {words.worker} its own node")
-        said.append(f"{words.units} that run on a node at a time share its disk and its network equally")
-        launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
-        open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
-        busy = int(open_then.max(initial=0))
-        if len(state.slots) > busy:
-            said.append(
-                f"of {len(state.slots)} {words.lanes} at most {busy} have {with_article(words.unit)} at a time; the"
-                " rest stay idle"
-            )
-    limit = state.slots.cpu_limit()
-    if np.isfinite(limit):
-        said.append(
-            f"{with_article(words.worker)} gets no more CPU than the recorded ones did at most, {limit:.2f} cores a"
-            f" {words.lane}, for they waited for it"
-        )
-    for each in execution.resources:
-        ratio = world.ratio(each.setting)
-        if each.name == CPU or ratio == 1:
-            continue
-        if each.unit == "speed":
-            said.append(f"time on the {each.device} scales inversely with its speed")
-            continue
-        if not execution.volumes.tell_bytes:
-            said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
-            continue
-        said.append(_transferred(execution, each, link_bps))
-    return said
-
-
-def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> str:
-    """What of the time on a device changes with its bandwidth."""
-    words = execution.framework.vocabulary
-    moved = execution.volumes.read(resource).sum() / 1e6
-    seen = execution.units.parts_ms[:, execution.names.index(resource.name)].sum() / 1e3
-    if execution.recorded.get(resource.setting):
-        return (
-            f"of the {seen:.1f} s that {words.units} were seen on the {resource.device}, what it took to bring"
-            f" {moved:.0f} MB changes with the bandwidth; the rest is latency"
-        )
-    if resource.name == NET and link_bps is not None:
-        return (
-            f"the run does not tell how fast its {resource.device} was, but that it carried {8 * link_bps / 1e6:.1f}"
-            f" Mbit/s: of the {seen:.1f} s that {words.units} were seen there, what {moved:.0f} MB take at that rate"
-            f" changes with the bandwidth; if something else held the {words.units} up, none does, and the range"
-            " reaches there"
-        )
-    return (
-        f"the run does not tell how fast its {resource.device} was: the figure is the middle between all of the"
-        f" {seen:.1f} s that {words.units} were seen there changing with the bandwidth, and none"
-    )
-
-
-def _groups(execution: Execution, base: Replayed, outcome: _Outcome | None) -> tuple[GroupPrediction, ...]:
+def _groups(execution: Execution, base: Replayed, answer: Answer | None) -> tuple[GroupPrediction, ...]:
     """Every group's recorded length, and that times the ratio of the two replays' lengths of it."""
     found = []
-    if outcome is not None:
+    if answer is not None:
         before_ms = _lengths(base, execution)
-        after_ms = _lengths(outcome.replayed, outcome.state.execution)
+        after_ms = _lengths(answer.replayed, answer.state.execution)
     for node_id, node in execution.dag.nodes.items():
         if node.group is None:
             continue
         recorded, predicted = node.end_ms - node.start_ms, None
-        if outcome is not None:
+        if answer is not None:
             before, after = before_ms[node.group], after_ms[node.group]
             predicted = recorded * after / before if before > 0 else recorded
         found.append(GroupPrediction(node_id, node.name, recorded, predicted))
