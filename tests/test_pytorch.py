@@ -153,6 +153,12 @@ def test_a_step_is_told_beside_the_whole_run() -> None:
     assert header.step_ms is not None
     assert header.step_ms * header.steps == pytest.approx(header.duration_ms, rel=0.1)
     told = figure_of(step_sentence(header, slower))
+    assert step_sentence(header, slower).endswith(" ms.")
+    wider = run.predict(["ranks=2x"])
+    assert wider.work_ratio == 2
+    assert wider.predicted_ms is not None
+    more = 2 * wider.runtime_ms / wider.predicted_ms
+    assert step_sentence(header, wider).endswith(f"2 times the work: {more:.2f} times as many examples a second.")
     assert slower.predicted_ms is not None
     assert told == pytest.approx(header.step_ms * slower.predicted_ms / slower.runtime_ms, rel=0.02)
     assert "3 steps of " in "".join(header_facts(header))

@@ -497,6 +497,7 @@ class Prediction(Listed):
     runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
     − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
     `settled_step_ms` is one step as recorded and as predicted, once a run that was recorded before it has settled has.
+    `work_ratio` is how many times as much is done in that: of steps, by all processes together.
     `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
     refused, and where another package's model answers.
     Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.
@@ -519,6 +520,7 @@ class Prediction(Listed):
     resource_ms: Parts = field(default_factory=dict)
     flow: FlowChange | None = None
     settled_step_ms: tuple[float, float] | None = None
+    work_ratio: float = 1.0
 
     def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
@@ -535,6 +537,7 @@ class Prediction(Listed):
             remedy=remedy,
             resource_ms={},
             settled_step_ms=None,
+            work_ratio=1.0,
         )
 
     @property

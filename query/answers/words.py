@@ -107,13 +107,22 @@ def step_sentence(header: Header, answer: Prediction) -> str:
     """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
     if answer.settled_step_ms is not None:
         before_ms, settled_ms = answer.settled_step_ms
-        unit = time_unit(before_ms)
-        return f"A step of settled workers would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}."
+        unit, more = time_unit(before_ms), _more_examples(answer, settled_ms / before_ms)
+        return f"A step of settled workers would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}{more}."
     after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
     if header.step_ms is None or after_ms is None:
         return ""
     unit = time_unit(header.step_ms)
-    return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}."
+    more = _more_examples(answer, after_ms / header.step_ms)
+    return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}{more}."
+
+
+def _more_examples(answer: Prediction, longer: float) -> str:
+    """What becomes of a training's speed where a step does another amount of work in so many times the time."""
+    if answer.work_ratio == 1 or longer <= 0:
+        return ""
+    faster = answer.work_ratio / longer
+    return f" and do {answer.work_ratio:g} times the work: {faster:.2f} times as many examples a second"
 
 
 def step_ms(header: Header, predicted_ms: float | None, runtime_ms: float, scope: str) -> float | None:

@@ -118,6 +118,7 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
+        work_ratio=world.ratio("input") * (world.ratio("workers") if execution.measure == "step time" else 1.0),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=told.groups,
         assumptions=(
