@@ -60,11 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
     )
     fitted.add_argument("--only-width", action="store_true", help="fit the width alone, the others stay as they are")
-    kept = commands.add_parser("keep", help="copy a suite's rows and one base run of each recorder")
+    kept = commands.add_parser("keep", help="copy a suite's rows and base runs of each recorder")
     kept.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
     kept.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
     kept.add_argument("--recorder", action="append", default=[], metavar="NAME", help="jfr20, jfr100, async20, none")
+    kept.add_argument("--bases", type=int, default=1, metavar="N", help="base runs of each recorder (default 1)")
     costs = commands.add_parser("overhead", help="what recorders cost, switched on and off in one JVM")
     costs.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     costs.add_argument("--rounds", type=int, default=12, metavar="N", help="each with every recorder once (default 12)")
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "keep":
             from lab.score.keep import keep
 
-            size = keep(find_suite(given.suite), given.out, given.to, given.recorder)
+            size = keep(find_suite(given.suite), given.out, given.to, given.recorder, given.bases)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
             return 0
         if given.command == "overhead":

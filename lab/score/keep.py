@@ -1,7 +1,7 @@
 """Keeping a sweep in a repository: ``python -m lab keep SUITE --out DIR --to lab/recordings/sweeps``.
 
-All rows are kept, as Parquet; of the recordings the first base run of each recorder, gzipped, so that `python -m lab
-score --out lab/recordings/sweeps` starts from the same runs again.
+All rows are kept, as Parquet; of the recordings the first base run of each recorder, or as many as `--bases` says,
+gzipped, so that `python -m lab score --out lab/recordings/sweeps` starts from the same runs again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from lab.runs.sweep import read_rows, write_rows
 from lab.score.pairs import recorder
 
 
-def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str]) -> int:
-    """Copy a suite's rows, and one base run a sweep of each of the recorders; returns the bytes written.
+def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str], bases: int = 1) -> int:
+    """Copy a suite's rows, and so many base runs a sweep of each of the recorders; returns the bytes written.
 
     Raises LabError where `out` has no rows of the suite.
     """
@@ -31,11 +32,11 @@ def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str]) -> int:
     folder = to / suite.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    kept: set[tuple[int, str]] = set()
+    kept: Counter[tuple[int, str]] = Counter()
     for row in rows:
         key, log = (row["sweep"], recorder(row)), row["event_log"]
-        if row["role"] == "base" and key[1] in recorders and key not in kept:
-            kept.add(key)
+        if row["role"] == "base" and key[1] in recorders and kept[key] < bases:
+            kept[key] += 1
             _keep_run(row, out, to)
             ticks = out / row["run"] / "truth"
             if (ticks / "ticks.parquet").exists():  # what they mean is today's reading of them

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 
 from indexes.errors import Remedy
-from indexes.resources import CPU, with_other
+from indexes.resources import CPU, DISK, with_other
 from query import sql
 from query.answers.values import (
     Cause,
@@ -426,7 +426,9 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
-    untimed = f"what {framework.title} does not time itself (reading and writing storage, waiting for a CPU)"
+    tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
+    which = "waiting for a CPU" if tells_disk else "reading and writing storage, waiting for a CPU"
+    untimed = f"what {framework.title} does not time itself ({which})"
     note = Note(f"{untimed}, which is in `other`")
     if framework.process is not None:  # else no recording could be given
         remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
