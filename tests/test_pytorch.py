@@ -35,6 +35,7 @@ from query.inputs.containers import LogFile, Part
 from query.model.records import Problems
 
 DATA = Path(__file__).parent / "data/training"
+FILES = Path(__file__).parent.parent / "lab/recordings/files"
 BATCHES = Path(__file__).parent.parent / "lab/recordings/batches"
 REAL = Path(__file__).parents[2] / "shared/real-inputs"
 
@@ -1176,6 +1177,17 @@ def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> Non
     assert times(run, "making batches (num_workers=0): load (serialization.py)") == [6.0, 0.0, 6.0]
     assert times(run, "making batches (num_workers=0): forward (linear.py)") == [2.0, 2.0, 0.0]
     assert rows(run, "SELECT value FROM metadata WHERE key = 'indexes'") == [('["torch-2.15.0"]',)]
+
+
+@pytest.mark.parametrize(("job", "file_bytes"), [("files", 65_536), ("saved", 66_879)])
+def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int) -> None:
+    """A batch is 16 files, none of them in the page cache, and the disk brings 2 MB/s.  The bytes of the one job are
+    read by functions that are known by name, those of the other by torch.load(), which its label tells."""
+    run = cp.profile(FILES / f"{job}-r1-c0.6-d2.0/traces")
+    debug, header = run.debug(), run.header()
+    assert header.steps == 3
+    assert debug.resource_ms["disk"] / 3 == pytest.approx(16 * file_bytes / 2e6 * 1e3, rel=0.1)
+    assert bottleneck_of(debug).name == "disk"
 
 
 def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from query.run import Run
 ROLES = ("even", "odd")
 BATCH = 16
 """Examples in a batch of the lab's trainings, where a configuration does not say (torch_job.py)."""
-_SENT = "SELECT coalesce(sum(bytes), 0) / count(DISTINCT (worker_id, step)) FROM training_collectives"
+_SENT = "SELECT coalesce(sum(bytes) / count(DISTINCT (worker_id, step)), 0) FROM training_collectives"
 _FETCHED = """
 SELECT sum(bytes) / count(DISTINCT scope_id)
 FROM training_operations JOIN units USING (unit_id) JOIN groups USING (group_id)

@@ -1,7 +1,9 @@
 """Functions that a trace itself tells of its units, and what labels of their code make of the units' time.
 
 No thread's state is known there, and most of what a program does is computing.  So a label counts where a device is
-much more likely than all else, and then for all of a unit's time.
+much more likely than all else, and then for all of a unit's time.  A unit is in its function and in no other below, for
+what takes less is not told; where it is there for long, it is less likely to compute, for code that does has loops or
+calls.  Then a device counts that is about as likely as computing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from query.model.records import Ints
 from query.model.trace import Bounds
 
 CERTAIN = 0.7
-"""A device's share of a function's vector, from which on the function is taken to be on it."""
+"""A device's share of a function's vector, from which on the function is taken to be on it …"""
+
+LONG_MS, LIKELY = 1.0, 0.45
+"""… and from which on where a unit was that long in it at a time."""
 
 
 def labelled(connection: duckdb.DuckDBPyConnection, bounds: Bounds, stack: Ints, names: Sequence[str]) -> Bounds:
@@ -25,13 +30,18 @@ def labelled(connection: duckdb.DuckDBPyConnection, bounds: Bounds, stack: Ints,
 
     `stack` has the number of each unit's function in the table `stacks`, -1 for none, (units,).
     """
+    devices = [each for each in names if each != CPU]
+    least = np.where(bounds.held_ms >= LONG_MS, LIKELY, CERTAIN)
+    rows = connection.execute(f"SELECT stack_id, {', '.join(devices)} FROM stacks").fetchnumpy()
+    place = np.full(int(stack.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of no stack
+    mine = rows["stack_id"] < len(place) - 1
+    place[rows["stack_id"][mine]] = np.flatnonzero(mine)
+    row = place[stack]
     likely = bounds.likely_ms.copy()
-    for column, device in enumerate(names):
-        if device == CPU:
-            continue
-        found = connection.execute(f"SELECT stack_id FROM stacks WHERE {device} >= ?", [CERTAIN]).fetchall()
-        on_it = np.isin(stack, [number for (number,) in found])
+    for device in devices:
+        shares = np.append(np.ma.filled(rows[device].astype(np.float64), 0.0), 0.0)
+        on_it = np.nan_to_num(shares)[row] >= least
         whole_ms = likely[on_it].sum(axis=1)
         likely[on_it] = 0.0
-        likely[on_it, column] = whole_ms
+        likely[on_it, list(names).index(device)] = whole_ms
     return replace(bounds, likely_ms=likely)
