@@ -427,8 +427,8 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
     tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    which = "waiting for a CPU" if tells_disk else "reading and writing storage, waiting for a CPU"
-    untimed = f"what {framework.title} does not time itself ({which})"
+    storage = "" if framework.process is None and tells_disk else "reading and writing storage, "
+    untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
     note = Note(f"{untimed}, which is in `other`")
     if framework.process is not None:  # else no recording could be given
         remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
