@@ -1,9 +1,9 @@
-"""A training that more ranks make slower: found in a trace, mended, run again.
+"""A training that more ranks hardly help: found in a trace, mended, run again.
 
     python examples/poor-scaling/run.py [--python PYTHON] [-o DIR]
 
 PYTHON has PyTorch; CrystalPerf is asked with the Python that runs this.  Each rank is a node of the lab: a network
-namespace with a cable of 100 Mbit/s and 0.4 of a core (root, Linux).  At first all ranks send their gradients to one of
+namespace with a cable of 1 Gbit/s and 0.4 of a core (root, Linux).  At first all ranks send their gradients to one of
 them, which sends back the mean; then they exchange them in a ring, as DistributedDataParallel does.
 """
 
@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 EXCHANGES = {"server": "through one rank", "ring": "in a ring"}
 RANKS = (1, 2, 3, 4)
-BATCH = 16
-"""Examples in a batch of each rank (lab/runs/torch_job.py)."""
+BATCH = 64
+"""Examples in a batch of each rank."""
 
 
 def trained(python: str, out: Path) -> None:

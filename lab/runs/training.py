@@ -106,7 +106,13 @@ CONFIGURATIONS = (
     Configuration("jax-mlp", "jax"),
     *(
         Configuration(
-            f"scaling-{exchange}-r{ranks}", "pytorch", ranks, 0, {"exchange": exchange, "timed": 24}, 0.4, 100 * MBIT
+            f"scaling-{exchange}-r{ranks}",
+            "pytorch",
+            ranks,
+            0,
+            {"exchange": exchange, "batch": 64, "timed": 24},
+            0.4,
+            1000 * MBIT,
         )
         for exchange in ("server", "ring")
         for ranks in (1, 2, 3, 4)

@@ -87,8 +87,10 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     if not mine or took_ms <= 0:
         return []
     count = mine[0][1]
-    what = f"{counted(count, 'process')} exchanged gradients through one of them for {took_ms:.0f} ms"
-    advice = f"exchange them by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
+    what = f"{counted(count, 'process')} sent all to one of them and got it back, {took_ms:.0f} ms"
+    advice = (
+        f"exchange gradients by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
+    )
     return [Finding("one link", took_ms * (1 - 1 / count), what, "measured", advice)]
 
 
