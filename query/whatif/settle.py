@@ -32,11 +32,8 @@ ROUNDS = 12
 SETTLED = 0.002
 """Change of the makespan, and of all unit time, relative, below which they do: the first may stand still by chance."""
 
-
-SLOW = 0.5
-"""Share of the turn before from which on a turn is worth going farther."""
-
-MOST_AHEAD = 6.0
+SLOW, MOST_AHEAD = 0.5, 6.0
+"""Share of the turn before from which on the next turn goes farther, and how many times as far at most."""
 
 
 @dataclass(frozen=True)
