@@ -178,7 +178,23 @@ def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
         (row,) = [each for each in lines if each.startswith(point.setting)]
         step_ms = header.step_ms * point.predicted_ms / point.runtime_ms
         assert float(row.split()[1]) == pytest.approx(step_ms, abs=0.5)
+    assert "examples/s" not in "".join(lines)
     assert "step [" not in sweep_text(header, run.sweep(["cpu_speed=0.5x,2x"], scope="step:4"))
+
+
+def test_a_table_of_more_ranks_says_what_becomes_of_examples_a_second() -> None:
+    run = cp.profile(DATA / "torch-2-ranks")
+    sweep = run.sweep(["ranks=2x,4x"])
+    lines = sweep_text(run.header(), sweep).split("\n")
+    (head,) = [each for each in lines if each.startswith("What if")]
+    assert "examples/s" in head
+    for times, point in zip((2, 4), sweep.points, strict=True):
+        assert point.predicted_ms is not None
+        (row,) = [each for each in lines if each.startswith(point.setting)]
+        more = 100 * (times * point.runtime_ms / point.predicted_ms - 1)
+        assert row.split()[2] == f"{more:+.0f}"
+    assert "for the same work" in " ".join(lines)
+    assert "examples/s" not in sweep_text(run.header(), run.sweep(["ranks=2x,4x"], scope="step:4"))
 
 
 def figure_of(sentence: str) -> float:

@@ -212,9 +212,12 @@ def _first_index(framework: Framework, header: Header) -> str | None:
 
 
 def knee_of(sweep: Sweep) -> Knee | None:
-    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None."""
+    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None.
+
+    Where a point does more work than the recorded run, its time for as much as that counts.
+    """
     points, amounts = sweep.points, sweep.amounts
-    times = [each.predicted_ms for each in points if each.predicted_ms is not None]
+    times = [each.predicted_ms / each.work_ratio for each in points if each.predicted_ms is not None]
     if len(points) < 2 or not len(points) == len(amounts) == len(times):
         return None
     if any(after <= before for before, after in pairwise(amounts)):
