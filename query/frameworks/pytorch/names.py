@@ -63,7 +63,6 @@ def frame_of(function: str) -> Frame | None:
     return Frame(f"/site-packages/{file}" if file.startswith("torch/") else file, found["function"], int(found["line"]))
 
 
-@cache
 def device_of_c(function: str) -> str | None:
     """The resource that a function of C hands its thread to, by its name; None of any other function.
 
