@@ -182,6 +182,12 @@ def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
     assert "step [" not in sweep_text(header, run.sweep(["cpu_speed=0.5x,2x"], scope="step:4"))
 
 
+def test_twice_the_ranks_are_twice_the_work_among_the_usual_questions() -> None:
+    told = {each.setting: each.question for each in cp.profile(DATA / "torch-2-ranks").verdict().what_ifs}
+    assert told["ranks=2x"] == "twice the ranks (2 times the work)"
+    assert told["network=2x"] == "network twice as fast"
+
+
 def test_a_table_of_more_ranks_says_what_becomes_of_examples_a_second() -> None:
     run = cp.profile(DATA / "torch-2-ranks")
     sweep = run.sweep(["ranks=2x,4x"])
@@ -1204,6 +1210,14 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert header.steps == 3
     assert debug.resource_ms["disk"] / 3 == pytest.approx(16 * file_bytes / 2e6 * 1e3, rel=0.1)
     assert bottleneck_of(debug).name == "disk"
+
+
+@pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])
+def test_a_line_that_no_file_has_costs_a_function_its_name(tmp_path: Path, line: str) -> None:
+    run = cp.profile(
+        written(tmp_path / "0.json", made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
+    )
+    assert times(run, "making batches: <module> (train.py)") == [8.0, 8.0, 0.0]
 
 
 def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:

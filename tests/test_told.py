@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from query.attribute.told import CERTAIN, LIKELY, LONG_MS, labelled
+from query.code.decide import StackTable
+from query.frameworks.known import get
 from query.model.trace import Bounds
 
 NAMES = ("cpu", "disk", "net")
@@ -38,3 +40,12 @@ def test_likely_time_is_on_the_device_that_a_function_is_for(
     found = labelled(connection, bounds, np.array([function, -1]), NAMES)
     assert found.likely_ms.tolist() == [list(told), [3, 0, 0, 0]]
     assert bounds.likely_ms[0].tolist() == [8, 0, 0, 1]
+
+
+def test_a_function_has_the_number_of_its_stack_and_none_has_none() -> None:
+    table = StackTable(get("pytorch"))
+    read = ("a.py", "read", 3)
+    numbers = table.add_functions([None, read, ("a.py", "read", -1), read, ("a.py", "far", 2**40)])
+    assert numbers.tolist() == [-1, 0, 1, 0, 2]
+    assert list(table.frames) == [read, ("a.py", "read", 0), ("a.py", "far", 2**31 - 1)]
+    assert len(table.truncated) == len(table.stacks) == 3

@@ -142,9 +142,10 @@ def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:
-    """The answer to one of the usual questions."""
+    """The answer to one of the usual questions, which says so where another amount of work is done."""
+    work = "" if prediction.work_ratio == 1 else f" ({prediction.work_ratio:g} times the work)"
     return WhatIf(
-        question,
+        f"{question}{work}",
         prediction.setting,
         prediction.predicted_ms,
         prediction.interval_ms,

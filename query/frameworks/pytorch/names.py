@@ -9,7 +9,7 @@ from typing import NamedTuple
 from query.frameworks.training.calls import device_of
 
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
-_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
+_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d{1,9})\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
 """Modules whose functions of C are told without them."""
