@@ -1254,20 +1254,28 @@ def test_functions_of_c_that_hand_over_their_thread(function: str, device: str |
     assert names.device_of_c(function) == device
 
 
-def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reducing_us", "told"), [(0, True), (1_000, True), (6_000, False)])
+def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(
+    tmp_path: Path, reducing_us: int, told: bool
+) -> None:
+    """What is gathered where reducing takes longer is no gradient."""
     for rank in (0, 1):
         events = [
-            event("ProfilerStep#1", 0, 10_000, "user_annotation"),
+            event("ProfilerStep#1", 0, 20_000, "user_annotation"),
             event("aten::mm", 0, 1_000),
             event("gloo:gather", 1_000, 4_000, "user_annotation", 2),
             event("gloo:broadcast", 5_000, 4_000, "user_annotation", 2),
             event("aten::mm", 9_000, 1_000),
+            *([event("gloo:all_reduce", 10_000, reducing_us, "user_annotation", 2)] if reducing_us else []),
+            event("aten::mm", 16_000, 4_000),
         ]
         written(tmp_path / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": 2})
-    (found,) = (each for each in cp.profile(tmp_path).debug().findings if each.rule == "one link")
-    assert found.cost_ms == pytest.approx(4.0, rel=0.01)
-    assert "2 processes sent all to one of them and got it back, 8 ms" in found.what
-    assert "1/2 as much" in found.advice
+    found = [each for each in cp.profile(tmp_path).debug().findings if each.rule == "one link"]
+    assert bool(found) == told
+    if told:
+        assert found[0].cost_ms == pytest.approx(4.0, rel=0.01)
+        assert "2 processes sent all to one of them and got it back, 8 ms" in found[0].what
+        assert "1/2 as much" in found[0].advice
     for other in tmp_path.glob("*.json"):
         other.write_text(other.read_text().replace("gloo:gather", "gloo:all_reduce"))
     assert "one link" not in {each.rule for each in cp.profile(tmp_path).debug().findings}
