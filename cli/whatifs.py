@@ -15,6 +15,7 @@ from query.answers.words import (
     capitalised,
     check_sentences,
     counted_digits,
+    examples_ratio,
     knee_sentence,
     measure_word,
     most_sentence,
@@ -158,11 +159,13 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     knee = knee_of(sweep)
     worth = knee.point if knee is not None and knee.worth else None
     steps = _Steps(header, first.runtime_ms, first.scope)
+    more_work = bool(steps.head) and any(each.work_ratio != 1 for each in sweep.points)
     here = "<- worth it" if steps.head else "<- worth it up to here"
     rows = [
         [
             point.setting,
             *steps.cells(point.predicted_ms),
+            *([_examples(point)] if more_work else []),
             *_cells(point, first.runtime_ms, unit),
             *_ranges(point, unit, intervals),
             here if number == worth else "",
@@ -170,12 +173,13 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
         for number, point in enumerate(sweep.points)
     ]
     last = [unit.number(first.runtime_ms), "", *([""] if intervals else []), ""]
-    rows.append(["as recorded", *steps.cells(first.runtime_ms), *last])
+    rows.append(["as recorded", *steps.cells(first.runtime_ms), *([""] if more_work else []), *last])
     time_head = f"{measure_word(first.measure)} [{unit.name}]"
-    heads = ["What if", *steps.head, time_head, "change", *([RANGE] if intervals else []), ""]
+    told_of_steps = [*steps.head, *(["examples/s"] if more_work else [])]
+    heads = ["What if", *told_of_steps, time_head, "change", *([RANGE] if intervals else []), ""]
     rates = [(each.setting, each.flow) for each in sweep.points if each.flow is not None]
     if not rates or any(each.predicted_ms is not None for each in sweep.points):
-        page.table(heads, rows, "<" + ">" * len(steps.head) + ">>" + ">" * intervals + "<", cut=0)
+        page.table(heads, rows, "<" + ">" * len(told_of_steps) + ">>" + ">" * intervals + "<", cut=0)
         page.line()
     if rates:
         _rates(page, rates)
@@ -232,6 +236,12 @@ class _Steps:
         """The cell of a row whose run takes so long."""
         after_ms = step_ms(self._header, predicted_ms, self._runtime_ms, self._scope)
         return [self._unit.number(after_ms) if after_ms is not None else "" for _ in self.head]
+
+
+def _examples(point: Prediction) -> str:
+    """How a training's examples a second change; empty where that is not told."""
+    ratio = examples_ratio(point)
+    return "" if ratio is None else change(ratio, 1.0)
 
 
 def _rates(page: Page, answers: Sequence[tuple[str, FlowChange]]) -> None:

@@ -40,7 +40,7 @@ from query.answers.values import (
     WhatIf,
 )
 from query.answers.verdict import best_help, bottleneck_of, completed, knee_of, next_step, not_seen, questions
-from query.answers.words import bottleneck_sentence, cause_words
+from query.answers.words import bottleneck_sentence, cause_words, knee_sentence
 from query.frameworks import Framework, Vocabulary, plural
 from query.frameworks.known import get
 from query.model import trace
@@ -358,6 +358,20 @@ def test_the_knee_counts_per_doubling() -> None:
     assert more is not None
     assert (few.point, more.point) == (0, 1)
     assert (few.worth, more.worth) == (False, True)  # of 110 ms recorded, 100 save less than a tenth
+
+
+def test_the_knee_of_more_work_counts_the_time_for_the_same_work() -> None:
+    """Twice the ranks of a training take a fifth longer for a step of twice the work, four times the ranks 3 times."""
+    told = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
+    ranks = Sweep(tuple(told), (1, 2, 4))
+    found = knee_of(ranks)
+    assert found is not None
+    assert (found.point, found.worth) == (1, True)
+    assert "10 % of the time for the same work: beyond ranks=2 it saves less" in knee_sentence(found, ranks)
+    plain = sweep((1, 110.0), (2, 132.0))
+    none = knee_of(plain)
+    assert none is not None
+    assert knee_sentence(none, plain).endswith("while doubling it saves 10 %: here it never does.")
 
 
 def test_a_sweep_of_several_settings_or_downwards_has_no_knee() -> None:

@@ -81,6 +81,7 @@ def test_a_predictor_is_asked_by_name(brought: Brought, demo_run: Run) -> None:
     assert [each.predicted_ms for each in demo_run.sweep(["cores=2x,4x"], predictor="half").points] == [
         answer.predicted_ms
     ] * 2
+    assert demo_run.predict(["input=2x"], predictor="half").work_ratio == 2
 
 
 def test_a_predictor_that_is_not_there_is_named(brought: Brought, demo_run: Run) -> None:

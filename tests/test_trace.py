@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,15 @@ def test_what_contradicts_itself_in_a_trace_is_named() -> None:
         "'op:0' → 'op:0' is 'barier', and an edge is one of barrier, pipelined, order, transfer",
     ]
     assert mistakes(of_rows(RUN, [], [], [])) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("unit_functions", (("a.py", "read", 3),)), ("unit_threads", ("task 0", "task 1"))]
+)
+def test_what_is_told_of_units_is_told_of_each_or_of_none(column: str, value: tuple[object, ...]) -> None:
+    with pytest.raises(ValueError, match=f"{column} has {len(value)} values for 3 units; give one for each, or none"):
+        replace(of_values(), **{column: value})  # type: ignore[arg-type]
+    assert replace(of_values(), **{column: value[:1] * 3}).without_units().unit_functions == ()  # type: ignore[arg-type]
 
 
 def of_values() -> Trace:

@@ -497,7 +497,7 @@ class Prediction(Listed):
     runtimes, and `interval_shares` says what makes it wide (query.whatif.interval).  `replay_error_ratio` is (replayed
     − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
     `settled_step_ms` is one step as recorded and as predicted, once a run that was recorded before it has settled has.
-    `work_ratio` is how many times as much is done in that: of steps, by all processes together.
+    `work_ratio` is how many times the recorded run's work is done in that time, by all processes together.
     `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
     refused, and where another package's model answers.
     Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.
@@ -706,8 +706,8 @@ class Bottleneck:
 class Knee:
     """Where more of a resource stops being worth it.
 
-    `point` is the position of the last point of a sweep that still brings `least_share` of the runtime per doubling.
-    `worth` is whether the run is shorter there by that share at all.
+    `point` is the position of the last point of a sweep that still brings `least_share` of the time for the same
+    work per doubling.  `worth` is whether that is shorter there by that share than in the recorded run.
     """
 
     point: int

@@ -142,9 +142,10 @@ def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:
-    """The answer to one of the usual questions."""
+    """The answer to one of the usual questions, which says so where another amount of work is done."""
+    work = "" if prediction.work_ratio == 1 else f" ({prediction.work_ratio:g} times the work)"
     return WhatIf(
-        question,
+        f"{question}{work}",
         prediction.setting,
         prediction.predicted_ms,
         prediction.interval_ms,
@@ -212,9 +213,12 @@ def _first_index(framework: Framework, header: Header) -> str | None:
 
 
 def knee_of(sweep: Sweep) -> Knee | None:
-    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None."""
+    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None.
+
+    Where a point does more work than the recorded run, its time for as much as that counts.
+    """
     points, amounts = sweep.points, sweep.amounts
-    times = [each.predicted_ms for each in points if each.predicted_ms is not None]
+    times = [each.predicted_ms / each.work_ratio for each in points if each.predicted_ms is not None]
     if len(points) < 2 or not len(points) == len(amounts) == len(times):
         return None
     if any(after <= before for before, after in pairwise(amounts)):

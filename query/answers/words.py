@@ -107,21 +107,28 @@ def step_sentence(header: Header, answer: Prediction) -> str:
     """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
     if answer.settled_step_ms is not None:
         before_ms, settled_ms = answer.settled_step_ms
-        unit, more = time_unit(before_ms), _more_examples(answer, settled_ms / before_ms)
+        unit, more = time_unit(before_ms), _more_examples(answer)
         return f"A step of settled workers would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}{more}."
     after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
     if header.step_ms is None or after_ms is None:
         return ""
     unit = time_unit(header.step_ms)
-    more = _more_examples(answer, after_ms / header.step_ms)
+    more = _more_examples(answer)
     return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}{more}."
 
 
-def _more_examples(answer: Prediction, longer: float) -> str:
-    """What becomes of a training's speed where a step does another amount of work in so many times the time."""
-    if answer.work_ratio == 1 or longer <= 0:
+def examples_ratio(answer: Prediction) -> float | None:
+    """How many times as many examples a second a training has in a changed world; None where no time is told."""
+    if answer.predicted_ms is None or answer.predicted_ms <= 0:
+        return None
+    return answer.work_ratio * answer.runtime_ms / answer.predicted_ms
+
+
+def _more_examples(answer: Prediction) -> str:
+    """What becomes of a training's speed where a step does another amount of work."""
+    faster = examples_ratio(answer)
+    if answer.work_ratio == 1 or faster is None:
         return ""
-    faster = answer.work_ratio / longer
     return f" and do {answer.work_ratio:g} times the work: {faster:.2f} times as many examples a second"
 
 
@@ -541,7 +548,8 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
         then = "it does up to the last value asked"
     else:
         then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
-    return f"More is worth it while doubling it saves {rule}: {then}."
+    what = " of the time for the same work" if any(each.work_ratio != 1 for each in sweep.points) else ""
+    return f"More is worth it while doubling it saves {rule}{what}: {then}."
 
 
 def gain_text(action: Action, figures: Figures) -> str:

@@ -37,11 +37,11 @@ def labelled(connection: duckdb.DuckDBPyConnection, bounds: Bounds, stack: Ints,
     mine = rows["stack_id"] < len(place) - 1
     place[rows["stack_id"][mine]] = np.flatnonzero(mine)
     row = place[stack]
+    shares = np.column_stack([np.append(np.ma.filled(rows[each].astype(np.float64), 0.0), 0.0) for each in devices])
+    shares = np.nan_to_num(shares)[row]
+    on_one = shares.max(axis=1) >= least
+    column = np.array([list(names).index(each) for each in devices])[shares.argmax(axis=1)]
     likely = bounds.likely_ms.copy()
-    for device in devices:
-        shares = np.append(np.ma.filled(rows[device].astype(np.float64), 0.0), 0.0)
-        on_it = np.nan_to_num(shares)[row] >= least
-        whole_ms = likely[on_it].sum(axis=1)
-        likely[on_it] = 0.0
-        likely[on_it, list(names).index(device)] = whole_ms
+    likely[on_one] = 0.0
+    likely[on_one, column[on_one]] = bounds.likely_ms[on_one].sum(axis=1)
     return replace(bounds, likely_ms=likely)

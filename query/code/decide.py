@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from query.recordings import jfr
 
 _FRAME_BYTES = np.dtype(np.int32).itemsize
+_LAST_LINE = np.iinfo(np.int32).max
 
 
 @dataclass
@@ -58,7 +59,8 @@ class StackTable:
         for each in dict.fromkeys(functions):
             if each is not None:
                 owner, name, line = each
-                key = np.array([self._frame((bounded(owner), bounded(name), max(line, 0)))], dtype=np.int32).tobytes()
+                frame = self._frame((bounded(owner), bounded(name), min(max(line, 0), _LAST_LINE)))
+                key = np.array([frame], dtype=np.int32).tobytes()
                 if key not in self.stacks:
                     self.stacks[key] = len(self.stacks)
                     self.truncated.append(False)

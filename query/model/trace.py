@@ -167,8 +167,9 @@ class Trace:
     tables in the framework's own words, described by its package, which nothing but SQL and its package reads.
     `unit_threads` has the name of each unit's thread, in the order of units, where the framework names its threads by
     what they run.  `unit_functions` has of each unit, in that order, the function that the trace itself says it was in,
-    and in no other below: (class or path of a Python file, name, line), None where it does not say.  A label of its
-    code goes before `likely_ms`.
+    and in no other below: (class or path of a Python file, name, line), None where it does not say.  Where a label says
+    that its code is on a device, so is all that the unit's `likely_ms` sums to (query.attribute.told).  Both are empty
+    where nothing is said.
     """
 
     run: Mapping[str, Any]
@@ -192,6 +193,10 @@ class Trace:
         for resource in self.resources:
             if unknown := [each for each in resource.moves if each not in MOVED]:
                 raise ValueError(f"resource {resource.name}: no column {unknown[0]}; units have {', '.join(MOVED)}")
+        count = len(self.units.get("unit_id", ()))
+        for name, told in (("unit_threads", self.unit_threads), ("unit_functions", self.unit_functions)):
+            if len(told) not in (0, count):
+                raise ValueError(f"{name} has {len(told)} values for {count} units; give one for each, or none")
 
     @property
     def names(self) -> tuple[str, ...]:

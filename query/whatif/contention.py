@@ -89,7 +89,7 @@ class Cpus:
         `beside_recorded` is who ran beside whom, and `beside_before` the same of the units that are to run."""
         self._execution, self._world, self._parts = execution, world, parts
         self._column = execution.names.index(CPU)
-        self._allowed = np.maximum(pressure(execution, beside_before, World(recorded=world.recorded)), 1.0)
+        self._allowed = np.maximum(_pressure(execution, beside_before, World(recorded=world.recorded)), 1.0)
         self._stretch = np.ones(len(execution.units))
         least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
         self._on_cpu = np.minimum(least_ms, parts[:, self._column])
@@ -116,7 +116,7 @@ class Cpus:
     def take(self, beside: Beside, current: Floats) -> None:
         """From a schedule and the parts that made it."""
         # A CPU that was hidden behind a slower device becomes the limit once it is full.
-        excess = pressure(self._execution, beside, self._world) / self._allowed
+        excess = _pressure(self._execution, beside, self._world) / self._allowed
         self._stretch = np.maximum(self._stretch * np.sqrt(excess), 1.0)
         if self._has_more or self._shares_anew:
             now_crowd = _crowd(beside, current, self._column)
@@ -127,7 +127,7 @@ class Cpus:
             self._left = (self._left + over(eased, self._waits, 1.0)) / 2
 
 
-def crossings(
+def crossings_before(
     recorded: Execution, base: Beside, execution: Execution, parts_ms: Floats, world: World, physics: Physics
 ) -> list[Known]:
     """The transfers of the units that are to run as they would have been in the recorded run.
@@ -182,7 +182,7 @@ def _together(each: Known, took_ms: Floats, length_ms: Floats, beside: Beside) -
     return beside.company(each.transfer.shared_by, share_of(took_ms, length_ms))
 
 
-def pressure(execution: Execution, beside: Beside, world: World) -> Floats:
+def _pressure(execution: Execution, beside: Beside, world: World) -> Floats:
     """The demand on a worker's CPU while a unit runs, divided by what it can get in a world; 0 where no limit is known.
 
     It is its units' work only, because units do not wait for its compilers and servers to finish: with less CPU, less

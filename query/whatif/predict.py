@@ -118,7 +118,7 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
-        work_ratio=world.ratio("input") * (world.ratio("workers") if execution.measure == "step time" else 1.0),
+        work_ratio=_work_ratio(execution, world),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=told.groups,
         assumptions=(
@@ -316,8 +316,14 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
         runtime_ms=execution.runtime_ms,
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=float(known[name](replace(execution, recorded=world.recorded), world)),
+        work_ratio=_work_ratio(execution, world),
         assumptions=(f"predicted by {name}, which gives no interval",),
     )
+
+
+def _work_ratio(execution: Execution, world: World) -> float:
+    """How many times the recorded work a changed world does: each worker of a training has a batch of its own."""
+    return world.ratio("input") * (world.ratio("workers") if execution.measure == "step time" else 1.0)
 
 
 def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[float | None, float | None]:

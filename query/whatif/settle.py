@@ -17,9 +17,8 @@ from query.model.execution import Execution
 from query.model.policy import Policy
 from query.model.records import Floats
 from query.model.world import World
-from query.whatif import contention
 from query.whatif.cold import Cold, cold, placed_before
-from query.whatif.contention import Cpus, Crossings, Devices, explained, in_turns
+from query.whatif.contention import Cpus, Crossings, Devices, crossings_before, explained, in_turns
 from query.whatif.effects import State
 from query.whatif.listing import followed
 from query.whatif.replay import Replayed, prepared, replay
@@ -74,7 +73,7 @@ def settled(
     beside_recorded = beside or Beside(recorded.slots, base)
     beside_before = beside_recorded if before is base else Beside(recorded.slots, before)
     parts_before = state.parts_ms if state.before_ms is None else state.before_ms
-    known = contention.crossings(recorded, beside_recorded, execution, parts_before, world, physics)
+    known = crossings_before(recorded, beside_recorded, execution, parts_before, world, physics)
     # One column after the other in memory, for that is how they are gone through.
     parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
     by_bytes = [each.transfer.column for each in known]
@@ -131,10 +130,11 @@ def settled(
 
 @dataclass
 class _Pace:
-    """How fast turns come to rest: where each goes the way of the one before, by a share p of it, the rest of the way
-    is 1 / (1 - p) of the next (Aitken)."""
+    """How fast turns come to rest: where each goes a share p of the way that the one before went, what is left is
+    1 / (1 - p) times the next (Aitken)."""
 
     last_ms: float = 0.0
+    """What the turn before moved all unit time by; 0 where that is no measure."""
 
     def ahead(self, moved_ms: float) -> float:
         """How many times as far as usual the next turn is to go, after one that has moved all unit time so far."""

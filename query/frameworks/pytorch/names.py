@@ -9,7 +9,7 @@ from typing import NamedTuple
 from query.frameworks.training.calls import device_of
 
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
-_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
+_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d{1,9})\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
 """Modules whose functions of C are told without them."""
@@ -63,7 +63,6 @@ def frame_of(function: str) -> Frame | None:
     return Frame(f"/site-packages/{file}" if file.startswith("torch/") else file, found["function"], int(found["line"]))
 
 
-@cache
 def device_of_c(function: str) -> str | None:
     """The resource that a function of C hands its thread to, by its name; None of any other function.
 

@@ -18,7 +18,7 @@ from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
 NAMED_SHARE = 0.01
-"""A function that took more of what is traced of its thread between operators is an operator of its own."""
+"""A function that took more than this share of all that is traced of its thread is an operator of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,14 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """From when to when a thread was in a function and in no other within it, ms; that one first, then its callers."""
+    """From when to when a thread was in a function and in no other within it, ms."""
 
     start_ms: float
     end_ms: float
-    functions: tuple[str, ...]
+    resource: str | None
+    """That a function of C hands the thread to."""
+    place: str | None
+    """The function, or the one of Python that called it."""
 
 
 class Python:
@@ -48,9 +51,7 @@ class Python:
             for each in (*thread.functions, *thread.library)
             if each.end - each.start >= SHORTEST_US
         )
-        self._doing = [
-            Doing(start, end, tuple(each.name for each in reversed(within))) for within, start, end in innermost(ran)
-        ]
+        self._doing = [_doing(within, start, end) for within, start, end in innermost(ran)]
         self._starts = [each.start_ms for each in self._doing]
 
     def between(
@@ -67,21 +68,18 @@ class Python:
                 continue
             if begin > now:
                 yield Operation(device, now, begin, operator, name, likely=CPU, kind="python")
-            yield _operation(device, begin, until, operator, name, each.functions)
+            yield Operation(
+                device, begin, until, operator, name, likely=each.resource or CPU, kind="python", place=each.place,
+                function=frame_of(each.place) if each.place is not None and each.resource is None else None,
+            )  # fmt: skip
             now = until
         if now < end_ms:
             yield Operation(device, now, end_ms, operator, name, likely=CPU, kind="python")
 
 
-def _operation(
-    device: str, start_ms: float, end_ms: float, operator: str, name: str, functions: tuple[str, ...]
-) -> Operation:
-    on = device_of_c(functions[0])
-    place = next((each for each in functions if frame_of(each) is not None), None)
-    return Operation(
-        device, start_ms, end_ms, operator, name, likely=on or CPU, kind="python", place=place,
-        function=frame_of(place) if place is not None and on is None else None,
-    )  # fmt: skip
+def _doing(within: tuple[Function, ...], start_ms: float, end_ms: float) -> Doing:
+    place = next((each.name for each in reversed(within) if frame_of(each.name) is not None), None)
+    return Doing(start_ms, end_ms, device_of_c(within[-1].name), place)
 
 
 def named(operations: Sequence[Operation]) -> list[Operation]:

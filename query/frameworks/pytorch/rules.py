@@ -78,7 +78,8 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 
     Evidence: they gather on one, and what it makes of that comes back, on the critical path.  That one's link carries
     n - 1 times the bytes each way.  A ring's links carry 2 (n - 1) / n of them, so n times less, and `cost_ms` is what
-    that saves where bytes are all that takes time.  Contradicted where what is gathered is no gradient.
+    that saves where bytes are all that takes time.  Contradicted where what is gathered is no gradient: where reducing
+    takes longer, it is taken to be none.
     """
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     rows = connection.execute(_question("through_one")).fetchall()

@@ -24,7 +24,7 @@ PYTHON = "Python"
 WAIT_FOR_INPUT = "DataLoader"
 """What it does while it asks for its next batch, beside operators."""
 
-OWN_BATCHES = "making batches (num_workers=0)"
+OWN_BATCHES = "making batches"
 """What it does while its loader has no workers, beside operators: compute, read, sleep or wait."""
 
 WAITING = "waiting in Python"

@@ -1,12 +1,15 @@
 -- Collectives in which all that processes exchange goes over the link of one of them.
 -- In:  nothing.
 -- Out: one row per stretch that has some, where processes gather on one of them: group_id, ms, and how many processes
---      gather.
+--      gather.  None where reducing takes them longer than gathering: then gradients are what is reduced.
 WITH gathered AS (
-    SELECT count(DISTINCT worker_id) AS processes FROM training_collectives WHERE regexp_matches(name, '(^|:)gather$')
+    SELECT count(DISTINCT worker_id) FILTER (regexp_matches(name, '(^|:)gather$')) AS processes,
+        sum(ended_ms - began_ms) FILTER (regexp_matches(name, '(^|:)gather$')) AS ms,
+        sum(ended_ms - began_ms) FILTER (regexp_matches(name, '(all_?reduce|reduce_?scatter)')) AS reducing_ms
+    FROM training_collectives
 )
 SELECT units.group_id, sum(finish_ms - launch_ms) AS ms, any_value(processes) AS processes
 FROM units JOIN training_operations USING (unit_id), gathered
-WHERE processes > 1 AND kind = 'collective' AND regexp_matches(operator, '(^|:)(gather|broadcast|scatter)$')
+WHERE processes > 1 AND gathered.ms >= coalesce(reducing_ms, 0) AND kind = 'collective' AND regexp_matches(operator, '(^|:)(gather|broadcast|scatter)$')
 GROUP BY units.group_id
 ORDER BY units.group_id

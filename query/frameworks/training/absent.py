@@ -51,7 +51,7 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
-    """Why a changed network, or more ranks, is answered by two ends, and the world at the other one.
+    """Why what another network, or more ranks, make of a run lies between two ends, and the world at the other one.
 
     There collectives waited for ranks all the time.  None where no rank lacks its trace.
     """

@@ -30,11 +30,10 @@ def innermost(
     now = float("-inf")
     for each in sorted(events, key=lambda one: (one.start_ms, -one.end_ms)):
         while around and around[-1].end_ms <= each.start_ms:
-            within = tuple(around)
-            last = around.pop()
-            if last.end_ms > now:
-                yield within, now, last.end_ms
-                now = last.end_ms
+            if around[-1].end_ms > now:
+                yield tuple(around), now, around[-1].end_ms
+                now = around[-1].end_ms
+            around.pop()
         if around and is_whole(around[-1]):
             continue
         if around and each.start_ms > now:
@@ -42,8 +41,7 @@ def innermost(
         now = max(now, each.start_ms)
         around.append(each)
     while around:
-        within = tuple(around)
-        last = around.pop()
-        if last.end_ms > now:
-            yield within, now, last.end_ms
-            now = last.end_ms
+        if around[-1].end_ms > now:
+            yield tuple(around), now, around[-1].end_ms
+            now = around[-1].end_ms
+        around.pop()

@@ -31,8 +31,8 @@ class Operation:
 
     `operator` is its kind, in the framework's words, and `name` the instance's where it has one.  `resource` is what
     was measured to hold it up; `likely` what its kind says, by resource a share.  Both may be empty.  `bytes` crossed a
-    link or a device.  `function` is the one that it was in and in no other below, (file, name, line): a label of its
-    code goes before `likely`.
+    link or a device.  `function` is the one that it was in and in no other below, (file, name, line): where a label
+    says that its code is on a device, that goes before `likely`.
     """
 
     device: str
