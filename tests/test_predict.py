@@ -227,6 +227,7 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     run = replace(with_volumes(run, spill_memory=40_000_000, spill_disk=1), has_samples=False)
     answer = predict(run, world(run, "memory=4x"))
     assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
+    assert [each.predicted_ms for each in answer.groups] == [pytest.approx(answer.predicted_ms)]
     assert answer.interval_ms is not None
     assert answer.interval_ms[0] < 8400
     assert answer.interval_ms[1] > 10_000

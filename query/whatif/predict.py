@@ -203,7 +203,8 @@ def _told(question: Question, physics: Physics) -> _Told | _Bounds:
     groups = [_groups(execution, base.replayed, each) for each in answers]
     if between is None:
         ms = math.sqrt(min(others_ms) * max(others_ms))
-        return _Told(ms, answers, groups[0], physics, ends, tuple(others_ms), tuple(assumptions))
+        mine = _times(groups[0], ms / answer.ms if answer.ms > 0 else 1.0)
+        return _Told(ms, answers, mine, physics, ends, tuple(others_ms), tuple(assumptions))
     ms = math.sqrt(between[0].ms * between[1].ms)
     return _Told(ms, answers, _between(*groups), physics, ends, tuple(others_ms), tuple(assumptions))
 
@@ -291,6 +292,13 @@ def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ..
     return tuple(
         replace(low, predicted_ms=math.sqrt((low.predicted_ms or 0.0) * (high.predicted_ms or 0.0)))
         for low, high in zip(least, most, strict=True)
+    )
+
+
+def _times(groups: tuple[GroupPrediction, ...], factor: float) -> tuple[GroupPrediction, ...]:
+    """Groups so many times as long as predicted."""
+    return tuple(
+        each if each.predicted_ms is None else replace(each, predicted_ms=each.predicted_ms * factor) for each in groups
     )
 
 
