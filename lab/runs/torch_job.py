@@ -48,7 +48,9 @@ class Files(Dataset):
             source = torch.Generator().manual_seed(number)
             if not path.exists():
                 made = torch.randint(0, 256, (FILE_BYTES,), generator=source, dtype=torch.uint8)
-                torch.save(made, path) if saved else path.write_bytes(bytes(made.tolist()))
+                building = path.with_suffix(".building")  # or a job that was killed would leave half a file
+                torch.save(made, building) if saved else building.write_bytes(bytes(made.tolist()))
+                building.rename(path)
 
     def __len__(self) -> int:
         return len(self.paths)
