@@ -1121,6 +1121,20 @@ def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
+def test_little_functions_of_the_program_make_no_trace_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator that was resumed 1.5 million times in three steps left 2 ms of them."""
+    monkeypatch.setattr(trace, "MOST_EVENTS", 700)
+    monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
+    brief = [event("train.py(9): <genexpr>", 0.2 * each, 0.1, "python_function") for each in range(3_000)]
+    whole = event("train.py(7): spread", 10_950, 1_000, "python_function")
+    run = cp.profile(written(tmp_path / "brief.json", [*brief, whole, *many_steps(60)]))
+    assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
+    assert rows(run, "SELECT place FROM training_operations WHERE operator = 'aten::op1' AND place IS NOT NULL") == [
+        ("train.py(7): spread",)
+    ]
+    assert not [each for each in run.header().problems if each.severity == "data loss"]
+
+
 def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 400)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)

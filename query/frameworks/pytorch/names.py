@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from query.frameworks.training.calls import device_of
 
+MODULE = "nn.Module: "
+"""What a module of a model is told with, as a function of Python."""
+
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 _FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d+)\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
@@ -36,7 +39,7 @@ _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 def is_telling(function: str) -> bool:
     """Whether a Python function says where in the program or in the model something ran."""
-    if function.startswith("nn.Module: "):
+    if function.startswith(MODULE):
         return True
     found = _FRAME.fullmatch(function)
     return found is not None and not _LIBRARY.search(found["file"])
