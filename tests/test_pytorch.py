@@ -1219,6 +1219,25 @@ def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("function", "frame"),
+    [
+        ("/d/odd dir (v2), ünï/dä ta (1).py(7): __call__", ("/d/odd dir (v2), ünï/dä ta (1).py", "__call__", 7)),
+        ("<string>(1): made", ("<string>", "made", 1)),
+        (
+            "<frozen importlib._bootstrap>(1022): _find_and_load",
+            ("<frozen importlib._bootstrap>", "_find_and_load", 1022),
+        ),
+        ("train.py(3): <lambda>", ("train.py", "<lambda>", 3)),
+        ("<built-in method run of Thing (1) object at 0x7f>", None),
+    ],
+)
+def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str, str, int] | None) -> None:
+    """Functions of such files were no functions: all that they took was their caller's."""
+    assert names.frame_of(function) == frame
+    assert names.is_telling(function) == (frame is not None and not function.startswith("<"))
+
+
+@pytest.mark.parametrize(
     ("function", "device"),
     [
         ("<built-in function open>", "disk"),
