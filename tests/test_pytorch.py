@@ -908,6 +908,28 @@ def test_functions_of_python_that_wait_are_no_computing(tmp_path: Path) -> None:
     assert debug.other_ms["unknown"] == pytest.approx(7.0, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("function", "waits"),
+    [
+        ("<built-in function sleep>", True),
+        ("<built-in function waitpid>", True),
+        ("<built-in function select>", True),
+        ("<built-in method poll of select.epoll object at 0x7f>", True),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", True),
+        ("<built-in method join of _thread._ThreadHandle object at 0x7f>", True),
+        ("<built-in method get of _queue.SimpleQueue object at 0x7f>", True),
+        ("<built-in method wait of torch._C._distributed_c10d.Work object at 0x7f>", True),
+        ("<built-in method join of str object at 0x7f>", False),
+        ("<built-in method join of bytes object at 0x7f>", False),
+        ("<built-in method select of Tensor object at 0x7f>", False),
+        ("<built-in method get of dict object at 0x7f>", False),
+    ],
+)
+def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) -> None:
+    """Texts that are joined were waited for, and a queue in C was computing."""
+    assert names.is_wait(function) == waits
+
+
 def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
     """Its reducer asks for collectives by no operator of its own: rank 1 computes for most of each step, and rank 0
     waits.  A faster CPU shortens what both do."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, WAITS, is_mark, is_telling
+from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling, is_wait
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -132,7 +132,7 @@ class Process:
                 if is_telling(raw):
                     if length >= self.shortest_us or raw.startswith(MODULE):
                         thread.functions.append(Ran(start, start + length, name))
-                elif WAITS.match(raw):
+                elif is_wait(raw):
                     if length >= self.shortest_us:
                         thread.waits.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:

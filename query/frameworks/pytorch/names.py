@@ -32,8 +32,10 @@ COLLECTIVE = re.compile(
     r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
     re.IGNORECASE,
 )
-WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|select|poll|accept|wait\w*|join)\b")
-"""Functions of Python that wait and compute nothing."""
+_WAITS = re.compile(
+    r"<built-in (?:function|method) (?:(?:sleep|acquire|poll|accept|_accept|wait\w*)\b"
+    r"|select(?:>| of select\.)|join of _thread\.|get of _queue\.)"  # other types have methods of these names
+)
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 
@@ -79,6 +81,11 @@ def device_of_c(function: str) -> str | None:
     owners = (found["owner"],) if found["owner"] else _OWNERS
     devices = (device_of(owner, found["name"]) for owner in owners)
     return next((each for each in devices if each is not None), None)
+
+
+def is_wait(function: str) -> bool:
+    """Whether a function of Python waits and computes nothing."""
+    return _WAITS.match(function) is not None
 
 
 def is_mark(operator: str) -> bool:
