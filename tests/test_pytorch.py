@@ -247,7 +247,7 @@ def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(
     [
         ("aten::conv2d", True),
         ("AddmmBackward0", True),
-        ("making batches (num_workers=0)", True),
+        ("own batches", True),
         ("aten::add_", False),
         ("aten::_foreach_add_", False),
         ("aten::_fused_dropout", True),
@@ -1198,7 +1198,7 @@ def test_a_function_of_c_that_reads_a_file_is_the_disks(tmp_path: Path) -> None:
         event("<built-in method replace of str object at 0x7f>", 6_500, 1_000, "python_function"),
     )
     run = cp.profile(written(tmp_path / "0.json", events))
-    assert times(run, "making batches (num_workers=0): __getitem__ (data.py)") == [8.0, 3.0, 5.0]
+    assert times(run, "own batches: __getitem__ (data.py)") == [8.0, 3.0, 5.0]
     slower = run.predict(["disk=0.5x"])
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms + 5.0, rel=0.02)
 
@@ -1210,8 +1210,8 @@ def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> Non
         event("torch/nn/modules/linear.py(130): forward", 6_000, 2_000, "python_function"),
     )
     run = cp.profile(written(tmp_path / "0.json", events), indexes=["torch-2.15.0"])
-    assert times(run, "making batches (num_workers=0): load (serialization.py)") == [6.0, 0.0, 6.0]
-    assert times(run, "making batches (num_workers=0): forward (linear.py)") == [2.0, 2.0, 0.0]
+    assert times(run, "own batches: load (serialization.py)") == [6.0, 0.0, 6.0]
+    assert times(run, "own batches: forward (linear.py)") == [2.0, 2.0, 0.0]
     assert rows(run, "SELECT value FROM metadata WHERE key = 'indexes'") == [('["torch-2.15.0"]',)]
 
 
@@ -1226,6 +1226,54 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert bottleneck_of(debug).name == "disk"
 
 
+def test_a_pipe_of_another_process_is_no_disk(tmp_path: Path) -> None:
+    """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
+    events = made_by_itself(
+        event("data.py(7): __getitem__", 0, 8_000, "python_function"),
+        event("subprocess.py(1165): communicate", 1_000, 5_000, "python_function"),
+        event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
+    )
+    debug = cp.profile(written(tmp_path / "0.json", events)).debug()
+    assert debug.resource_ms["disk"] == 0
+    assert debug.other_ms["upstream"] == pytest.approx(5.0, abs=0.01)
+    assert {each.name: round(each.time_ms, 2) for each in debug.path_operators} == {
+        "own batches: communicate (subprocess.py)": 5.0,
+        "own batches: __getitem__ (data.py)": 3.0,
+        "aten::mm": 4.0,
+    }
+
+
+def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> None:
+    """Not by a lock's own: who looks for it has a line to begin at."""
+    events = [
+        event("aten::a", 0, 1_000),
+        event("train.py(1): <module>", 0, 11_000, "python_function"),
+        event("queue.py(154): get", 1_500, 6_000, "python_function"),
+        event("threading.py(295): wait", 2_000, 5_000, "python_function"),
+        event("<built-in method acquire of _thread.lock object at 0x7f>", 2_000, 5_000, "python_function"),
+        event("<built-in function sleep>", 8_000, 2_000, "python_function"),
+        event("aten::b", 11_000, 1_000),
+    ]
+    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    told = {each.name: round(each.time_ms, 2) for each in debug.path_operators}
+    assert told["waiting in Python: get (queue.py)"] == 5.0
+    assert told["waiting in Python: <module> (train.py)"] == 2.0
+    assert sum(told.values()) == pytest.approx(12.0)
+    (finding,) = [each for each in debug.findings if each.rule == "waiting in python"]
+    assert finding.cost_ms == pytest.approx(7.0, abs=0.01)
+    assert "most in get (queue.py)" in finding.what
+
+
+def test_functions_that_share_a_name_are_told_with_their_lines(tmp_path: Path) -> None:
+    events = made_by_itself(
+        event("data.py(7): <listcomp>", 0, 3_000, "python_function"),
+        event("data.py(9): <listcomp>", 3_000, 5_000, "python_function"),
+    )
+    told = {each.name: each.time_ms for each in cp.profile(written(tmp_path / "0.json", events)).debug().path_operators}
+    assert told["own batches: <listcomp>:7 (data.py)"] == pytest.approx(3.0, abs=0.01)
+    assert told["own batches: <listcomp>:9 (data.py)"] == pytest.approx(5.0, abs=0.01)
+
+
 def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:
     events = made_by_itself(
         *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),
@@ -1236,8 +1284,8 @@ def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) ->
         run,
         "SELECT DISTINCT operator FROM training_operations WHERE kind = 'python' AND operator <> 'Python' ORDER BY ALL",
     )
-    assert named == [("making batches (num_workers=0)",), ("making batches (num_workers=0): <module> (train.py)",)]
-    assert times(run, "making batches (num_workers=0)") == [0.06, 0.06, 0.0]
+    assert named == [("own batches",), ("own batches: <module> (train.py)",)]
+    assert times(run, "own batches") == [0.06, 0.06, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ to compute, unless the label of the function of Python that called it tells some
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,30 @@ from dataclasses import dataclass, replace
 
 from indexes.resources import CPU
 from query.frameworks.pytorch.kineto import SHORTEST_US, Process, Thread
-from query.frameworks.pytorch.names import device_of_c, frame_of
+from query.frameworks.pytorch.names import Frame, device_of_c, frame_of, is_wait
 from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
 NAMED_SHARE = 0.01
 """A function that took more of what is traced of its thread between operators is an operator of its own."""
+
+
+_OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
+"""Files whose functions read and write pipes: what is at the other end takes that time, and no disk."""
+
+_OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
+"""A file whose functions wait for whoever called them."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a thread does between two operators: the operator that this counts as, where it runs Python and where it
+    waits there; the kind of the latter, and the name of the instance."""
+
+    operator: str
+    waiting: str
+    waiting_kind: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,7 @@ class Python:
     def __init__(self, process: Process, thread: Thread, shift: float) -> None:
         ran = (
             Function(process.ms(each.start, shift), process.ms(each.end, shift), each.name)
-            for each in (*thread.functions, *thread.library)
+            for each in (*thread.functions, *thread.library, *thread.waits)
             if each.end - each.start >= SHORTEST_US
         )
         self._doing = [
@@ -53,9 +72,7 @@ class Python:
         ]
         self._starts = [each.start_ms for each in self._doing]
 
-    def between(
-        self, device: str, start_ms: float, end_ms: float, operator: str, name: str = ""
-    ) -> Iterator[Operation]:
+    def between(self, device: str, start_ms: float, end_ms: float, part: Part) -> Iterator[Operation]:
         """The operations of a span in which a thread ran nothing but Python."""
         now = start_ms
         first = max(bisect_right(self._starts, start_ms) - 1, 0)
@@ -66,37 +83,48 @@ class Python:
             if until <= begin:
                 continue
             if begin > now:
-                yield Operation(device, now, begin, operator, name, likely=CPU, kind="python")
-            yield _operation(device, begin, until, operator, name, each.functions)
+                yield Operation(device, now, begin, part.operator, part.name, likely=CPU, kind="python")
+            yield _operation(device, begin, until, part, each.functions)
             now = until
         if now < end_ms:
-            yield Operation(device, now, end_ms, operator, name, likely=CPU, kind="python")
+            yield Operation(device, now, end_ms, part.operator, part.name, likely=CPU, kind="python")
 
 
-def _operation(
-    device: str, start_ms: float, end_ms: float, operator: str, name: str, functions: tuple[str, ...]
-) -> Operation:
+def _operation(device: str, start_ms: float, end_ms: float, part: Part, functions: tuple[str, ...]) -> Operation:
+    frames = [(each, frame) for each in functions if (frame := frame_of(each)) is not None]
+    place, frame = frames[0] if frames else (None, None)
     on = device_of_c(functions[0])
-    place = next((each for each in functions if frame_of(each) is not None), None)
+    if is_wait(functions[0]) or (on is not None and frame is not None and _OF_PROCESSES.search(frame.file)):
+        place, frame = next((each for each in frames if not _OF_LOCKS.search(each[1].file)), (place, frame))
+        name = part.name or (_told(frame) if frame is not None else "")
+        return Operation(device, start_ms, end_ms, part.waiting, name, kind=part.waiting_kind, place=place)
     return Operation(
-        device, start_ms, end_ms, operator, name, likely=on or CPU, kind="python", place=place,
-        function=frame_of(place) if place is not None and on is None else None,
+        device, start_ms, end_ms, part.operator, part.name, likely=on or CPU, kind="python", place=place,
+        function=frame if on is None else None,
     )  # fmt: skip
+
+
+def _told(frame: Frame) -> str:
+    """A function with its file, and with its line where others have its name."""
+    line = f":{frame.line}" if frame.name.startswith("<") and frame.name != "<module>" else ""
+    return f"{frame.name}{line} ({frame.file.rpartition('/')[2]})"
 
 
 def named(operations: Sequence[Operation]) -> list[Operation]:
     """A thread's operations, where functions that took much of its time are operators of their own."""
     took: dict[tuple[str, str], float] = defaultdict(float)
     for each in operations:
-        if each.kind == "python" and each.place is not None:
+        if each.kind != "op" and each.place is not None:
             took[each.operator, each.place] += each.end_ms - each.start_ms
     whole_ms = operations[-1].end_ms - operations[0].start_ms if operations else 0.0
     names = {
-        (operator, place): f"{operator}: {frame.name} ({frame.file.rpartition('/')[2]})"
+        (operator, place): f"{operator}: {_told(frame)}"
         for (operator, place), ms in took.items()
         if ms > NAMED_SHARE * whole_ms and (frame := frame_of(place)) is not None
     }
     return [
-        replace(each, operator=names[key]) if (key := (each.operator, each.place or "")) in names else each
+        replace(each, operator=names[key])
+        if each.kind != "op" and (key := (each.operator, each.place or "")) in names
+        else each
         for each in operations
     ]
