@@ -33,7 +33,7 @@ COLLECTIVE = re.compile(
     re.IGNORECASE,
 )
 _WAITS = re.compile(
-    r"<built-in (?:function|method) (?:(?:sleep|acquire|poll|accept|_accept|wait\w*)\b"
+    r"<built-in (?:function|method) (?:(?:sleep|print|acquire|poll|accept|_accept|wait\w*)\b"
     r"|select(?:>| of select\.)|join of _thread\.|get of _queue\.)"  # other types have methods of these names
 )
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
