@@ -931,6 +931,23 @@ def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) 
     assert names.is_wait(function) == waits
 
 
+@pytest.mark.parametrize(
+    ("mark", "waited_ms"),
+    [("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
+)
+def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(tmp_path: Path, mark: str, waited_ms: float) -> None:
+    """Whose name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
+    traced = [
+        event("data.py(7): make", 0, 8_000, "python_function"),
+        event("<built-in function sleep>", 1_000, 5_000, "python_function"),
+    ]
+    own = [{**each, "name": mark} if each["name"].startswith("enumerate(") else each for each in OWN]
+    debug = cp.profile(written(tmp_path / "t.json", [*own, *traced])).debug()
+    assert debug.other_ms["upstream"] == pytest.approx(waited_ms, abs=0.01)
+    assert debug.resource_ms["cpu"] == pytest.approx(10 - waited_ms, abs=0.01)
+    assert "own batches" not in {each.rule for each in debug.findings}
+
+
 def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
     """Its reducer asks for collectives by no operator of its own: rank 1 computes for most of each step, and rank 0
     waits.  A faster CPU shortens what both do."""
@@ -1227,18 +1244,25 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert bottleneck_of(debug).name == "disk"
 
 
-def test_a_pipe_of_another_process_is_no_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("function", "read"),
+    [
+        ("subprocess.py(1165): communicate", "<built-in method read of _io.BufferedReader object at 0x7f>"),
+        ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
+    ],
+)
+def test_a_pipe_of_another_process_is_no_device(tmp_path: Path, function: str, read: str) -> None:
     """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
-        event("subprocess.py(1165): communicate", 1_000, 5_000, "python_function"),
-        event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
+        event(function, 1_000, 5_000, "python_function"),
+        event(read, 1_000, 5_000, "python_function"),
     )
     debug = cp.profile(written(tmp_path / "0.json", events)).debug()
-    assert debug.resource_ms["disk"] == 0
+    assert debug.resource_ms["disk"] == debug.resource_ms["net"] == 0
     assert debug.other_ms["upstream"] == pytest.approx(5.0, abs=0.01)
     assert {each.name: round(each.time_ms, 2) for each in debug.path_operators} == {
-        "own batches: communicate (subprocess.py)": 5.0,
+        f"own batches: {function.rpartition(' ')[2]} ({function.partition('(')[0].rpartition('/')[2]})": 5.0,
         "own batches: __getitem__ (data.py)": 3.0,
         "aten::mm": 4.0,
     }

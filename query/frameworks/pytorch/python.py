@@ -25,6 +25,8 @@ NAMED_SHARE = 0.01
 _OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
 """Files whose functions read and write pipes: what is at the other end takes that time, and no disk."""
 
+_OF_DESCRIPTORS = re.compile(r"<built-in function (?:read|write)>")
+
 _OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
 """A file whose functions wait for whoever called them."""
 
@@ -94,7 +96,7 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, function
     frames = [(each, frame) for each in functions if (frame := frame_of(each)) is not None]
     place, frame = frames[0] if frames else (None, None)
     on = device_of_c(functions[0])
-    if is_wait(functions[0]) or (on is not None and frame is not None and _OF_PROCESSES.search(frame.file)):
+    if is_wait(functions[0]) or (frame is not None and _is_piped(functions[0], frame)):
         place, frame = next((each for each in frames if not _OF_LOCKS.search(each[1].file)), (place, frame))
         name = part.name or (_told(frame) if frame is not None else "")
         return Operation(device, start_ms, end_ms, part.waiting, name, kind=part.waiting_kind, place=place)
@@ -102,6 +104,12 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, function
         device, start_ms, end_ms, part.operator, part.name, likely=on or CPU, kind="python", place=place,
         function=frame if on is None else None,
     )  # fmt: skip
+
+
+def _is_piped(function: str, frame: Frame) -> bool:
+    """Whether a function of C that a frame called reads or writes a pipe."""
+    on_it = device_of_c(function) is not None or _OF_DESCRIPTORS.match(function) is not None
+    return on_it and _OF_PROCESSES.search(frame.file) is not None
 
 
 def _told(frame: Frame) -> str:

@@ -147,6 +147,10 @@ class _Traced:
         """While it makes a batch itself."""
         yield from self.python.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
 
+    def marked(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
+        """While it is in a mark that says that it gets a batch: it waits for one where it waits."""
+        yield from self.python.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
+
 
 def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | None) -> Iterator[Operation]:
     """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
@@ -154,12 +158,15 @@ def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | 
     Where its Python was not traced nothing tells what it did.
     """
     name = mark.partition("#")[2] or mark
-    if "_SingleProcess" not in mark:
+    if "_SingleProcess" in mark:
+        if traced is None:
+            yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
+        else:
+            yield from traced.making(device, start, end, name)
+    elif traced is None or "_MultiProcess" in mark:
         yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
-    elif traced is None:
-        yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
-    else:
-        yield from traced.making(device, start, end, name)
+    else:  # a mark of the program's own, or of a pipe of data
+        yield from traced.marked(device, start, end, name)
 
 
 def engine(last: Operation, following: Operation) -> Iterator[Operation]:
