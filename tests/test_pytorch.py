@@ -1299,6 +1299,18 @@ def test_functions_that_share_a_name_are_told_with_their_lines(tmp_path: Path) -
     assert told["own batches: <listcomp>:9 (data.py)"] == pytest.approx(5.0, abs=0.01)
 
 
+def test_what_a_function_without_a_name_took_is_not_its_callers(tmp_path: Path) -> None:
+    """PyTorch names no function of a file whose path is not in ASCII."""
+    events = made_by_itself(
+        event("data.py(7): __getitem__", 0, 8_000, "python_function"),
+        event("unknown", 1_000, 5_000, "python_function"),
+        event("<built-in method dot of numpy.ndarray object at 0x7f>", 2_000, 3_000, "python_function"),
+    )
+    run = cp.profile(written(tmp_path / "0.json", events))
+    assert times(run, "own batches: __getitem__ (data.py)") == [3.0, 3.0, 0.0]
+    assert times(run, "own batches") == [5.0, 5.0, 0.0]
+
+
 def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:
     events = made_by_itself(
         *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),

@@ -11,6 +11,9 @@ from query.frameworks.training.calls import device_of
 MODULE = "nn.Module: "
 """What a module of a model is told with, as a function of Python."""
 
+UNNAMED = "unknown"
+"""What PyTorch tells of a function whose file's path or whose name is not in ASCII."""
+
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 _FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")

@@ -11,10 +11,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from indexes.resources import CPU
 from query.frameworks.pytorch.kineto import SHORTEST_US, Process, Thread
-from query.frameworks.pytorch.names import Frame, device_of_c, frame_of, is_wait
+from query.frameworks.pytorch.names import UNNAMED, Frame, device_of_c, frame_of, is_wait
 from query.frameworks.training.nesting import innermost
 from query.frameworks.training.program import Operation
 
@@ -93,7 +94,8 @@ class Python:
 
 
 def _operation(device: str, start_ms: float, end_ms: float, part: Part, functions: tuple[str, ...]) -> Operation:
-    frames = [(each, frame) for each in functions if (frame := frame_of(each)) is not None]
+    known = takewhile(lambda each: each != UNNAMED, functions)  # who called it did not do what it did
+    frames = [(each, frame) for each in known if (frame := frame_of(each)) is not None]
     place, frame = frames[0] if frames else (None, None)
     on = device_of_c(functions[0])
     if is_wait(functions[0]) or (frame is not None and _is_piped(functions[0], frame)):
