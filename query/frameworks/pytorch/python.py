@@ -28,6 +28,9 @@ _OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.p
 
 _OF_DESCRIPTORS = re.compile(r"<built-in function (?:read|write)>")
 
+_DISPATCHES = re.compile(r"/torch/_ops\.py$")
+"""A file whose functions call any operator, which computes: what their labels say is of no one of these."""
+
 _OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
 """A file whose functions wait for whoever called them."""
 
@@ -104,7 +107,7 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, function
         return Operation(device, start_ms, end_ms, part.waiting, name, kind=part.waiting_kind, place=place)
     return Operation(
         device, start_ms, end_ms, part.operator, part.name, likely=on or CPU, kind="python", place=place,
-        function=frame if on is None else None,
+        function=frame if on is None and frame is not None and not _DISPATCHES.search(frame.file) else None,
     )  # fmt: skip
 
 
