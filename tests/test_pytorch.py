@@ -1284,6 +1284,25 @@ def test_a_pipe_of_another_process_is_no_device(tmp_path: Path, function: str, r
     }
 
 
+@pytest.mark.parametrize(
+    ("callers", "disk_ms"),
+    [
+        (["logging/__init__.py(1673): handle", "logging/__init__.py(1098): emit"], 0.0),
+        (["logging/__init__.py(1236): emit", "logging/__init__.py(1098): emit"], 5.0),
+        (["tqdm/std.py(457): print_status", "tqdm/std.py(451): fp_write"], 0.0),
+        (["train.py(1): report"], 5.0),
+    ],
+)
+def test_what_is_told_on_the_screen_is_no_disks(tmp_path: Path, callers: list[str], disk_ms: float) -> None:
+    """A log that another process was slow to read held the training up as a disk."""
+    events = made_by_itself(
+        *(event(each, 1_000 - 100 * depth, 5_000 + 200 * depth, "python_function") for depth, each in
+          zip(range(len(callers), 0, -1), callers, strict=True)),
+        event("<built-in method write of _io.TextIOWrapper object at 0x7f>", 1_000, 5_000, "python_function"),
+    )  # fmt: skip
+    assert cp.profile(written(tmp_path / "0.json", events)).debug().resource_ms["disk"] == pytest.approx(disk_ms)
+
+
 def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> None:
     """Not by a lock's own: who looks for it has a line to begin at."""
     events = [

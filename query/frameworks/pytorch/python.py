@@ -26,6 +26,10 @@ NAMED_SHARE = 0.01
 _OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
 """Files whose functions read and write pipes: what is at the other end takes that time, and no disk."""
 
+_OF_STREAMS = re.compile(r"(?:^|/)tqdm/\w+\.py$")
+_LOGS = re.compile(r"(?:^|/)logging/__init__\.py$")
+"""Files whose functions write to what a program was started with; logging into a file is two functions deep there."""
+
 _OF_DESCRIPTORS = re.compile(r"<built-in function (?:read|write)>")
 
 _DISPATCHES = re.compile(r"/torch/_ops\.py$")
@@ -101,7 +105,7 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, function
     frames = [(each, frame) for each in known if (frame := frame_of(each)) is not None]
     place, frame = frames[0] if frames else (None, None)
     on = device_of_c(functions[0])
-    if is_wait(functions[0]) or (frame is not None and _is_piped(functions[0], frame)):
+    if is_wait(functions[0]) or _is_piped(functions[0], [frame for _, frame in frames]):
         place, frame = next((each for each in frames if not _OF_LOCKS.search(each[1].file)), (place, frame))
         name = part.name or (_told(frame) if frame is not None else "")
         return Operation(device, start_ms, end_ms, part.waiting, name, kind=part.waiting_kind, place=place)
@@ -111,10 +115,13 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, function
     )  # fmt: skip
 
 
-def _is_piped(function: str, frame: Frame) -> bool:
-    """Whether a function of C that a frame called reads or writes a pipe."""
-    on_it = device_of_c(function) is not None or _OF_DESCRIPTORS.match(function) is not None
-    return on_it and _OF_PROCESSES.search(frame.file) is not None
+def _is_piped(function: str, frames: Sequence[Frame]) -> bool:
+    """Whether a function of C that frames called, the innermost first, reads or writes a pipe."""
+    if not frames or (device_of_c(function) is None and _OF_DESCRIPTORS.match(function) is None):
+        return False
+    if _LOGS.search(frames[0].file):
+        return sum(each.name == "emit" and _LOGS.search(each.file) is not None for each in frames) == 1
+    return any(each.search(frames[0].file) for each in (_OF_PROCESSES, _OF_STREAMS))
 
 
 def _told(frame: Frame) -> str:
