@@ -1327,11 +1327,13 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> No
 def test_functions_that_share_a_name_are_told_with_their_lines(tmp_path: Path) -> None:
     events = made_by_itself(
         event("data.py(7): <listcomp>", 0, 3_000, "python_function"),
-        event("data.py(9): <listcomp>", 3_000, 5_000, "python_function"),
+        event("data.py(9): <listcomp>", 3_000, 4_000, "python_function"),
+        event("lib/json/__init__.py(274): load", 7_000, 1_000, "python_function"),
     )
     told = {each.name: each.time_ms for each in cp.profile(written(tmp_path / "0.json", events)).debug().path_operators}
     assert told["own batches: <listcomp>:7 (data.py)"] == pytest.approx(3.0, abs=0.01)
-    assert told["own batches: <listcomp>:9 (data.py)"] == pytest.approx(5.0, abs=0.01)
+    assert told["own batches: <listcomp>:9 (data.py)"] == pytest.approx(4.0, abs=0.01)
+    assert told["own batches: load (json/__init__.py)"] == pytest.approx(1.0, abs=0.01)
 
 
 def test_what_a_function_without_a_name_took_is_not_its_callers(tmp_path: Path) -> None:

@@ -127,7 +127,10 @@ def _is_piped(function: str, frames: Sequence[Frame]) -> bool:
 def _told(frame: Frame) -> str:
     """A function with its file, and with its line where others have its name."""
     line = f":{frame.line}" if frame.name.startswith("<") and frame.name != "<module>" else ""
-    return f"{frame.name}{line} ({frame.file.rpartition('/')[2]})"
+    folder, _, file = frame.file.rpartition("/")
+    if file == "__init__.py" and folder:  # every package has one
+        file = f"{folder.rpartition('/')[2]}/{file}"
+    return f"{frame.name}{line} ({file})"
 
 
 def named(operations: Sequence[Operation]) -> list[Operation]:
