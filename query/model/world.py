@@ -106,7 +106,7 @@ def called_by(group_id: str, name: str) -> list[str]:
 
 def _beginnings(name: str) -> list[str]:
     """A name's first word, its first two words, and so on: what a user may call it by."""
-    return [name[: match.end()].rstrip(",") for match in re.finditer(r"[^ ]+", name)]
+    return [name[: match.end()].rstrip(",:") for match in re.finditer(r"[^ ]+", name)]
 
 
 def is_unchecked(key: str) -> bool:

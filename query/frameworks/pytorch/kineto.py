@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from query.frameworks.pytorch.names import COLLECTIVE, STEP, WAITS, is_mark, is_telling
+from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling, is_wait
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -28,7 +28,7 @@ MARKS = frozenset(["user_annotation"])
 PYTHON = frozenset(["python_function"])
 
 SHORTEST_US = 50.0
-"""Functions of a library that take less are a part of their callers."""
+"""Functions of a library that take less are a part of their callers; of a long trace the program's own as well."""
 
 MOST_EVENTS = 400_000
 """More of a run are not kept: whole steps from its beginning are, as many as hold no more events."""
@@ -85,6 +85,8 @@ class Process:
     most: int = MOST_EVENTS
     tells_host: bool = False
     """Whether it has operators or functions of threads, so that what lies between these is Python."""
+    shortest_us: float = 0.0
+    """Functions of the program's own that took less are a part of their callers."""
 
     @property
     def base_us(self) -> float:
@@ -128,16 +130,32 @@ class Process:
                 thread = self._thread(each)
                 thread.tells_python = True
                 if is_telling(raw):
-                    thread.functions.append(Ran(start, start + length, name))
-                elif WAITS.match(raw):
-                    thread.waits.append(Ran(start, start + length, name))
+                    if length >= self.shortest_us or raw.startswith(MODULE):
+                        thread.functions.append(Ran(start, start + length, name))
+                elif is_wait(raw):
+                    if length >= self.shortest_us:
+                        thread.waits.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:
                     thread.library.append(Ran(start, start + length, name))
         if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
             self._shorten()
 
     def _shorten(self) -> None:
-        """Keep what began first, up to the end of a step where there is one."""
+        """Keep what began first, up to the end of a step where there is one.
+
+        A loop in Python calls functions, or resumes a generator, a million times a second: such are left out first.
+        """
+        if not self.shortest_us:
+            self.shortest_us = SHORTEST_US
+            for thread in self.threads.values():
+                for functions in (thread.functions, thread.waits):
+                    functions[:] = [
+                        each
+                        for each in functions
+                        if each.end - each.start >= SHORTEST_US or each.name.startswith(MODULE)
+                    ]
+            if sum(map(len, self._every())) <= 1.5 * self.most:
+                return
         starts = sorted(each.start for events in self._every() for each in events)
         limit = starts[self.most]
         self.leave_out(max((end for _, _, end in self.steps if end <= limit), default=limit))

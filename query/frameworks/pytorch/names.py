@@ -8,8 +8,14 @@ from typing import NamedTuple
 
 from query.frameworks.training.calls import device_of
 
+MODULE = "nn.Module: "
+"""What a module of a model is told with, as a function of Python."""
+
+UNNAMED = "unknown"
+"""What PyTorch tells of a function whose file's path or whose name is not in ASCII."""
+
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
-_FRAME = re.compile(r"(?P<file>[^()]+)\((?P<line>\d{1,9})\): (?P<function>.+)")
+_FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
 """Modules whose functions of C are told without them."""
@@ -29,14 +35,16 @@ COLLECTIVE = re.compile(
     r"|(?:one_shot|two_shot|multimem)_all_(?:reduce|gather)|multimem_one_shot",  # PyTorch's symmetric memory
     re.IGNORECASE,
 )
-WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|select|poll|accept|wait\w*|join)\b")
-"""Functions of Python that wait and compute nothing."""
+_WAITS = re.compile(
+    r"<built-in (?:function|method) (?:(?:sleep|print|acquire|poll|accept|_accept|wait\w*)\b"
+    r"|select(?:>| of select\.)|join of _thread\.|get of _queue\.)"  # other types have methods of these names
+)
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 
 def is_telling(function: str) -> bool:
     """Whether a Python function says where in the program or in the model something ran."""
-    if function.startswith("nn.Module: "):
+    if function.startswith(MODULE):
         return True
     found = _FRAME.fullmatch(function)
     return found is not None and not _LIBRARY.search(found["file"])
@@ -75,6 +83,11 @@ def device_of_c(function: str) -> str | None:
     owners = (found["owner"],) if found["owner"] else _OWNERS
     devices = (device_of(owner, found["name"]) for owner in owners)
     return next((each for each in devices if each is not None), None)
+
+
+def is_wait(function: str) -> bool:
+    """Whether a function of Python waits and computes nothing."""
+    return _WAITS.match(function) is not None
 
 
 def is_mark(operator: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from query.frameworks.pytorch.kineto import Ran, Thread
-from query.frameworks.pytorch.names import mark_phase
+from query.frameworks.pytorch.names import MODULE, mark_phase
 
 _BACKWARD = "autograd::engine::evaluate_function: "
 _NAMESPACED = re.compile(r"[\w.]+::")
@@ -80,14 +80,12 @@ def phase(operator: str, marks: Sequence[Ran]) -> str:
 
 
 def _module(functions: Sequence[Ran]) -> str | None:
-    names = (
-        each.name.removeprefix("nn.Module: ") for each in reversed(functions) if each.name.startswith("nn.Module: ")
-    )
+    names = (each.name.removeprefix(MODULE) for each in reversed(functions) if each.name.startswith(MODULE))
     return next(names, None)
 
 
 def _place(functions: Sequence[Ran]) -> str | None:
-    return next((each.name for each in reversed(functions) if not each.name.startswith("nn.Module: ")), None)
+    return next((each.name for each in reversed(functions) if not each.name.startswith(MODULE)), None)
 
 
 def inputs(thread: Thread) -> Iterator[Ran]:

@@ -10,7 +10,7 @@ import duckdb
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
-from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES
+from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
 from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
 from query.frameworks.training.rules import input_waits
 from query.model.amounts import counted
@@ -39,6 +39,11 @@ _TOLD = {
         "untold host time",
         "a thread took {ms:.0f} ms between operators, and nothing that was traced tells for what",
         "trace its functions of Python too: `profile(with_stack=True)`",
+    ),
+    WAITING_IN_PYTHON: (
+        "waiting in python",
+        "threads waited {ms:.0f} ms in functions of Python, most in {names}",
+        "see what these wait for, another thread, process or timer, and have that done while the training goes on",
     ),
     OWN_BATCHES: (
         "own batches",

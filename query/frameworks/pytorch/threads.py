@@ -14,7 +14,7 @@ from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
 from query.frameworks.pytorch.names import mark_phase
 from query.frameworks.pytorch.operators import Outermost, inputs
-from query.frameworks.pytorch.python import Python, named
+from query.frameworks.pytorch.python import Part, Python, named
 from query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
 from query.frameworks.training.program import Operation
 
@@ -24,10 +24,10 @@ PYTHON = "Python"
 WAIT_FOR_INPUT = "DataLoader"
 """What it does while it asks for its next batch, beside operators."""
 
-OWN_BATCHES = "making batches"
+OWN_BATCHES = "own batches"
 """What it does while its loader has no workers, beside operators: compute, read, sleep or wait."""
 
-WAITING = "waiting in Python"
+WAITING_IN_PYTHON = "waiting in Python"
 """What it does in a function of Python that computes nothing."""
 
 BETWEEN = "between operators"
@@ -94,8 +94,7 @@ def fill_main(
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
     asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
 
-    waiting = sorted((process.ms(each.start, shift), process.ms(each.end, shift)) for each in thread.waits)
-    traced = _Traced(Python(process, thread, shift), waiting) if thread.tells_python else None
+    traced = _Traced(Python(process, thread, shift)) if thread.tells_python else None
     python = traced.between if traced is not None else _brief if process.tells_host else _untold
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
@@ -139,24 +138,18 @@ class _Traced:
     """A thread whose Python was traced: it computes, but for functions that wait or are on a device."""
 
     python: Python
-    waiting: Sequence[tuple[float, float]]
-    """When functions of Python waited, in order."""
 
     def between(self, device: str, start: float, end: float) -> Iterator[Operation]:
         """Between two operators."""
-        for begin, until, idle in _parts(self.waiting, start, end):
-            if idle:
-                yield Operation(device, begin, until, WAITING, kind="runtime")
-            else:
-                yield from self.python.between(device, begin, until, PYTHON)
+        yield from self.python.between(device, start, end, Part(PYTHON, WAITING_IN_PYTHON, "runtime"))
 
     def making(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
         """While it makes a batch itself."""
-        for begin, until, idle in _parts(self.waiting, start, end):
-            if idle:
-                yield Operation(device, begin, until, OWN_BATCHES, name, kind="input")
-            else:
-                yield from self.python.between(device, begin, until, OWN_BATCHES, name)
+        yield from self.python.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
+
+    def marked(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
+        """While it is in a mark that says that it gets a batch: it waits for one where it waits."""
+        yield from self.python.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
 
 
 def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | None) -> Iterator[Operation]:
@@ -165,26 +158,15 @@ def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | 
     Where its Python was not traced nothing tells what it did.
     """
     name = mark.partition("#")[2] or mark
-    if "_SingleProcess" not in mark:
+    if "_SingleProcess" in mark:
+        if traced is None:
+            yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
+        else:
+            yield from traced.making(device, start, end, name)
+    elif traced is None or "_MultiProcess" in mark:
         yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
-    elif traced is None:
-        yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
-    else:
-        yield from traced.making(device, start, end, name)
-
-
-def _parts(waiting: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float, bool]]:
-    """A span by whether it lies in one of those that are given in order: (begin, end, whether)."""
-    for begin, until in waiting[max(bisect_right(waiting, (start, float("inf"))) - 1, 0) :]:
-        if begin >= end:
-            break
-        if until > start:
-            if begin > start:
-                yield start, begin, False
-            yield max(begin, start), min(until, end), True
-            start = min(until, end)
-    if end > start:
-        yield start, end, False
+    else:  # a mark of the program's own, or of a pipe of data
+        yield from traced.marked(device, start, end, name)
 
 
 def engine(last: Operation, following: Operation) -> Iterator[Operation]:
