@@ -1280,6 +1280,8 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert header.steps == 3
     assert debug.resource_ms["disk"] / 3 == pytest.approx(16 * file_bytes / 2e6 * 1e3, rel=0.1)
     assert bottleneck_of(debug).name == "disk"
+    first = bottleneck_sentence(bottleneck_of(debug), debug, header.resources, time_unit(debug.runtime_ms))
+    assert "page cache" in first
 
 
 @pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])

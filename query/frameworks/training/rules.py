@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import duckdb
 
+from indexes.resources import DISK
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks import Rules
@@ -97,4 +98,13 @@ def _question(name: str) -> str:
     return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
-RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=absent.or_else)
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+    """By resource, what else time on it may be, a sentence."""
+    start, end = execution.scope.start_ms, execution.scope.end_ms
+    row = connection.execute(_question("reading_time"), {"since": start, "until": end}).fetchone()
+    reads = row is not None and row[0] >= absent.WORTH * (end - start) > 0
+    cached = {DISK: "Some of that may be copying from the page cache, which no trace tells apart."} if reads else {}
+    return {**absent.or_else(connection, execution), **cached}
+
+
+RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
