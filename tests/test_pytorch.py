@@ -1346,7 +1346,10 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> No
         event("<built-in function sleep>", 8_000, 2_000, "python_function"),
         event("aten::b", 11_000, 1_000),
     ]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    run = cp.profile(written(tmp_path / "t.json", events))
+    debug = run.debug()
+    first = bottleneck_sentence(bottleneck_of(debug), debug, run.header().resources, time_unit(debug.runtime_ms))
+    assert "58 %), threads waited in functions of Python, most in get (queue.py)." in first
     told = {each.name: round(each.time_ms, 2) for each in debug.path_operators}
     assert told["waiting in Python: get (queue.py)"] == 5.0
     assert told["waiting in Python: <module> (train.py)"] == 2.0

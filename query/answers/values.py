@@ -421,7 +421,7 @@ class Debug(Listed):
     answer knows what more of it would bring.
     `told` is what the framework measured of itself, a sentence each.  `unending` is what is said first of a run that
     has no end of its own, as a stream that goes on until it is stopped; empty of any other.
-    `or_else` is by resource what else the time on it may be, a sentence.
+    `or_else` is by resource what else the time on it may be, a sentence; by `unknown` what threads did in it.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
     """
 

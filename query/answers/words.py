@@ -287,6 +287,8 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         second = ""
     if found.kind == "unknown":
         known = f" The largest part that is known is {second}: {figures.text(found.second_ms)}." if second else ""
+        if found.name in debug.or_else:
+            return f"No resource holds {it} up: for {of}, {debug.or_else[found.name]}.{known}"
         return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
     told: dict[str, str] = {
         "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",

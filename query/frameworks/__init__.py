@@ -248,7 +248,8 @@ class Rules:
     unmeasured   the run file → what to record before what its user asks for can be told, None where all of it is there
     unending     the run file, a scope → what is said first of a run that has no end of its own, as a stream that goes
                  on until it is stopped; None of any other
-    or_else      the run file, a scope → by resource what else the time on it may be, a sentence
+    or_else      the run file, a scope → by resource what else the time on it may be, a sentence; by `unknown` what
+                 most of the time on none was, the end of one
     filling      a flow, ms that a record of it spends in buffers that fill → how that is changed
     resized      a scope, `workers`, `cores` or `memory`, times what it had → how that is changed, None where it is not
     released     why a worker ended → whether it was sent home, and not lost

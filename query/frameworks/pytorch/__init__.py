@@ -15,7 +15,7 @@ setup.py        what a program needs so that it leaves traces
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from query.frameworks.training.rules import RULES
 if TYPE_CHECKING:
     from query.answers.values import Finding
     from query.explain.facts import Detail
+    from query.model.execution import Execution
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -36,6 +37,13 @@ def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) 
     from query.frameworks.pytorch import rules
 
     return rules.findings(connection, details)
+
+
+def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+    """What rules.or_else says."""
+    from query.frameworks.pytorch import rules
+
+    return rules.or_else(connection, execution)
 
 
 PYTORCH = of_training(
@@ -46,6 +54,6 @@ PYTORCH = of_training(
     recognise=files.recognise,
     gather=files.gather,
     setup=setup.SETUP,
-    rules=replace(RULES, more=_findings),
+    rules=replace(RULES, more=_findings, or_else=_or_else),
     checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import duckdb
@@ -12,8 +12,13 @@ from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
 from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
 from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
+from query.frameworks.training import rules
 from query.frameworks.training.rules import input_waits
 from query.model.amounts import counted
+from query.model.execution import Execution
+
+_MOST = 0.5
+"""Share of the time on no resource from which what it was is what it was."""
 
 _WORTH = 0.1
 """Share of what was lost from which the disk is worth a word."""
@@ -98,6 +103,17 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
         f"exchange gradients by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
     )
     return [Finding("one link", took_ms * (1 - 1 / count), what, "measured", advice)]
+
+
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+    """By resource what else the time on it may be, and of time that is on none what most of it was, a sentence."""
+    within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
+    row = connection.execute(_question("waited"), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
+    found = dict(rules.or_else(connection, execution))
+    if row is not None and row[0] >= _MOST * row[1] > 0:
+        most = f", most in {row[2]}" if row[2] else ""
+        found["unknown"] = f"threads waited in functions of Python{most}"
+    return found
 
 
 def _question(name: str) -> str:
