@@ -31,16 +31,14 @@ def labelled(connection: duckdb.DuckDBPyConnection, bounds: Bounds, stack: Ints,
     `stack` has the number of each unit's function in the table `stacks`, -1 for none, (units,).
     """
     devices = [each for each in names if each != CPU]
+    told = {"position": np.arange(len(stack)), "stack_id": stack}  # noqa: F841 (read by DuckDB)
+    shares = ", ".join(f"coalesce({each}, 0)::DOUBLE AS {each}" for each in devices)
+    found = connection.execute(f"SELECT {shares} FROM told LEFT JOIN stacks USING (stack_id) ORDER BY position")
+    columns = found.fetchnumpy()
+    shares_of = np.column_stack([columns[each] for each in devices])
     least = np.where(bounds.held_ms >= LONG_MS, LIKELY, CERTAIN)
-    rows = connection.execute(f"SELECT stack_id, {', '.join(devices)} FROM stacks").fetchnumpy()
-    place = np.full(int(stack.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last is that of no stack
-    mine = rows["stack_id"] < len(place) - 1
-    place[rows["stack_id"][mine]] = np.flatnonzero(mine)
-    row = place[stack]
-    shares = np.column_stack([np.append(np.ma.filled(rows[each].astype(np.float64), 0.0), 0.0) for each in devices])
-    shares = np.nan_to_num(shares)[row]
-    on_one = shares.max(axis=1) >= least
-    column = np.array([list(names).index(each) for each in devices])[shares.argmax(axis=1)]
+    on_one = shares_of.max(axis=1) >= least
+    column = np.array([list(names).index(each) for each in devices])[shares_of.argmax(axis=1)]
     likely = bounds.likely_ms.copy()
     likely[on_one] = 0.0
     likely[on_one, column[on_one]] = bounds.likely_ms[on_one].sum(axis=1)

@@ -45,12 +45,7 @@ class StackTable:
         numbers = np.empty(len(recording.stacks), dtype=np.int64)
         for stack in range(len(recording.stacks)):
             frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]
-            key = frames.tobytes()
-            number = self.stacks.get(key)
-            if number is None:
-                number = self.stacks[key] = len(self.stacks)
-                self.truncated.append(bool(recording.stacks.truncated[stack]))
-            numbers[stack] = number
+            numbers[stack] = self._stack(frames, truncated=bool(recording.stacks.truncated[stack]))
         return numbers
 
     def add_functions(self, functions: Sequence[tuple[str, str, int] | None]) -> Ints:
@@ -60,11 +55,7 @@ class StackTable:
             if each is not None:
                 owner, name, line = each
                 frame = self._frame((bounded(owner), bounded(name), min(max(line, 0), _LAST_LINE)))
-                key = np.array([frame], dtype=np.int32).tobytes()
-                if key not in self.stacks:
-                    self.stacks[key] = len(self.stacks)
-                    self.truncated.append(False)
-                known[each] = self.stacks[key]
+                known[each] = self._stack(np.array([frame], dtype=np.int32), truncated=False)
         return np.array([known[each] for each in functions], dtype=np.int64)
 
     def has_role(self, *roles: Role) -> NDArray[np.bool_]:
@@ -80,6 +71,13 @@ class StackTable:
     def flat(self) -> NDArray[np.int32]:
         """The frames of all stacks, one stack after the other, leaves first, (sum of lengths,)."""
         return np.frombuffer(b"".join(self.stacks), dtype=np.int32)
+
+    def _stack(self, frames: NDArray[np.int32], *, truncated: bool) -> int:
+        """The number of a stack, leaf first; `truncated` counts where it is new."""
+        number = self.stacks.setdefault(frames.tobytes(), len(self.stacks))
+        if number == len(self.truncated):
+            self.truncated.append(truncated)
+        return number
 
     def _frame(self, key: tuple[str, str, int]) -> int:
         number = self.frames.get(key)

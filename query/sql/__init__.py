@@ -7,9 +7,9 @@ from importlib.resources import files
 
 
 @cache
-def text(name: str) -> str:
-    """The statement of `name`.sql; `{parts}` in it are the caller's to fill with str.format()."""
-    return files(__name__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+def text(name: str, package: str = __name__) -> str:
+    """The statement of `name`.sql of a package; `{parts}` in it are the caller's to fill with str.format()."""
+    return files(package).joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def summed(time_ms: str) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 
 import duckdb
 import numpy as np
 
+from query import sql
 from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.held import held_ms
 from query.frameworks.flink.hops import edges_of, hops_of, ordered
@@ -111,7 +111,7 @@ def _shares(execution: Execution) -> dict[str, Floats]:
 
 def _resting(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """By group, the share of its units' own time in which their threads waited for no resource."""
-    question = files(__package__).joinpath("resting.sql").read_text(encoding="utf-8")
+    question = sql.text("resting", __package__)
     return dict(connection.execute(question, {"ready": list(ON_CPU)}).fetchall())
 
 

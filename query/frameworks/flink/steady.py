@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from importlib.resources import files
 
 import duckdb
 import numpy as np
 
+from query import sql
 from query.model.records import Floats
 
 WARM_UP_MS = 15_000.0
@@ -37,7 +37,7 @@ def steady_stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_m
 
     None where too few looks are in it.
     """
-    question = files(__package__).joinpath("looks.sql").read_text(encoding="utf-8")
+    question = sql.text("looks", __package__)
     looks = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
     stretches: list[list[float]] = [[]]
     for time_ms, anew in looks:

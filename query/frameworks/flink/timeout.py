@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files
 
 import duckdb
 
+from query import sql
 from query.model.flow import COUNTED_OFF, Hop
 from query.model.kinds import TIMED_KINDS
 
@@ -54,7 +54,7 @@ def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
 def in_bursts(connection: duckdb.DuckDBPyConnection, edges: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Groups whose records come in bursts that are further apart than a buffer is due after: sources whose threads wait
     so long at a time, as stacks show it, and whatever reads of these."""
-    question = files(__package__).joinpath("bursts.sql").read_text(encoding="utf-8")
+    question = sql.text("bursts", __package__)
     given = {"due_ms": TIMEOUT_MS, "waits": [TIMED_KINDS[name] for name in ("PARK", "SLEEP", "MONITOR_WAIT")]}
     found = {group for (group,) in connection.execute(question, given).fetchall()}
     for source, target in edges:  # in the order of the flow

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import duckdb
 
+from query import sql
 from query.frameworks.flink.chances import lacking
 from query.frameworks.flink.frames import helper
 from query.frameworks.flink.held import asking
@@ -88,7 +87,7 @@ def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> lis
     what = "used the CPU"
     if not rows:
         what = "were seen running"
-        question = files(__package__).joinpath("helpers.sql").read_text(encoding="utf-8")
+        question = sql.text("helpers", __package__)
         asked = {"start": scope[0], "end": scope[1], "kinds": [RUNNING, "execution", "native"]}
         rows = connection.execute(question, asked).fetchall()
     sums: dict[str, float] = {}

@@ -15,12 +15,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 
 import numpy as np
 
 from indexes.resources import known
 from indexes.schema import Table, read
+from query import sql
 from query.frameworks.flink import archive, series, tables
 from query.frameworks.flink.archive import Archive, Attempt
 from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
@@ -40,7 +40,7 @@ CALLED_OFF = "the job was canceled"
 
 def raw_tables() -> tuple[Table, ...]:
     """The tables in Flink's own words that a run file has beside the others."""
-    return read(files(__package__).joinpath("schema.sql").read_text(encoding="utf-8"))
+    return read(sql.text("schema", __package__))
 
 
 def read_archive(log: LogFile) -> Trace:

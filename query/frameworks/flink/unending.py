@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib.resources import files
 
 import duckdb
 
+from query import sql
 from query.frameworks.flink.chances import LOOP
 from query.frameworks.flink.planning import STOPPED
 from query.model.execution import Execution
@@ -44,7 +44,7 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
     first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
     if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
         return None
-    rows = connection.execute(files(__package__).joinpath("unending.sql").read_text(encoding="utf-8")).fetchall()
+    rows = connection.execute(sql.text("unending", __package__)).fetchall()
     found = [
         _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
         for name, source, busy, idle, held in rows

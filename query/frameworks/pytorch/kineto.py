@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling, is_wait
+from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling
 from query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -64,8 +64,6 @@ class Thread:
     library: list[Ran] = field(default_factory=list)
     """Functions of Python that are not the program's own, and those of C, but for short ones."""
     collectives: list[Ran] = field(default_factory=list)
-    waits: list[Ran] = field(default_factory=list)
-    """Functions of Python in which it waited."""
     tells_python: bool = False
     """Whether the trace has functions of Python for it, of whatever file."""
 
@@ -132,9 +130,6 @@ class Process:
                 if is_telling(raw):
                     if length >= self.shortest_us or raw.startswith(MODULE):
                         thread.functions.append(Ran(start, start + length, name))
-                elif is_wait(raw):
-                    if length >= self.shortest_us:
-                        thread.waits.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:
                     thread.library.append(Ran(start, start + length, name))
         if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
@@ -148,12 +143,11 @@ class Process:
         if not self.shortest_us:
             self.shortest_us = SHORTEST_US
             for thread in self.threads.values():
-                for functions in (thread.functions, thread.waits):
-                    functions[:] = [
-                        each
-                        for each in functions
-                        if each.end - each.start >= SHORTEST_US or each.name.startswith(MODULE)
-                    ]
+                thread.functions[:] = [
+                    each
+                    for each in thread.functions
+                    if each.end - each.start >= SHORTEST_US or each.name.startswith(MODULE)
+                ]
             if sum(map(len, self._every())) <= 1.5 * self.most:
                 return
         starts = sorted(each.start for events in self._every() for each in events)
@@ -169,8 +163,7 @@ class Process:
 
     def _every(self) -> Iterator[list[Ran]]:
         for each in self.threads.values():
-            yield from (each.operators, each.calls, each.marks, each.functions, each.library)
-            yield from (each.collectives, each.waits)
+            yield from (each.operators, each.calls, each.marks, each.functions, each.library, each.collectives)
         yield from self.streams.values()
 
     def _thread(self, event: Event) -> Thread:

@@ -81,7 +81,7 @@ class Python:
     def __init__(self, process: Process, thread: Thread, shift: float) -> None:
         ran = (
             Function(process.ms(each.start, shift), process.ms(each.end, shift), each.name)
-            for each in (*thread.functions, *thread.library, *thread.waits)
+            for each in (*thread.functions, *thread.library)
             if each.end - each.start >= SHORTEST_US
         )
         self._doing = [_doing(within, start, end) for within, start, end in innermost(ran)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 import duckdb
 
+from query import sql
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks.pytorch.first_uses import FIRST_USE
@@ -66,7 +66,7 @@ _TOLD = {
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
     """What the path lost to each; `cost_ms` is no more than the path's own time there."""
     told = []
-    question = _question("lost")
+    question = sql.text("lost", __package__)
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (rule, what, advice) in _TOLD.items():
         took = connection.execute(question, {"operator": operator}).fetchall()
@@ -92,7 +92,7 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     takes longer, it is taken to be none.
     """
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
-    rows = connection.execute(_question("through_one")).fetchall()
+    rows = connection.execute(sql.text("through_one", __package__)).fetchall()
     mine = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
     took_ms = sum(ms for ms, _ in mine)
     if not mine or took_ms <= 0:
@@ -108,13 +108,9 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
     """By resource what else the time on it may be, and of time that is on none what most of it was, a sentence."""
     within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
-    row = connection.execute(_question("waited"), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
+    row = connection.execute(sql.text("waited", __package__), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
     found = dict(rules.or_else(connection, execution))
     if row is not None and row[0] >= _MOST * row[1] > 0:
         most = f", most in {row[2]}" if row[2] else ""
         found["unknown"] = f"threads waited in functions of Python{most}"
     return found
-
-
-def _question(name: str) -> str:
-    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")

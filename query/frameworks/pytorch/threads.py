@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from query.frameworks.pytorch.kineto import Process, Thread
 from query.frameworks.pytorch.lanes import Built
@@ -94,8 +94,9 @@ def fill_main(
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
     asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
 
-    traced = _Traced(Python(process, thread, shift)) if thread.tells_python else None
-    python = traced.between if traced is not None else _brief if process.tells_host else _untold
+    traced = Python(process, thread, shift) if thread.tells_python else None
+    in_gap = partial(traced.between, part=Part(PYTHON, WAITING_IN_PYTHON, "runtime")) if traced is not None else None
+    python = in_gap or (_brief if process.tells_host else _untold)
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
@@ -114,17 +115,12 @@ def fill_main(
     lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
 
 
-def _python(device: str, start: float, end: float) -> Iterator[Operation]:
-    if end > start:
-        yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
-
-
 def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
     """Between two operators of a program whose Python was not traced."""
-    if end - start <= PYTHON_GAP_MS:
-        yield from _python(device, start, end)
-    else:
+    if end - start > PYTHON_GAP_MS:
         yield Operation(device, start, end, BETWEEN, kind="runtime")
+    elif end > start:
+        yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
 
 
 def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
@@ -133,26 +129,7 @@ def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
         yield Operation(device, start, end, "between calls", kind="runtime")
 
 
-@dataclass(frozen=True)
-class _Traced:
-    """A thread whose Python was traced: it computes, but for functions that wait or are on a device."""
-
-    python: Python
-
-    def between(self, device: str, start: float, end: float) -> Iterator[Operation]:
-        """Between two operators."""
-        yield from self.python.between(device, start, end, Part(PYTHON, WAITING_IN_PYTHON, "runtime"))
-
-    def making(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
-        """While it makes a batch itself."""
-        yield from self.python.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
-
-    def marked(self, device: str, start: float, end: float, name: str) -> Iterator[Operation]:
-        """While it is in a mark that says that it gets a batch: it waits for one where it waits."""
-        yield from self.python.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
-
-
-def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | None) -> Iterator[Operation]:
+def _asking(device: str, start: float, end: float, mark: str, traced: Python | None) -> Iterator[Operation]:
     """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
 
     Where its Python was not traced nothing tells what it did.
@@ -162,11 +139,11 @@ def _asking(device: str, start: float, end: float, mark: str, traced: _Traced | 
         if traced is None:
             yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
         else:
-            yield from traced.making(device, start, end, name)
+            yield from traced.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
     elif traced is None or "_MultiProcess" in mark:
         yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
-    else:  # a mark of the program's own, or of a pipe of data
-        yield from traced.marked(device, start, end, name)
+    else:  # in a mark of the program's own, or of a pipe of data, it waits for its batch where it waits
+        yield from traced.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
 
 
 def engine(last: Operation, following: Operation) -> Iterator[Operation]:

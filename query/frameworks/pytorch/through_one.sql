@@ -10,6 +10,8 @@ WITH gathered AS (
 )
 SELECT units.group_id, sum(finish_ms - launch_ms) AS ms, any_value(processes) AS processes
 FROM units JOIN training_operations USING (unit_id), gathered
-WHERE processes > 1 AND gathered.ms >= coalesce(reducing_ms, 0) AND kind = 'collective' AND regexp_matches(operator, '(^|:)(gather|broadcast|scatter)$')
+WHERE
+    processes > 1 AND gathered.ms >= coalesce(reducing_ms, 0)
+    AND kind = 'collective' AND regexp_matches(operator, '(^|:)(gather|broadcast|scatter)$')
 GROUP BY units.group_id
 ORDER BY units.group_id

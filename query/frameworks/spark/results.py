@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import duckdb
 
+from query import sql
 from query.answers.values import Debug
 from query.explain.chances import Chance
 from query.explain.facts import Detail
@@ -70,5 +70,5 @@ def _alone_after(debug: Debug, sent: _Sent) -> float:
 
 
 def _sent(connection: duckdb.DuckDBPyConnection) -> list[_Sent]:
-    question = files(__package__).joinpath("collected.sql").read_text(encoding="utf-8")
+    question = sql.text("collected", __package__)
     return [_Sent(*row) for row in connection.execute(question, {"least": MANY_BYTES}).fetchall()]

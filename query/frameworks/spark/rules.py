@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 import duckdb
 import numpy as np
 
 from indexes.resources import with_other
+from query import sql
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.explain.findings.alone import COMMITTING
@@ -175,7 +175,7 @@ def runs_python(what: str) -> bool:
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """By stage, the share of its tasks' time on no resource that was of Python workers, where the plan's own metrics
     tell how long those ran (Spark 4.1 and newer)."""
-    rows = connection.execute(files(__package__).joinpath("python_shares.sql").read_text(encoding="utf-8")).fetchall()
+    rows = connection.execute(sql.text("python_shares", __package__)).fetchall()
     return {group_id: float(share) for group_id, share in rows}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import duckdb
 
 from indexes.resources import CPU
+from query import sql
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks.spark.memory import usable_bytes
@@ -50,17 +50,13 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detai
     """At most one finding of each kind: small files that were read, small ones that were written, and files that were
     read again."""
     on_path = [each for each in details if each.facts.path_ms > 0]
-    told = [_Files(*row) for row in connection.execute(_question("files")).fetchall()]
+    told = [_Files(*row) for row in connection.execute(sql.text("files", __package__)).fetchall()]
     found = [
         _small_read(connection, on_path, [each for each in told if each.read]),
         _small_written(on_path, [each for each in told if each.written]),
         _read_again(connection, on_path, told),
     ]
     return [each for each in found if each is not None and each.cost_ms > 0]
-
-
-def _question(name: str) -> str:
-    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def off_cpu_ms(detail: Detail) -> float:
@@ -137,7 +133,7 @@ def _read_again(
     readers: dict[tuple[str, str], dict[str, set[str]]] = {}
     # Tasks count too few bytes of some formats, for other threads read them.
     sizes = {each.scope: each.read_bytes or 0.0 for each in told if each.read}
-    for group, scope, name, detail, location in connection.execute(_question("rescans")).fetchall():
+    for group, scope, name, detail, location in connection.execute(sql.text("rescans", __package__)).fetchall():
         key = _rows_read(name, detail, location)
         if key is not None and group in by_id:
             readers.setdefault(key, {}).setdefault(scope, set()).add(group)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 import duckdb
 
+from query import sql
 from query.model.amounts import counted
 from query.model.execution import Execution
 
@@ -28,7 +28,7 @@ _WORDS = {
 
 def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
     """A sentence for each streaming query with batches within a scope, the one with most time first."""
-    question = files(__package__).joinpath("batches.sql").read_text(encoding="utf-8")
+    question = sql.text("batches", __package__)
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]

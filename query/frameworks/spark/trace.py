@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from indexes.resources import CPU, DISK, NET, resources
 from indexes.schema import Table, read
+from query import sql
 from query.attribute.storage import roots
 from query.frameworks.spark.log.run import collect
 from query.frameworks.spark.log.tables import tables
@@ -56,7 +56,7 @@ def read_log(log: LogFile) -> Trace:
 @cache
 def raw_tables() -> tuple[Table, ...]:
     """The tables in Spark's own words that a run file has beside the others."""
-    return read(files(__package__).joinpath("schema.sql").read_text(encoding="utf-8"))
+    return read(sql.text("schema", __package__))
 
 
 def trace(found: RunTables) -> Trace:

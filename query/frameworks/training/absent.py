@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 
 import duckdb
 
 from indexes.resources import NET
+from query.frameworks.training.operators import kind_times
 from query.model.execution import Execution
 from query.model.world import World
 
@@ -64,6 +64,5 @@ def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
 
 
 def _matters(connection: duckdb.DuckDBPyConnection, since_ms: float, until_ms: float) -> bool:
-    question = files(__package__).joinpath("collective_time.sql").read_text(encoding="utf-8")
-    row = connection.execute(question, {"since": since_ms, "until": until_ms}).fetchone()
-    return row is not None and row[0] >= WORTH * (until_ms - since_ms) > 0
+    collectives_ms, _ = kind_times(connection, since_ms, until_ms).get("collective", (0.0, 0.0))
+    return collectives_ms >= WORTH * (until_ms - since_ms) > 0

@@ -1,8 +1,11 @@
 -- What operators of each kind took in a span.
 -- In:  $start, $end, in ms since the start of the run.
 -- Out: one row per kind (see training_operations): ms, summed over threads and streams, what reaches out of the span
---      cut off.
-SELECT kind, sum(least(finish_ms, $end) - greatest(launch_ms, $start)) AS ms
-FROM units JOIN training_operations USING (unit_id)
-WHERE finish_ms > $start AND launch_ms < $end
+--      cut off; and the same of those that were on the disk.
+SELECT kind, sum(ms) AS ms, coalesce(sum(ms) FILTER (own_disk_ms > 0), 0) AS disk_ms
+FROM (
+    SELECT kind, disk_ms AS own_disk_ms, least(finish_ms, $end) - greatest(launch_ms, $start) AS ms
+    FROM units JOIN training_operations USING (unit_id)
+    WHERE finish_ms > $start AND launch_ms < $end
+)
 GROUP BY kind

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 import duckdb
 
 from indexes.resources import DISK
+from query import sql
 from query.answers.values import Finding
 from query.explain.facts import Detail
 from query.frameworks import Rules
 from query.frameworks.training import absent
+from query.frameworks.training.operators import kind_times
 from query.model.amounts import counted
 from query.model.execution import Execution
 
@@ -29,8 +30,8 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
         said.append(f"A step took {float(properties['step_ms']):.1f} ms on average ({steps}, {processes}).")
     start, end = execution.scope.start_ms, execution.scope.end_ms
     whole = end - start
-    times = dict(connection.execute(_question("kind_times"), {"start": start, "end": end}).fetchall())
-    said += _input(times.get("input", 0.0), whole)
+    input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
+    said += _input(input_ms, whole)
     said += _communication(connection, start, end)
     return said
 
@@ -80,10 +81,10 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[str]:
     """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
     within = {"start": start, "end": end}
-    moved, waited, last = connection.execute(_question("exchanged"), within).fetchall()[0]
+    moved, waited, last = connection.execute(sql.text("exchanged", __package__), within).fetchall()[0]
     if not moved and not waited:
         return []
-    hidden = connection.execute(_question("hidden"), within).fetchall()[0][0]
+    hidden = connection.execute(sql.text("hidden", __package__), within).fetchall()[0][0]
     exposed = max((moved or 0.0) - hidden, 0.0)
     said = [
         f"Communication: collectives moved bytes for {moved or 0.0:.0f} ms, summed over processes; nothing else ran"
@@ -94,17 +95,14 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     return said
 
 
-def _question(name: str) -> str:
-    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
-
-
 def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
     """By resource, what else time on it may be, a sentence."""
     start, end = execution.scope.start_ms, execution.scope.end_ms
-    row = connection.execute(_question("reading_time"), {"since": start, "until": end}).fetchone()
-    reads = row is not None and row[0] >= absent.WORTH * (end - start) > 0
-    cached = {DISK: "Some of that may be copying from the page cache, which no trace tells apart."} if reads else {}
-    return {**absent.or_else(connection, execution), **cached}
+    _, reading_ms = kind_times(connection, start, end).get("python", (0.0, 0.0))
+    found = dict(absent.or_else(connection, execution))
+    if reading_ms >= absent.WORTH * (end - start) > 0:
+        found[DISK] = "Some of that may be copying from the page cache, which no trace tells apart."
+    return found
 
 
 RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
