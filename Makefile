@@ -70,25 +70,25 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	touch $@
 
 indexes: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.prebuilt
+	@$(BIN)/python -m crystalperf.indexer.prebuilt
 
 labels: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.labels.statistics --write docs/dataset.md
+	@$(BIN)/python -m crystalperf.indexer.labels.statistics --write docs/dataset.md
 	$(BIN)/python -m lab.measure.readings report --write docs/dataset.md
 
 texts: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.labels.fetch $(LIBRARIES)
-	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) --draws 12 -o $(LIBRARIES)/texts.jsonl
-	$(BIN)/python -m indexer.labels.rebuild $(LIBRARIES) --measured -o $(LIBRARIES)/measured.jsonl
+	@$(BIN)/python -m crystalperf.indexer.labels.fetch $(LIBRARIES)
+	$(BIN)/python -m crystalperf.indexer.labels.rebuild $(LIBRARIES) --draws 12 -o $(LIBRARIES)/texts.jsonl
+	$(BIN)/python -m crystalperf.indexer.labels.rebuild $(LIBRARIES) --measured -o $(LIBRARIES)/measured.jsonl
 
 table-baselines: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
+	@$(BIN)/python -m crystalperf.indexer.baselines --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES)
 
 table-encoder: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES) --encoder $(ENCODER)
+	@$(BIN)/python -m crystalperf.indexer.baselines.encoder --texts $(LIBRARIES)/texts.jsonl --sources $(LIBRARIES) --encoder $(ENCODER)
 
 table-%: $(VENV)/ready-all
-	@$(BIN)/python -m indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*
+	@$(BIN)/python -m crystalperf.indexer.evaluate --texts $(LIBRARIES)/texts.jsonl --measured $(LIBRARIES)/measured.jsonl --table $*
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed, and $(PYTHON) was not found: install it, or name it with PYTHON=…" >&2; exit 1; }

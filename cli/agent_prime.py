@@ -35,14 +35,14 @@ rows, limit, offset, next_offset, and some 4 000 tokens at most.
 
 def prime_text() -> str:
     """The screen: at most 45 lines of 90 columns."""
-    from query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.known import frameworks
 
     return _TEXT.replace("{framework}", next(iter(frameworks())))
 
 
 def prime() -> int:
     """Print the screen."""
-    from cli.output import write
+    from crystalperf.cli.output import write
 
     write(prime_text())
     return 0

@@ -8,10 +8,10 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from cli import agent_tools
-from cli.agent_prime import prime_text
-from cli.remedies import error_sentence
-from indexes.errors import CrystalPerfError, SettingError
+from crystalperf.cli import agent_tools
+from crystalperf.cli.agent_prime import prime_text
+from crystalperf.cli.remedies import error_sentence
+from crystalperf.indexes.errors import CrystalPerfError, SettingError
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -57,12 +57,12 @@ def made() -> MCPServer:
 
 def schema_text() -> str:
     """The schema of indexes and run files."""
-    return files("indexes").joinpath("schema.sql").read_text(encoding="utf-8")
+    return files("crystalperf.indexes").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 def views_text() -> str:
     """The views that ship, each with its columns."""
-    from query.statements.views import views
+    from crystalperf.query.statements.views import views
 
     lines: list[str] = []
     for kind in ("run", "index"):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cli.runs import STDIN
-from indexes.errors import SettingError
+from crystalperf.cli.runs import STDIN
+from crystalperf.indexes.errors import SettingError
 
 if TYPE_CHECKING:
     import duckdb
 
-    from query.lookup.functions import Function
+    from crystalperf.query.lookup.functions import Function
 
 MOST_CHARACTERS = 14_000
 """Of an answer's JSON: some 4 000 tokens, of 3.5 characters each."""
@@ -47,8 +47,8 @@ class Answer:
 
 def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
     """What holds a run up, where its time went, what to do; the rows are what to do, the most worthwhile first."""
-    from cli.runs import analyzed_run, run_word
-    from query.answers.listing import sentence_of
+    from crystalperf.cli.runs import analyzed_run, run_word
+    from crystalperf.query.answers.listing import sentence_of
 
     if not paths:
         raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
@@ -78,9 +78,9 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
 
 def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, offset: int = 0) -> Answer:
     """Where the time of a scope went; the rows are one part of the answer, in ms."""
-    from cli.runs import find_run
-    from query.answers.listing import sentence_of
-    from query.answers.serial import as_json
+    from crystalperf.cli.runs import find_run
+    from crystalperf.query.answers.listing import sentence_of
+    from crystalperf.query.answers.serial import as_json
 
     answer = find_run(_local(run)).debug(scope)
     plain = as_json(answer)
@@ -102,8 +102,8 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
 
 def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 20, offset: int = 0) -> Answer:
     """The runtime with other resources; the rows are one prediction for each combination of listed values."""
-    from cli.runs import find_run
-    from query.answers.listing import sentence_of
+    from crystalperf.cli.runs import find_run
+    from crystalperf.query.answers.listing import sentence_of
 
     sweep = find_run(_local(run)).sweep(list(settings), scope=scope)
     rows = [
@@ -122,9 +122,9 @@ def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 
 
 def sql(statement: str, run: str = "", indexes: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Answer:
     """One SELECT over a run, indexes or both, in a process of its own."""
-    from cli.runs import find_run_file
-    from query.statements.asking import answering, check_text, index_files, request_for
-    from query.statements.rows import distinct
+    from crystalperf.cli.runs import find_run_file
+    from crystalperf.query.statements.asking import answering, check_text, index_files, request_for
+    from crystalperf.query.statements.rows import distinct
 
     check_text(statement)
     if not run and not indexes:
@@ -175,7 +175,7 @@ def functions(
 
 def why(function: str, index: str = "", limit: int = 5, offset: int = 0) -> Answer:
     """What the label of a function rests on: its vectors, what it calls, who calls it."""
-    from query.lookup.functions import explain, of_name
+    from crystalperf.query.lookup.functions import explain, of_name
 
     def explained(connection: duckdb.DuckDBPyConnection, _name: str, found: list[Function]) -> None:
         explain(connection, found)

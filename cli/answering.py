@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.output import progress, say, write, write_answer
-from cli.runs import analyzed_run, find_run, profile_run, run_word
-from cli.text import shell_word
-from query.answers.values import NextStep, Profiled, Sweep
+from crystalperf.cli.output import progress, say, write, write_answer
+from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
+from crystalperf.cli.text import shell_word
+from crystalperf.query.answers.values import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
-    from query.run import Other
+    from crystalperf.query.run import Other
 
 INCONCLUSIVE = 4
 """Exit code where what the log lacks could change what holds the run up."""
@@ -34,13 +34,13 @@ def analyze(
         run = analyzed_run(paths, output, app, indexes, step, replace=force)
         answer = run.verdict(step, paged=bool(html))
         if html:
-            from cli.page_command import write_page
+            from crystalperf.cli.page_command import write_page
 
             write_page(run, html, step, verdict=answer, replace=force)
     if as_json:
         write_answer(answer)
     else:
-        from cli.screen import verdict_text
+        from crystalperf.cli.screen import verdict_text
 
         write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
     return 0 if answer.debug.conclusive else INCONCLUSIVE
@@ -56,7 +56,7 @@ def profile(
     if as_json:
         write_answer(answer)
     else:
-        from cli.render import profile_text
+        from crystalperf.cli.render import profile_text
 
         write(profile_text(answer, f"crystalperf debug {shell_word(run_word(run.path))}"))
     return 0
@@ -71,7 +71,7 @@ def debug(run_text: str, scope: str, *, as_json: bool) -> int:
     if as_json:
         write_answer(answer)
     else:
-        from cli.render import debug_text
+        from crystalperf.cli.render import debug_text
 
         write(debug_text(run.header(), answer))
     return 0 if answer.conclusive else INCONCLUSIVE
@@ -105,12 +105,12 @@ def predict(
     if as_json:
         write_answer(answer)
     elif answered:
-        from cli.whatifs import prediction_text, sweep_text
+        from crystalperf.cli.whatifs import prediction_text, sweep_text
 
         header = run.header()
         write(sweep_text(header, answer) if isinstance(answer, Sweep) else prediction_text(header, answer))
     if not answered:
-        from cli.whatifs import refusal_text
+        from crystalperf.cli.whatifs import refusal_text
 
         say(f"crystalperf: {refusal_text(points)}")
     return 0 if answered else 1
@@ -118,7 +118,7 @@ def predict(
 
 def other_runs(texts: Sequence[str]) -> list[Other]:
     """Other runs of the job as `--with` names them: RUN, or RUN,KEY=VALUE,…"""
-    from query.run import Other
+    from crystalperf.query.run import Other
 
     found = []
     for text in texts:

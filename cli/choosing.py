@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.answering import other_runs
-from cli.output import progress, say, write, write_answer
-from cli.page import Page
-from cli.parts import listed
-from cli.runs import find_run
-from cli.text import TimeUnit, change, counted, printable, time_unit
-from indexes.errors import SettingError
+from crystalperf.cli.answering import other_runs
+from crystalperf.cli.output import progress, say, write, write_answer
+from crystalperf.cli.page import Page
+from crystalperf.cli.parts import listed
+from crystalperf.cli.runs import find_run
+from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
+from crystalperf.indexes.errors import SettingError
 
 if TYPE_CHECKING:
-    from query.answers.values import Advice, Choice, Header, Offer
+    from crystalperf.query.answers.values import Advice, Choice, Header, Offer
 
 SHOWN = 20
 """Rows of a table of machines; --json has all."""
@@ -34,7 +34,7 @@ def priced(
     as_json: bool,
 ) -> int:
     """What the run would take and cost on other machines; 1 where nothing can be answered."""
-    from query.answers.prices import duration_ms
+    from crystalperf.query.answers.prices import duration_ms
 
     if not machines or not ran_on:
         raise SettingError("prices need both: --prices FILE, and --on NAME for the machine of it that the run had")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.output import progress, say, write
-from cli.text import shell_word
-from indexes.errors import NoAnswerError
-from query.frameworks.known import frameworks, get
+from crystalperf.cli.output import progress, say, write
+from crystalperf.cli.text import shell_word
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.query.frameworks.known import frameworks, get
 
 
 def collect(framework: str, address: str, job: str, output: str) -> int:

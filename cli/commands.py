@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from cli.fleet_commands import app as fleet_app
-from cli.index_app import app as index_app
-from cli.options import (
+from crystalperf.cli.fleet_commands import app as fleet_app
+from crystalperf.cli.index_app import app as index_app
+from crystalperf.cli.options import (
     SETTINGS,
     App,
     AsJson,
@@ -32,7 +32,7 @@ from cli.options import (
     setting,
     show_help,
 )
-from cli.serving import serve
+from crystalperf.cli.serving import serve
 
 app = typer.Typer(name="crystalperf", rich_markup_mode=None, context_settings=SETTINGS, pretty_exceptions_enable=False)
 app.add_typer(fleet_app, name="fleet", short_help="many runs at once: what wastes, what would save, what got slower")
@@ -52,8 +52,8 @@ def crystalperf(
       crystalperf analyze app-1.log recordings/*.jfr
     """
     if version:
-        from cli.output import write
-        from cli.version import version_line
+        from crystalperf.cli.output import write
+        from crystalperf.cli.version import version_line
 
         write(version_line() + "\n")
         raise typer.Exit(0)
@@ -78,7 +78,7 @@ def analyze(
     Example:
       crystalperf analyze app-1.log recordings/*.jfr
     """
-    from cli.answering import analyze as answer
+    from crystalperf.cli.answering import analyze as answer
 
     return answer(paths, output, app_id, index, force=force, full=full, html=html, as_json=as_json)
 
@@ -91,7 +91,7 @@ def demo(as_json: AsJson = False) -> int:
     Example:
       crystalperf demo
     """
-    from cli.demo import demo as answer
+    from crystalperf.cli.demo import demo as answer
 
     return answer(as_json=as_json)
 
@@ -111,7 +111,7 @@ def profile(
     Example:
       crystalperf profile app-1.log recordings/*.jfr -o q9.duckdb
     """
-    from cli.answering import profile as answer
+    from crystalperf.cli.answering import profile as answer
 
     return answer(paths, output, app_id, index, force=force, as_json=as_json)
 
@@ -124,7 +124,7 @@ def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
     Example:
       crystalperf debug q9.duckdb --scope job:3
     """
-    from cli.answering import debug as answer
+    from crystalperf.cli.answering import debug as answer
 
     return answer(run, scope, as_json=as_json)
 
@@ -185,12 +185,12 @@ def predict(
         if (scope, replan, predictor) != ("all", True, ""):
             told = "leave out --scope, --no-replan and --predictor: prices are of the whole run, by the built-in model"
             raise typer.BadParameter(told, param_hint="'--prices'")
-        from cli.choosing import priced
+        from crystalperf.cli.choosing import priced
 
         return priced(run, machines, ran_on, deadline, settings, recorded, reruns, as_json=as_json)
     if not settings:
         raise typer.BadParameter("say what would be different, for example cores=2x", param_hint="'--set'")
-    from cli.answering import predict as answer
+    from crystalperf.cli.answering import predict as answer
 
     return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, reruns=reruns, as_json=as_json)
 
@@ -211,7 +211,7 @@ def advise(
     Example:
       crystalperf advise q9.duckdb --set workers=4x
     """
-    from cli.choosing import advise as answer
+    from crystalperf.cli.choosing import advise as answer
 
     return answer(run, settings, reruns, as_json=as_json)
 
@@ -239,7 +239,7 @@ def report(
     Example:
       crystalperf report app-20261121113629-0000 -o q9.html
     """
-    from cli.page_command import report as answer
+    from crystalperf.cli.page_command import report as answer
 
     return answer(run, output, force=force, redact=redact, full=full)
 
@@ -276,7 +276,7 @@ def sql(
     Example:
       crystalperf sql --index jdk-17 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
     """
-    from cli.sqldoor import ask
+    from crystalperf.cli.sqldoor import ask
 
     return ask(
         statement,
@@ -328,7 +328,7 @@ def setup(
     Example:
       crystalperf setup --on yarn --folder /mnt/recordings >> job.conf
     """
-    from cli.setup import setup as answer
+    from crystalperf.cli.setup import setup as answer
 
     return answer(framework, folder, place, version, as_json=as_json)
 
@@ -357,7 +357,7 @@ def collect(
     Example:
       crystalperf collect flink http://localhost:8081 -o ./job
     """
-    from cli.collect import collect as answer
+    from crystalperf.cli.collect import collect as answer
 
     return answer(framework, address, job, output)
 
@@ -388,7 +388,7 @@ def review(
     Example:
       crystalperf review examples/review/change.diff --run q9.duckdb --source examples/review
     """
-    from cli.review_command import review as answer
+    from crystalperf.cli.review_command import review as answer
 
     return answer(change, run, source, as_json=as_json)
 
@@ -406,7 +406,7 @@ def mcp() -> int:
     Example:
       crystalperf mcp < /dev/null
     """
-    from cli.agent_server import serve
+    from crystalperf.cli.agent_server import serve
 
     return serve()
 
@@ -419,7 +419,7 @@ def prime() -> int:
     Example:
       crystalperf prime
     """
-    from cli.agent_prime import prime as answer
+    from crystalperf.cli.agent_prime import prime as answer
 
     return answer()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.answering import analyze
-from cli.output import say
-from cli.text import shell_word
-from indexes.errors import InputError
+from crystalperf.cli.answering import analyze
+from crystalperf.cli.output import say
+from crystalperf.cli.text import shell_word
+from crystalperf.indexes.errors import InputError
 
 SAID = (
     "a recorded run that comes with CrystalPerf: TPC-H q9, joins of six tables, on two small machines with a slow"

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """cli.main.main; an interrupt before that has begun to listen ends in silence, too."""
     try:
-        from cli.main import main as commands
+        from crystalperf.cli.main import main as commands
 
         commands()
     except KeyboardInterrupt:

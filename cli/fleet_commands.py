@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cli.options import SETTINGS, AsJson, show_help
-from fleet.engines import ENGINES
+from crystalperf.cli.options import SETTINGS, AsJson, show_help
+from crystalperf.fleet.engines import ENGINES
 
 if TYPE_CHECKING:
-    from fleet.ask import Fleet, Job
+    from crystalperf.fleet.ask import Fleet, Job
 
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
 
@@ -76,10 +76,10 @@ def fleet_build(
     """
     from dataclasses import asdict
 
-    from cli.output import progress, write, write_json
-    from cli.text import counted, printable, shell_word
-    from fleet.build import build
-    from fleet.engines import Engine
+    from crystalperf.cli.output import progress, write, write_json
+    from crystalperf.cli.text import counted, printable, shell_word
+    from crystalperf.fleet.build import build
+    from crystalperf.fleet.engines import Engine
 
     with progress() as step:
         reading = Engine(engine, processes or None, memory << 20 or None, master, tuple(conf))
@@ -121,8 +121,8 @@ def fleet_ask(
     """
     from dataclasses import asdict
 
-    from cli.output import progress, write, write_json
-    from fleet.ask import ask
+    from crystalperf.cli.output import progress, write, write_json
+    from crystalperf.fleet.ask import ask
 
     with progress() as step:
         step("asking the tables")
@@ -135,7 +135,7 @@ def fleet_ask(
 
 
 def _text(fleet: Fleet) -> str:
-    from cli.text import counted, cut_right, printable
+    from crystalperf.cli.text import counted, cut_right, printable
 
     days = f"{fleet.first_day} to {fleet.last_day}" if fleet.first_day else "no day"
     share = 100 / fleet.core_hours if fleet.core_hours else 0.0
@@ -222,11 +222,11 @@ def _held_up_by(job: Job) -> str:
     """A bottleneck in words: a device, or a cause in those of its framework."""
     from typing import get_args
 
-    from indexes.resources import known
-    from query.answers.values import Cause
-    from query.answers.words import cause_words, device_name
-    from query.frameworks import Vocabulary
-    from query.frameworks.known import frameworks
+    from crystalperf.indexes.resources import known
+    from crystalperf.query.answers.values import Cause
+    from crystalperf.query.answers.words import cause_words, device_name
+    from crystalperf.query.frameworks import Vocabulary
+    from crystalperf.query.frameworks.known import frameworks
 
     name = job.bottleneck
     if name == "unknown":
@@ -238,8 +238,8 @@ def _held_up_by(job: Job) -> str:
 
 
 def _unread(count: int, folder: str) -> str:
-    from cli.text import counted
-    from fleet.ask import files_of
+    from crystalperf.cli.text import counted
+    from crystalperf.fleet.ask import files_of
 
     rows = files_of(Path(folder), "problems").replace("'", "''")
     return (
@@ -249,8 +249,8 @@ def _unread(count: int, folder: str) -> str:
 
 
 def _slower(fleet: Fleet) -> list[str]:
-    from cli.text import counted
-    from query.answers.words import measure_word
+    from crystalperf.cli.text import counted
+    from crystalperf.query.answers.words import measure_word
 
     if not fleet.watched_jobs:
         return ["No job has the six runs of one name and plan that it takes to tell whether it got slower."]

@@ -7,12 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from cli.output import progress, say, write
-from cli.text import counted, printable
-from indexes.errors import IndexFileError, InputError
-from query.lookup.frames import Found
-from query.lookup.frames import resolve_frames as find_functions
-from query.lookup.functions import known_names
+from crystalperf.cli.output import progress, say, write
+from crystalperf.cli.text import counted, printable
+from crystalperf.indexes.errors import IndexFileError, InputError
+from crystalperf.query.lookup.frames import Found
+from crystalperf.query.lookup.frames import resolve_frames as find_functions
+from crystalperf.query.lookup.functions import known_names
 
 LONGEST_FRAME = 10_000
 """Characters of a line of stdin; what is longer is no frame."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import SETTINGS, AsJson, Indexes, IndexName, complete_index, complete_run, show_help
+from crystalperf.cli.options import SETTINGS, AsJson, Indexes, IndexName, complete_index, complete_run, show_help
 
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
 
@@ -50,7 +50,7 @@ def index_build(
     Example:
       crystalperf index build jdk-17
     """
-    from cli.index_commands import build
+    from crystalperf.cli.index_commands import build
 
     return build(name, source, classes, model, output, as_json=as_json)
 
@@ -63,7 +63,7 @@ def index_list(as_json: AsJson = False) -> int:
     Example:
       crystalperf index list
     """
-    from cli.index_commands import list_indexes
+    from crystalperf.cli.index_commands import list_indexes
 
     return list_indexes(as_json=as_json)
 
@@ -86,7 +86,7 @@ def index_show(
     Example:
       crystalperf index show HashMap.putVal --index jdk-17 --why
     """
-    from cli.index_commands import show
+    from crystalperf.cli.index_commands import show
 
     return show(function, index, source, why=why, as_json=as_json)
 
@@ -106,7 +106,7 @@ def index_resolve(
     Example:
       crystalperf index resolve --index jdk-17 "at java.util.HashMap.get(HashMap.java:564)"
     """
-    from cli.frames import resolve_frames
+    from crystalperf.cli.frames import resolve_frames
 
     return resolve_frames(frames or [], index, as_json=as_json)
 
@@ -127,7 +127,7 @@ def index_verify(
     Example:
       crystalperf index verify jdk-17
     """
-    from cli.index_commands import verify
+    from crystalperf.cli.index_commands import verify
 
     return verify(names or [], as_json=as_json)
 
@@ -145,7 +145,7 @@ def index_export(
     Example:
       crystalperf index export acme-1.2 ./exports
     """
-    from cli.index_commands import export
+    from crystalperf.cli.index_commands import export
 
     return export(name, folder)
 
@@ -161,7 +161,7 @@ def index_import(
     Example:
       crystalperf index import ./exports/acme-1.2 --trust
     """
-    from cli.index_commands import import_
+    from crystalperf.cli.index_commands import import_
 
     return import_(folder, trust=trust)
 
@@ -188,6 +188,6 @@ def index_diff(
     Example:
       crystalperf index diff acme-1.2 acme-1.3
     """
-    from cli.index_diff import diff
+    from crystalperf.cli.index_diff import diff
 
     return diff(before, after, run, as_json=as_json)

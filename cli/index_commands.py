@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from cli.output import progress, say, write, write_json
-from cli.remedies import error_sentence
-from cli.text import counted, grouped
-from indexes import open_read_only, resources
-from indexes.errors import BuildError, CrystalPerfError, SettingError
-from indexes.exports import (
+from crystalperf.cli.output import progress, say, write, write_json
+from crystalperf.cli.remedies import error_sentence
+from crystalperf.cli.text import counted, grouped
+from crystalperf.indexes import open_read_only, resources
+from crystalperf.indexes.errors import BuildError, CrystalPerfError, SettingError
+from crystalperf.indexes.exports import (
     built_path,
     check_replaceable,
     export_index,
@@ -23,18 +23,18 @@ from indexes.exports import (
     name_of_export,
     split_name,
 )
-from indexes.exports import verify as verify_file
-from indexes.store import checked
-from query.lookup.functions import Function, explain, indexes_at_hand, known_names, of_name
+from crystalperf.indexes.exports import verify as verify_file
+from crystalperf.indexes.store import checked
+from crystalperf.query.lookup.functions import Function, explain, indexes_at_hand, known_names, of_name
 
 if TYPE_CHECKING:
-    from indexer.sources import Source
+    from crystalperf.indexer.sources import Source
 
 
 def build(name: str, source: str, classes: str, model: str, output: str, *, as_json: bool) -> int:
     """Build one index and say where it is."""
     try:
-        from indexer.build import build as build_index
+        from crystalperf.indexer.build import build as build_index
     except ImportError as error:
         raise BuildError(
             f"building an index needs the extra `indexer` ({error.name} is missing): `pip install '.[indexer]'` in a"
@@ -77,7 +77,7 @@ def list_indexes(*, as_json: bool) -> int:
     if as_json:
         write_json(rows)
         return 0
-    from cli.render import listing_text
+    from crystalperf.cli.render import listing_text
 
     cells = [[each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10]] for each in rows]
     empty = "no index yet: `crystalperf index build jdk-17` makes one"
@@ -103,7 +103,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
     if as_json:
         write_json(found)
     else:
-        from cli.why import why_text
+        from crystalperf.cli.why import why_text
 
         write("\n".join(_function_text(each) + (why_text(each) if why else "") for each in found))
     if more:
@@ -152,7 +152,7 @@ def import_(folder: str, *, trust: bool) -> int:
 
 
 def _source(name: str, location: str) -> Source:
-    from indexer.sources import open_source
+    from crystalperf.indexer.sources import open_source
 
     return open_source(name, [location])
 
@@ -173,7 +173,7 @@ def _explain(
     connection: duckdb.DuckDBPyConnection, index_name: str, found: Sequence[dict[str, Any]], source: str
 ) -> None:
     """Add to each function what its vector rests on: callees with their resource, words, where the index is from."""
-    from cli.why import words
+    from crystalperf.cli.why import words
 
     metadata = explain(connection, found)
     for position, facts in enumerate(found):
@@ -195,7 +195,7 @@ def _function_text(facts: dict[str, Any]) -> str:
         listed = facts[key]
         return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "none known"
 
-    from cli.text import printable
+    from crystalperf.cli.text import printable
 
     lines = [
         f"{facts['qualified_name']}",

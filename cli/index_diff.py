@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cli.output import progress, write, write_json
-from cli.text import counted, cut_left, grouped
-from query.lookup.diff import KINDS, Changed, changes
-from query.lookup.hot import Heat, HotPath, hot_path
+from crystalperf.cli.output import progress, write, write_json
+from crystalperf.cli.text import counted, cut_left, grouped
+from crystalperf.query.lookup.diff import KINDS, Changed, changes
+from crystalperf.query.lookup.hot import Heat, HotPath, hot_path
 
 SHOWN = 20
 """Functions of each kind in the text; --json has all."""
@@ -27,7 +27,7 @@ def diff(before: str, after: str, run: str = "", *, as_json: bool) -> int:
     """Print what differs between two indexes, what changed most first; of a run, what is on its hot path."""
     path: HotPath | None = None
     if run:
-        from cli.runs import find_run
+        from crystalperf.cli.runs import find_run
 
         path = hot_path(find_run(run))
     with progress() as step:
@@ -65,7 +65,7 @@ def _plain(changed: Changed, path: HotPath | None) -> dict[str, Any]:
 
 
 def _text(before: str, after: str, found: Mapping[str, list[Changed]], path: HotPath | None) -> str:
-    from cli.text import printable
+    from crystalperf.cli.text import printable
 
     parts = []
     if path is not None:

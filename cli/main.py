@@ -23,7 +23,7 @@ from typing import Any
 
 import typer
 
-from cli.commands import app
+from crystalperf.cli.commands import app
 
 FEWER_COLLECTIONS = 100_000
 """New objects between two collections of garbage.  Importing what a command needs makes as many, and no garbage."""
@@ -124,10 +124,10 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
 
 def _sentence(error: Exception, arguments: Sequence[str]) -> str:
     """What happened, where, and what to do."""
-    from indexes.errors import CrystalPerfError
+    from crystalperf.indexes.errors import CrystalPerfError
 
     if isinstance(error, CrystalPerfError):
-        from cli.remedies import error_sentence
+        from crystalperf.cli.remedies import error_sentence
 
         return error_sentence(error)
     if isinstance(error, MemoryError):
@@ -147,9 +147,9 @@ def _write_failure(error: Exception, sentence: str) -> None:
     """The error as JSON on stdout, where a script looks for an answer."""
     from contextlib import suppress
 
-    from cli.output import write_answer
-    from indexes.errors import CrystalPerfError
-    from query.answers.values import Failure
+    from crystalperf.cli.output import write_answer
+    from crystalperf.indexes.errors import CrystalPerfError
+    from crystalperf.query.answers.values import Failure
 
     failure = Failure(str(error), error.remedy) if isinstance(error, CrystalPerfError) else Failure(sentence)
     with suppress(CrystalPerfError):  # of a stdout that cannot be written, as the error may be just that
@@ -157,7 +157,7 @@ def _write_failure(error: Exception, sentence: str) -> None:
 
 
 def _say(message: str) -> None:
-    from cli.output import say
+    from crystalperf.cli.output import say
 
     say(f"crystalperf: {message}")
 

@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 def show_help(context: typer.Context) -> None:
     """Print the help of a group that was typed without a command."""
-    from cli.output import write
+    from crystalperf.cli.output import write
 
     write(context.get_help() + "\n")
 
@@ -24,34 +24,34 @@ def show_help(context: typer.Context) -> None:
 
 
 def complete_run(incomplete: str) -> list[str]:
-    from cli.runs import kept_runs
+    from crystalperf.cli.runs import kept_runs
 
     return [name for name in kept_runs() if name.startswith(incomplete)]
 
 
 def complete_index(incomplete: str) -> list[str]:
-    from query.lookup.functions import known_names
+    from crystalperf.query.lookup.functions import known_names
 
     return [name for name in known_names() if name.startswith(incomplete)]
 
 
 def complete_setting(incomplete: str) -> list[str]:
-    from indexes.resources import known
-    from query.frameworks.known import frameworks
-    from query.model.world import settings_of
+    from crystalperf.indexes.resources import known
+    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.model.world import settings_of
 
     words = [word for each in frameworks().values() for word in each.vocabulary.settings]
     return [f"{key}=" for key in dict.fromkeys((*settings_of(known()), *words)) if key.startswith(incomplete)]
 
 
 def complete_framework(incomplete: str) -> list[str]:
-    from query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.known import frameworks
 
     return [name for name in frameworks() if name.startswith(incomplete)]
 
 
 def complete_place(incomplete: str) -> list[str]:
-    from query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.known import frameworks
 
     words = [word for each in frameworks().values() if each.setup is not None for word in each.setup.places]
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from cli.text import cut_right, printable
+from crystalperf.cli.text import cut_right, printable
 
 if TYPE_CHECKING:
-    from query.answers.serial import Answer
+    from crystalperf.query.answers.serial import Answer
 
 PROGRESS_AFTER_S = 0.5
 """Work that takes less passes without a word."""
@@ -51,7 +51,7 @@ def write_json(answer: Any) -> None:
 
 def write_answer(answer: Answer) -> None:
     """Write an answer of a run as the JSON that all doors give."""
-    from query.answers.serial import as_json
+    from crystalperf.query.answers.serial import as_json
 
     write_json(as_json(answer))
 
@@ -126,7 +126,7 @@ def _silence(stream: TextIO) -> None:
 
 
 def _cannot_write(error: OSError) -> NoReturn:
-    from indexes.errors import CrystalPerfError
+    from crystalperf.indexes.errors import CrystalPerfError
 
     raise CrystalPerfError(
         f"standard output: cannot be written ({error.strerror or error}); make room, or send it elsewhere"

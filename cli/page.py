@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.text import cut_right, printable
-from query.answers.figures import tied
+from crystalperf.cli.text import cut_right, printable
+from crystalperf.query.answers.figures import tied
 
 WIDTH = 80
 WIDEST = 120

@@ -7,16 +7,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.answering import next_command
-from cli.output import progress, write
-from cli.remedies import with_remedy
-from cli.runs import find_run, run_word
-from cli.text import printable, shell_word
-from query.answers.picture.door import Door
+from crystalperf.cli.answering import next_command
+from crystalperf.cli.output import progress, write
+from crystalperf.cli.remedies import with_remedy
+from crystalperf.cli.runs import find_run, run_word
+from crystalperf.cli.text import printable, shell_word
+from crystalperf.query.answers.picture.door import Door
 
 if TYPE_CHECKING:
-    from query.answers.values import Verdict
-    from query.run import Run
+    from crystalperf.query.answers.values import Verdict
+    from crystalperf.query.run import Run
 
 
 def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool) -> int:
@@ -43,7 +43,7 @@ def write_page(
 
     Raises InputError where the place holds something else, or cannot be written.
     """
-    import report
+    from crystalperf import report
 
     path, application = Path(place), report.shown(run.header().app_id)
     report.check(path, application, replace=replace)  # before the work is done

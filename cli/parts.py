@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.remedies import note_sentence
-from cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
-from query.answers.folding import fold_path
-from query.answers.stations import stations_table
-from query.answers.words import (
+from crystalperf.cli.remedies import note_sentence
+from crystalperf.cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
+from crystalperf.query.answers.folding import fold_path
+from crystalperf.query.answers.stations import stations_table
+from crystalperf.query.answers.words import (
     WORTH_SHOWING,
     bottleneck_sentence,
     capitalised,
@@ -26,9 +26,9 @@ from query.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from cli.page import Page
-    from cli.text import TimeUnit
-    from query.answers.values import Bottleneck, Debug, Finding, Header, PathOperator
+    from crystalperf.cli.page import Page
+    from crystalperf.cli.text import TimeUnit
+    from crystalperf.query.answers.values import Bottleneck, Debug, Finding, Header, PathOperator
 
 PLAN_METRICS = "plan metrics"
 """The basis of time that the framework itself measured of its operators."""

@@ -1,4 +1,7 @@
-"""The reference page of the command line, from the commands' own help: `python -m cli.reference > docs/cli.md`."""
+"""The reference page of the command line, from the commands' own help.
+
+python -m crystalperf.cli.reference > docs/cli.md
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import Any
 
 import typer
 
-from cli.commands import app
+from crystalperf.cli.commands import app
 
 _HEAD = """\
 # The command line
 
-Written by `python -m cli.reference > docs/cli.md` from the commands' own `--help`; a test compares the two.
+Written by `python -m crystalperf.cli.reference > docs/cli.md` from the commands' own `--help`; a test compares the two.
 
 JSON or an answer alone goes to stdout, progress and messages go to stderr. The exit code is 0 with an answer; 1 where
 the content of an argument is wrong or no answer is possible (one sentence on stderr; stdout is empty, or has the

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cli.text import shell_word
+from crystalperf.cli.text import shell_word
 
 if TYPE_CHECKING:
-    from indexes.errors import CrystalPerfError, Remedy
-    from query.answers.values import Note
+    from crystalperf.indexes.errors import CrystalPerfError, Remedy
+    from crystalperf.query.answers.values import Note
 
 
 def error_sentence(error: CrystalPerfError) -> str:

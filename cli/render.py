@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli import parts
-from cli.page import Page
-from cli.text import printable, time_unit
-from query.answers.verdict import bottleneck_of
+from crystalperf.cli import parts
+from crystalperf.cli.page import Page
+from crystalperf.cli.text import printable, time_unit
+from crystalperf.query.answers.verdict import bottleneck_of
 
 if TYPE_CHECKING:
-    from query.answers.values import Debug, Header, Profiled
+    from crystalperf.query.answers.values import Debug, Header, Profiled
 
 PATH_ROWS = 40
 GROUP_ROWS = 12

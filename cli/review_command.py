@@ -9,18 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.output import progress, say, write, write_json
-from cli.runs import STDIN, find_run
-from cli.text import counted
-from indexes import resources
-from indexes.errors import InputError, SettingError
-from query.lookup.entering import Entering, Known, Labelled, NewCall, entering, made_on
-from query.lookup.hot import Heat, HotPath, hot_path
-from query.lookup.patch import MOST_BYTES, ChangedFile, changed_files
+from crystalperf.cli.output import progress, say, write, write_json
+from crystalperf.cli.runs import STDIN, find_run
+from crystalperf.cli.text import counted
+from crystalperf.indexes import resources
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.lookup.entering import Entering, Known, Labelled, NewCall, entering, made_on
+from crystalperf.query.lookup.hot import Heat, HotPath, hot_path
+from crystalperf.query.lookup.patch import MOST_BYTES, ChangedFile, changed_files
 
 if TYPE_CHECKING:
-    from indexer.records import ParsedFile
-    from query.run import Run
+    from crystalperf.indexer.records import ParsedFile
+    from crystalperf.query.run import Run
 
 MOST_HOPS = 3
 """From a hot function to a new one, through new ones."""
@@ -37,8 +37,8 @@ _LABELLED = """
 def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
     """Print what enters, what enters the hottest functions first."""
     try:
-        from indexer.parse import parse_file
-        from indexer.records import SUFFIXES
+        from crystalperf.indexer.parse import parse_file
+        from crystalperf.indexer.records import SUFFIXES
     except ImportError as error:
         raise SettingError(
             f"reviewing a change parses source code, which needs the extra `indexer` ({error.name} is missing):"
@@ -219,7 +219,7 @@ def _plain(found: Entering) -> dict[str, Any]:
 
 
 def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, unit: str) -> str:
-    from cli.text import printable
+    from crystalperf.cli.text import printable
 
     hot = [each for each in found if each.heat is not None]
     cold = len(found) - len(hot)

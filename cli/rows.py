@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 
-from cli.text import cut_right, grouped, printable
+from crystalperf.cli.text import cut_right, grouped, printable
 
 WIDTH = 80
 WIDEST = 250

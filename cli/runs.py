@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.text import cut_right
+from crystalperf.cli.text import cut_right
 
 if TYPE_CHECKING:
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 STDIN = "-"
 """What stands for a log on standard input."""
@@ -22,7 +22,7 @@ _NAMES_SHOWN = 8
 
 def runs_folder() -> Path:
     """Where `analyze` and `profile` keep run files unless told otherwise."""
-    from indexes.exports import cache_folder
+    from crystalperf.indexes.exports import cache_folder
 
     return cache_folder() / "runs"
 
@@ -38,7 +38,7 @@ def kept_runs() -> list[str]:
 
 def find_run(text: str) -> Run:
     """The run that the user means.  Raises what find_run_file() and opening the file raise."""
-    import query
+    from crystalperf import query
 
     return query.open_run(find_run_file(text))
 
@@ -48,8 +48,8 @@ def find_run_file(text: str) -> Path:
 
     Raises InputError where there is none, and whatever profiling raises.
     """
-    from cli.output import progress, say
-    from indexes.errors import InputError
+    from crystalperf.cli.output import progress, say
+    from crystalperf.indexes.errors import InputError
 
     if (made := _made_before(text)) is not None:
         return made
@@ -77,7 +77,7 @@ def profile_run(
     replace: bool = False,
 ) -> Run:
     """Profile what was named on the command line; '' stands for what was not."""
-    import query
+    from crystalperf import query
 
     return query.profile(
         [_stdin_path() if each == STDIN else each for each in paths],
@@ -96,8 +96,8 @@ def analyzed_run(
 
     Raises SettingError where that is to be made in another way than it was.
     """
-    import query
-    from indexes.errors import SettingError
+    from crystalperf import query
+    from crystalperf.indexes.errors import SettingError
 
     made = _made_before(paths[0]) if len(paths) == 1 else None
     if made is None:
@@ -127,7 +127,7 @@ def _stdin_path() -> str:
     import shutil
     import tempfile
 
-    from indexes.errors import InputError
+    from crystalperf.indexes.errors import InputError
 
     if os.isatty(_STDIN):
         raise InputError(
@@ -157,7 +157,7 @@ def _exists(path: Path) -> bool:
 
 
 def _is_duckdb(path: Path) -> bool:
-    from indexes.errors import InputError
+    from crystalperf.indexes.errors import InputError
 
     offset, magic = _DUCKDB_MAGIC
     try:

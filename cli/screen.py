@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli import parts
-from cli.page import Page
-from cli.remedies import with_remedy
-from cli.text import TimeUnit, printable, time_unit
-from cli.whatifs import usual
-from query.answers.words import capitalised, gain_text, nothing_to_do
+from crystalperf.cli import parts
+from crystalperf.cli.page import Page
+from crystalperf.cli.remedies import with_remedy
+from crystalperf.cli.text import TimeUnit, printable, time_unit
+from crystalperf.cli.whatifs import usual
+from crystalperf.query.answers.words import capitalised, gain_text, nothing_to_do
 
 if TYPE_CHECKING:
-    from query.answers.values import Verdict
+    from crystalperf.query.answers.values import Verdict
 
 MOST_LINES = 45
 """So much of a terminal is read without scrolling."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from service.settings import Limits
+    from crystalperf.service.settings import Limits
 
 TOKEN = "CRYSTALPERF_TOKEN"
 """The variable of the environment that has the token, where no file has it."""
@@ -73,14 +73,14 @@ def serve(
     Example:
       crystalperf serve --port 8090 --folder logs
     """
-    from cli.output import say
-    from indexes.errors import InputError
-    from indexes.exports import cache_folder
+    from crystalperf.cli.output import say
+    from crystalperf.indexes.errors import InputError
+    from crystalperf.indexes.exports import cache_folder
 
     try:
-        from service.origins import origin
-        from service.serving import serve as run
-        from service.settings import Settings
+        from crystalperf.service.origins import origin
+        from crystalperf.service.serving import serve as run
+        from crystalperf.service.settings import Settings
     except ImportError as error:
         raise InputError(
             f"the service needs the extra `service` ({error.name} is missing): `pip install '.[service]'` in a checkout"
@@ -113,7 +113,7 @@ def serve(
 
 def _token(file: str) -> str:
     """The token of a file or of the environment, '' for none; never of the command line, which others can read."""
-    from indexes.errors import InputError
+    from crystalperf.indexes.errors import InputError
 
     told = os.environ.pop(TOKEN, "")  # processes that read what strangers sent need not know it
     if not file:
@@ -128,8 +128,8 @@ def _token(file: str) -> str:
 
 
 def _limits(texts: list[str]) -> Limits:
-    from indexes.errors import SettingError
-    from service.settings import Limits
+    from crystalperf.indexes.errors import SettingError
+    from crystalperf.service.settings import Limits
 
     known = {each.name: each.type for each in fields(Limits)}
     found: dict[str, Any] = {}

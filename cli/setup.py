@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from cli.output import say, write, write_json
-from indexes.errors import NoAnswerError, SettingError
-from query.frameworks import Job
-from query.frameworks.known import frameworks, get
+from crystalperf.cli.output import say, write, write_json
+from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.known import frameworks, get
 
 _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cli.output import progress, write
-from cli.rows import rows_text
-from cli.text import printable
-from indexes.errors import SettingError
-from query.statements.asking import answering, check_text, index_files, request_for
-from query.statements.rows import Batches, csv_parts, json_parts
+from crystalperf.cli.output import progress, write
+from crystalperf.cli.rows import rows_text
+from crystalperf.cli.text import printable
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.statements.asking import answering, check_text, index_files, request_for
+from crystalperf.query.statements.rows import Batches, csv_parts, json_parts
 
 HELD_BACK = 64 << 20
 """Characters of an answer that are held back until it is complete, so that stdout stays empty on failure."""
@@ -30,7 +30,7 @@ def ask(
     timeout_s: float,
 ) -> int:
     """Answer one SELECT on stdout."""
-    from cli.runs import find_run_file
+    from crystalperf.cli.runs import find_run_file
 
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")

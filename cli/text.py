@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from query.answers.figures import (
+from crystalperf.query.answers.figures import (
     NOTHING,
     TimeUnit,
     change,

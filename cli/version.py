@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from indexes import SCHEMA_VERSIONS
+from crystalperf.indexes import SCHEMA_VERSIONS
 
 
 def version_line() -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.page import Page
-from cli.parts import listed
-from cli.remedies import with_remedy
-from cli.text import TimeUnit, change, counted, printable, time_unit
-from query.answers.verdict import knee_of
-from query.answers.whatifs import alike, told
-from query.answers.words import (
+from crystalperf.cli.page import Page
+from crystalperf.cli.parts import listed
+from crystalperf.cli.remedies import with_remedy
+from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
+from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.answers.whatifs import alike, told
+from crystalperf.query.answers.words import (
     capitalised,
     check_sentences,
     counted_digits,
@@ -29,7 +29,7 @@ from query.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from query.answers.values import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
+    from crystalperf.query.answers.values import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
 
 RANGE = "90 % range"
 GROUPS_SHOWN = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.remedies import error_sentence
-from indexes.errors import CrystalPerfError
+from crystalperf.cli.remedies import error_sentence
+from crystalperf.indexes.errors import CrystalPerfError
 
 MOST_WORDS = 8
 """Shown for each resource."""
@@ -23,12 +23,12 @@ def words(
     `location` is the source the user names, '' for what is in the cache or installed; nothing is fetched.
     """
     try:
-        from indexer.build import text_hash
-        from indexer.catalogue import source_at_hand
-        from indexer.modelfile import load
-        from indexer.parse import parse_file
-        from indexer.sources import open_source
-        from indexer.vectors import FunctionText
+        from crystalperf.indexer.build import text_hash
+        from crystalperf.indexer.catalogue import source_at_hand
+        from crystalperf.indexer.modelfile import load
+        from crystalperf.indexer.parse import parse_file
+        from crystalperf.indexer.sources import open_source
+        from crystalperf.indexer.vectors import FunctionText
     except ImportError as error:
         return None, (
             f"the words that moved the classifiers need the extra `indexer` ({error.name} is missing):"
@@ -75,7 +75,7 @@ def words(
 
 def why_text(facts: Mapping[str, Any]) -> str:
     """The part of `index show` that explains one function's vector."""
-    from cli.text import printable
+    from crystalperf.cli.text import printable
 
     lines = [f"  read        {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
     for name, resource in facts["evidence"]["callees"].items():

@@ -11,15 +11,14 @@ print(cp.index("jdk-17").functions(text="socket", resource="net").total)
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crystalperf.functions import Function, Functions, Index, index
-from indexes.errors import CrystalPerfError
-from query import open_run, profile
-
 if TYPE_CHECKING:
-    from query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json
-    from query.answers.rows import Rows
+    from crystalperf.functions import Function, Functions, Index, index
+    from crystalperf.indexes.errors import CrystalPerfError
+    from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
+    from crystalperf.query.answers.rows import Rows
 
 __all__ = [
     "CrystalPerfError",
@@ -40,13 +39,19 @@ __all__ = [
 ]
 
 
+# Every module below, those of child processes too, is imported through this one: it imports none of them itself.
+_WHERE = {
+    "CrystalPerfError": "crystalperf.indexes.errors",
+    "Rows": "crystalperf.query.answers.rows",
+    **dict.fromkeys(("Function", "Functions", "Index", "index"), "crystalperf.functions"),
+}
+
+
 def __getattr__(name: str) -> object:
-    if name == "Rows":
-        from query.answers.rows import Rows
-
-        return Rows
     if name in __all__:
-        import query
-
-        return getattr(query, name)
+        return getattr(import_module(_WHERE.get(name, "crystalperf.query")), name)
     raise AttributeError(f"module 'crystalperf' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from query.answers.rows import TIMEOUT_S, Rows, of_mappings
+from crystalperf.query.answers.rows import TIMEOUT_S, Rows, of_mappings
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,7 @@ class Index:
 
         Raises IndexFileError where there is no such index, SettingError where there is no such resource.
         """
-        from query.lookup.functions import Wanted, find
+        from crystalperf.query.lookup.functions import Wanted, find
 
         wanted = Wanted(name=name, class_name=class_name, text=text, resource=resource)
         found, total = find(self.name, wanted, limit=limit, offset=offset)
@@ -113,21 +113,21 @@ class Index:
 
     def sql(self, statement: str, *, timeout_s: float = TIMEOUT_S) -> Rows:
         """The rows of one SELECT over the index's tables and views; as in Run.sql()."""
-        from query.statements.whole import answer
+        from crystalperf.query.statements.whole import answer
 
         return answer(statement, None, [self.name], timeout_s)
 
 
 def index(name: str) -> Index:
     """The index of that name.  Raises IndexFileError where there is none."""
-    from indexes.exports import locate
+    from crystalperf.indexes.exports import locate
 
     locate(name)
     return Index(name)
 
 
 def _function(facts: Mapping[str, Any]) -> Function:
-    from indexes import resources
+    from crystalperf.indexes import resources
 
     shares = {each: float(facts[each]) for each in resources()}
     label = max(shares, key=lambda each: shares[each])

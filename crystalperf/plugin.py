@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from indexes.errors import InputError
-from indexes.resources import Resource
-from indexes.schema import Table
-from indexes.schema import read as tables_of
-from query.frameworks import (
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import Resource
+from crystalperf.indexes.schema import Table
+from crystalperf.indexes.schema import read as tables_of
+from crystalperf.query.frameworks import (
     Barriers,
     Framework,
     Growth,
@@ -22,12 +22,12 @@ from query.frameworks import (
     Vocabulary,
     jvm,
 )
-from query.inputs.containers import LogFile, Part, lines, pieces
-from query.inputs.files import Application, Head, LogPart
-from query.model.mistakes import mistakes
-from query.model.policy import Policy, Waiting, by_rank, fair_share
-from query.model.records import Problem, Problems
-from query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.mistakes import mistakes
+from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
+from crystalperf.query.model.records import Problem, Problems
+from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 
 __all__ = [
     "Application",

@@ -13,12 +13,12 @@ from typing import Any
 
 import duckdb
 
-from fleet.changes import LEAST_EACH, change, noise
-from fleet.reading import HALF_WIDTH
-from fleet.tables import question, tables
-from indexes import guard
-from indexes.errors import InputError, NoAnswerError
-from query.frameworks.known import frameworks
+from crystalperf.fleet.changes import LEAST_EACH, change, noise
+from crystalperf.fleet.reading import HALF_WIDTH
+from crystalperf.fleet.tables import question, tables
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import InputError, NoAnswerError
+from crystalperf.query.frameworks.known import frameworks
 
 TOP = 10
 """Rows of each table, unless asked for more."""

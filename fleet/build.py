@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from fleet.engines import Engine
-from fleet.logs import looked_at, ordered
-from fleet.store import Store
-from indexes.errors import InputError
-from query.model.records import as_text
+from crystalperf.fleet.engines import Engine
+from crystalperf.fleet.logs import looked_at, ordered
+from crystalperf.fleet.store import Store
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.model.records import as_text
 
 REASONS = 3
 """Logs that could not be read whose reason a build tells itself; the table `problems` has all."""

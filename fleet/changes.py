@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from query.model.records import Floats
+from crystalperf.query.model.records import Floats
 
 LEAST_EACH = 3
 """Fewest runs before a change and after it."""
 
 CLEAR, FEW = 4.3, 8.0
 """Standard errors that a change must have: CLEAR · (1 + FEW / runs), for of few runs the noise is badly known.  Of jobs
-without a change some 1 % then have one; `python -m fleet.changes` prints how many, and how many real ones are found."""
+without a change some 1 % then have one; `python -m crystalperf.fleet.changes` prints how many, and how many real ones
+are found."""
 
 LEAST_NOISE = 0.02
 """Of runtimes that hardly scatter: no cluster is steadier than that for long."""

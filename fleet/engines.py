@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fleet.logs import Item
-    from fleet.reading import Read
+    from crystalperf.fleet.logs import Item
+    from crystalperf.fleet.reading import Read
 
 ENGINES = ("local", "spark")
 
@@ -40,7 +40,7 @@ class Engine:
     settings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from indexes.errors import SettingError  # a help text, which names the engines, must be quick
+        from crystalperf.indexes.errors import SettingError  # a help text, which names the engines, must be quick
 
         if self.name not in ENGINES:
             raise SettingError(f"engine {self.name}: expected {' or '.join(ENGINES)}")
@@ -59,7 +59,7 @@ class Engine:
         """The rows of all items, as they come; `scratch` is a folder of this machine."""
         if self.name == "spark":
             return _on_spark(items, self.master, self.settings)
-        from fleet import local
+        from crystalperf.fleet import local
 
         many = self.processes or len(os.sched_getaffinity(0))
         return local.read_all(items, scratch, many, self.memory_bytes or local.memory_of(many))
@@ -67,8 +67,8 @@ class Engine:
 
 def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> Iterator[Read]:
     """The rows of all items, as tasks end.  Raises InputError where there is no Spark, or it does not start."""
-    from indexes.errors import CrystalPerfError, InputError
-    from query.model.records import shortened
+    from crystalperf.indexes.errors import CrystalPerfError, InputError
+    from crystalperf.query.model.records import shortened
 
     try:
         sql: Any = import_module("pyspark.sql")
@@ -111,7 +111,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
 
 def _dealt(items: Sequence[Item], pieces: int) -> list[list[Item]]:
     """The items as tasks, in their order.  The largest of each `AT_ONCE` are dealt out first, as cards are."""
-    from fleet.logs import AT_ONCE
+    from crystalperf.fleet.logs import AT_ONCE
 
     dealt = []
     for start in range(0, len(items), AT_ONCE):
@@ -122,7 +122,7 @@ def _dealt(items: Sequence[Item], pieces: int) -> list[list[Item]]:
 
 
 def _started(builder: Any) -> Any:
-    from indexes.errors import InputError
+    from crystalperf.indexes.errors import InputError
 
     try:
         return builder.getOrCreate()
@@ -131,7 +131,7 @@ def _started(builder: Any) -> Any:
 
 
 def _read_piece(items: Sequence[Item]) -> Iterator[Read]:
-    from fleet.reading import failed, read, sentence
+    from crystalperf.fleet.reading import failed, read, sentence
 
     for item in items:
         try:

@@ -19,11 +19,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from socket import socketpair
 
-from fleet.logs import Item
-from fleet.reading import Read, failed, read
-from indexes import guard
-from indexes.children import end_with_parent, own_module
-from query.answers.figures import grouped
+from crystalperf.fleet.logs import Item
+from crystalperf.fleet.reading import Read, failed, read
+from crystalperf.indexes import guard
+from crystalperf.indexes.children import end_with_parent, own_module
+from crystalperf.query.answers.figures import grouped
 
 LOGS_EACH = 500
 """After which a process makes room for a new one: what libraries keep does not add up over a year of runs."""
@@ -97,7 +97,7 @@ def _started(scratch: Path, memory_bytes: int, threads: int) -> tuple[Connection
     mine, theirs = socketpair()
     with theirs:
         process = subprocess.Popen(
-            own_module("fleet.local"),
+            own_module("crystalperf.fleet.local"),
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -10,11 +10,11 @@ from glob import glob, has_magic
 from hashlib import sha256
 from typing import Any
 
-from fleet.tables import tables
-from indexes.errors import CrystalPerfError, InputError
-from query.frameworks.known import frameworks
-from query.inputs.containers import Part, filesystem, is_url, local, opened
-from query.model.records import as_text
+from crystalperf.fleet.tables import tables
+from crystalperf.indexes.errors import CrystalPerfError, InputError
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.inputs.containers import Part, filesystem, is_url, local, opened
+from crystalperf.query.model.records import as_text
 
 RECORDINGS = (".jfr", ".jfr.gz", ".jfr.zst", ".collapsed", ".folded")
 """What recordings of stacks are called; within a fleet they are told by name, for there are too many files to open."""

@@ -14,20 +14,20 @@ from typing import Any
 import duckdb
 import msgspec
 
-from fleet.logs import Item, content_hash
-from fleet.tables import question, tables
-from indexes import guard
-from indexes.errors import CrystalPerfError
-from indexes.resources import with_other
-from query import sql
-from query.answers.values import Prediction
-from query.answers.verdict import bottleneck_of, usual_questions
-from query.discover import discover
-from query.inputs.files import Application, Inputs
-from query.model.records import as_text
-from query.profiling import profile_application
-from query.run import Run
-from query.whatif.interval import CALIBRATED
+from crystalperf.fleet.logs import Item, content_hash
+from crystalperf.fleet.tables import question, tables
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.answers.verdict import bottleneck_of, usual_questions
+from crystalperf.query.discover import discover
+from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.model.records import as_text
+from crystalperf.query.profiling import profile_application
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.interval import CALIBRATED
 
 COMMON = ("model", "labels")
 """Of what makes a prediction uncertain, what is the same error in every run, so that more runs do not average it out:

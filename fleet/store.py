@@ -23,14 +23,14 @@ import duckdb
 import msgspec
 import numpy as np
 
-from fleet.ask import opened
-from fleet.logs import Item
-from fleet.reading import Read
-from fleet.tables import tables
-from indexes import guard
-from indexes.errors import InputError, Remedy
-from indexes.schema import Table
-from indexes.temporary import make_durable
+from crystalperf.fleet.ask import opened
+from crystalperf.fleet.logs import Item
+from crystalperf.fleet.reading import Read
+from crystalperf.fleet.tables import tables
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.schema import Table
+from crystalperf.indexes.temporary import make_durable
 
 BATCH_BYTES = 32 << 20
 """Of rows as JSON, some 4 500 logs, from which a batch is written; writing takes eight times that in memory."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from indexes.schema import Table, read
+from crystalperf.indexes.schema import Table, read
 
 
 @cache
 def tables() -> tuple[Table, ...]:
     """All tables, in the order of schema.sql."""
-    return read(files("fleet").joinpath("schema.sql").read_text(encoding="utf-8"))
+    return read(files("crystalperf.fleet").joinpath("schema.sql").read_text(encoding="utf-8"))
 
 
 @cache
 def question(name: str) -> str:
     """The text of fleet/sql/NAME.sql."""
-    return files("fleet").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    return files("crystalperf.fleet").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

@@ -24,20 +24,20 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from indexer.cache import Kept
-from indexer.callgraph import resolve_calls
-from indexer.catalogue import known_source
-from indexer.pytyped import Linked, python_calls
-from indexer.records import Function, ParsedFile, starts
-from indexer.sources import Source, SourceFile, hash_file
-from indexer.typed import Meaning, Sources, read_jars, settle, typed_calls
-from indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
-from indexer.workers import parse_files
-from indexes.content import content_hash
-from indexes.errors import BuildError
-from indexes.exports import built_path, split_name
-from indexes.resources import resources
-from indexes.store import create
+from crystalperf.indexer.cache import Kept
+from crystalperf.indexer.callgraph import resolve_calls
+from crystalperf.indexer.catalogue import known_source
+from crystalperf.indexer.pytyped import Linked, python_calls
+from crystalperf.indexer.records import Function, ParsedFile, starts
+from crystalperf.indexer.sources import Source, SourceFile, hash_file
+from crystalperf.indexer.typed import Meaning, Sources, read_jars, settle, typed_calls
+from crystalperf.indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
+from crystalperf.indexer.workers import parse_files
+from crystalperf.indexes.content import content_hash
+from crystalperf.indexes.errors import BuildError
+from crystalperf.indexes.exports import built_path, split_name
+from crystalperf.indexes.resources import resources
+from crystalperf.indexes.store import create
 
 BATCH = 4096
 """Functions classified at a time: enough for a model to work on, few enough to show progress."""
@@ -369,7 +369,7 @@ def _load_classifier(model: str | None) -> Classifier:
         raise BuildError(
             "building an index needs the indexer's packages: `pip install '.[indexer]'` in a checkout of CrystalPerf"
         )
-    from indexer.modelfile import load
+    from crystalperf.indexer.modelfile import load
 
     return load(model)
 

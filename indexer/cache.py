@@ -23,10 +23,10 @@ import msgspec
 import numpy as np
 import zstandard
 
-from indexer.records import ParsedFile
-from indexer.vectors import Compute, Floats, FunctionText
-from indexes.exports import cache_folder, closest
-from indexes.temporary import building_folder
+from crystalperf.indexer.records import ParsedFile
+from crystalperf.indexer.vectors import Compute, Floats, FunctionText
+from crystalperf.indexes.exports import cache_folder, closest
+from crystalperf.indexes.temporary import building_folder
 
 MOST_BYTES = 256 << 20
 """Of all builds' together; the oldest go first.  Spark's takes 12 MB."""
@@ -137,9 +137,9 @@ class Kept:
 def parser_identity() -> str:
     """Changes with everything that decides what the parser finds in a file."""
     digest = hashlib.sha256()
-    room = files("indexer")
+    room = files("crystalperf.indexer")
     sources = [room / each for each in _PARSER] + sorted((room / "queries").iterdir(), key=lambda each: each.name)
-    for each in [*sources, files("indexes") / "names.py"]:
+    for each in [*sources, files("crystalperf.indexes") / "names.py"]:
         if each.is_file():
             digest.update(each.name.encode() + b"\0" + each.read_bytes())
     for grammar in _GRAMMARS:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from indexer.records import Function
+from crystalperf.indexer.records import Function
 
 _SELF = frozenset({"", "this", "self", "super", "cls"})
 

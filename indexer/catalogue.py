@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from indexer.sources import Source, filtered, open_source
-from indexes.children import installed_module
-from indexes.errors import BuildError
-from indexes.exports import cache_folder, split_name
+from crystalperf.indexer.sources import Source, filtered, open_source
+from crystalperf.indexes.children import installed_module
+from crystalperf.indexes.errors import BuildError
+from crystalperf.indexes.exports import cache_folder, split_name
 
 SECONDS_FOR_A_FETCH = 1800
 _MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
@@ -50,7 +50,7 @@ class Package:
 @cache
 def catalogue() -> Mapping[str, Package]:
     """All known packages by name."""
-    entries = tomllib.loads(files("indexer").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+    entries = tomllib.loads(files("crystalperf.indexer").joinpath("catalogue.toml").read_text(encoding="utf-8"))
     return {
         name: Package(
             name,

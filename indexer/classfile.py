@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from indexes.errors import BuildError
+from crystalperf.indexes.errors import BuildError
 
 Kind = Literal["virtual", "special", "static", "interface", "lambda", "dynamic"]
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexer.embed import Embedding, Ids, Words, select
-from indexer.sequence import SequenceHead, read, sequences
-from indexer.vectors import Floats, FunctionText, Remember, Vectors
+from crystalperf.indexer.embed import Embedding, Ids, Words, select
+from crystalperf.indexer.sequence import SequenceHead, read, sequences
+from crystalperf.indexer.vectors import Floats, FunctionText, Remember, Vectors
 
 CODE_CHARS = 4000
 DOC_CHARS = 2000

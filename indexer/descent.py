@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from indexer.embed import Ids
+from crystalperf.indexer.embed import Ids
 
 
 @dataclass(frozen=True)

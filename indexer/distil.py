@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.classify import UNCALIBRATED, Head, PooledClassifier, Pooling, added, cut_words, softmax
-from indexer.embed import Embedding, Ids, Words
-from indexer.examples import Labels, Prepared
-from indexer.sequence import LIMITS, Schooling, SequenceHead, learn, sequences
-from indexer.teacher import Teacher, fine_tune
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import Say
-from indexes.resources import resources
+from crystalperf.indexer.classify import UNCALIBRATED, Head, PooledClassifier, Pooling, added, cut_words, softmax
+from crystalperf.indexer.embed import Embedding, Ids, Words
+from crystalperf.indexer.examples import Labels, Prepared
+from crystalperf.indexer.sequence import LIMITS, Schooling, SequenceHead, learn, sequences
+from crystalperf.indexer.teacher import Teacher, fine_tune
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import Say
+from crystalperf.indexes.resources import resources
 
 BATCH = 20_000
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from indexer.vectors import Floats
-from indexes.errors import BuildError
+from crystalperf.indexer.vectors import Floats
+from crystalperf.indexes.errors import BuildError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

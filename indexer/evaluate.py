@@ -1,6 +1,6 @@
 """How good the classifiers are: the tables of docs/classifiers.md.
 
-    python -m indexer.evaluate --texts texts.jsonl --table development
+    python -m crystalperf.indexer.evaluate --texts texts.jsonl --table development
 
 Every table trains the linear heads it judges, over the embedding of `--model`, so that nothing is measured on what it
 learned from.  The sequence head of `--model` is taken as it is, and therefore judged on development sets and measured
@@ -31,18 +31,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.classify import Head, PooledClassifier, Pooling, softmax
-from indexer.embed import Embedding, Ids, Words, load_embedding
-from indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, Judged, fit_pooling, judge, summed, train_heads, uncontradicted
-from indexer.labels.tables import Reading, committed, read_labels, read_table
-from indexer.modelfile import load
-from indexer.sequence import SequenceHead
-from indexer.train import NAME, flip
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import Say, in_order
-from indexes.errors import InputError, told
-from indexes.resources import resources
+from crystalperf.indexer.classify import Head, PooledClassifier, Pooling, softmax
+from crystalperf.indexer.embed import Embedding, Ids, Words, load_embedding
+from crystalperf.indexer.examples import TRAIN, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from crystalperf.indexer.heads import CODE, DOC, Judged, fit_pooling, judge, summed, train_heads, uncontradicted
+from crystalperf.indexer.labels.tables import Reading, committed, read_labels, read_table
+from crystalperf.indexer.modelfile import load
+from crystalperf.indexer.sequence import SequenceHead
+from crystalperf.indexer.train import NAME, flip
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import Say, in_order
+from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.resources import resources
 
 SEEDS = 5
 PAPER_FOLDS = ("python-stdlib", "jdk-java.base")
@@ -449,10 +449,18 @@ TABLES: dict[str, Callable[[Prepared, Say], None]] = {
 
 @told
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m indexer.evaluate", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
-    parser.add_argument("--measured", type=Path, help="measured ones, from indexer.labels.rebuild --measured")
-    parser.add_argument("--model", help="a folder of indexer.train whose embedding is used; the shipped one if absent")
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.evaluate", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, help="labelled functions, from crystalperf.indexer.labels.rebuild"
+    )
+    parser.add_argument(
+        "--measured", type=Path, help="measured ones, from crystalperf.indexer.labels.rebuild --measured"
+    )
+    parser.add_argument(
+        "--model", help="a folder of crystalperf.indexer.train whose embedding is used; the shipped one if absent"
+    )
     parser.add_argument("--table", choices=[*TABLES, "front", "all"], default="all")
     parser.add_argument("--against", action="append", default=[], help="other embeddings for the table `front`")
     chosen = parser.parse_args(arguments)

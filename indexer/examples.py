@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.classify import FIELDS, Cut, cut_words, embed_texts
-from indexer.embed import Embedding, Ids, Words
-from indexer.labels.reserve import FRAMEWORKS, is_reserved
-from indexer.sequence import SequenceHead, read, sequences
-from indexer.vectors import Floats, FunctionText
-from indexes.errors import InputError
-from indexes.resources import resources
+from crystalperf.indexer.classify import FIELDS, Cut, cut_words, embed_texts
+from crystalperf.indexer.embed import Embedding, Ids, Words
+from crystalperf.indexer.labels.reserve import FRAMEWORKS, is_reserved
+from crystalperf.indexer.sequence import SequenceHead, read, sequences
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import resources
 
 TRAIN = "train"
 DEVELOPMENT = "dev-"
@@ -56,7 +56,9 @@ def read_examples(path: Path, has_training: bool = True) -> list[Example]:
                 try:
                     record = msgspec.json.decode(line, type=_Record)
                 except msgspec.DecodeError as error:
-                    raise InputError(f"{path}, line {number}: {error}; write it with indexer.labels.rebuild") from error
+                    raise InputError(
+                        f"{path}, line {number}: {error}; write it with crystalperf.indexer.labels.rebuild"
+                    ) from error
                 if record.set == TRAIN and record.library in FRAMEWORKS:
                     raise InputError(f"{path}, line {number}: nothing of {record.library} may be trained on")
                 if record.library in FRAMEWORKS and is_reserved(record.file):
@@ -64,7 +66,9 @@ def read_examples(path: Path, has_training: bool = True) -> list[Example]:
                 if record.label in order:
                     examples.append(_example(record, order.index(record.label)))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; write it with `python -m indexer.labels.rebuild`") from error
+        raise InputError(
+            f"{path}: {error.strerror}; write it with `python -m crystalperf.indexer.labels.rebuild`"
+        ) from error
     if has_training and {each.label for each in examples if each.set == TRAIN} != set(range(len(order))):
         raise InputError(f"{path}: the training set needs functions of every resource: {', '.join(order)}")
     return examples

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from indexer.classify import (
+from crystalperf.indexer.classify import (
     CODE_WEIGHT,
     DOC_WEIGHT,
     UNCALIBRATED,
@@ -28,10 +28,10 @@ from indexer.classify import (
     logits,
     softmax,
 )
-from indexer.embed import Ids, select
-from indexer.examples import Labels, Prepared, Recipe, folds
-from indexer.vectors import Floats
-from indexes.resources import resources
+from crystalperf.indexer.embed import Ids, select
+from crystalperf.indexer.examples import Labels, Prepared, Recipe, folds
+from crystalperf.indexer.vectors import Floats
+from crystalperf.indexes.resources import resources
 
 # 1. Learning ----------------------------------------------------------------------------------------------------------
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.classify import FIELDS, Calibration, Head, PooledClassifier, Pooling
-from indexer.embed import dequantise, load_embedding, load_words, quantise, static_embedding
-from indexer.sequence import SequenceHead, shapes
-from indexer.vectors import Floats
-from indexes.errors import BuildError
+from crystalperf.indexer.classify import FIELDS, Calibration, Head, PooledClassifier, Pooling
+from crystalperf.indexer.embed import dequantise, load_embedding, load_words, quantise, static_embedding
+from crystalperf.indexer.sequence import SequenceHead, shapes
+from crystalperf.indexer.vectors import Floats
+from crystalperf.indexes.errors import BuildError
 
 FORMAT = 2
 """Of a model's folder; another one is refused."""
@@ -40,11 +40,11 @@ def load(model: str | None = None) -> PooledClassifier:
 
     Raises BuildError where there are none, or the files do not fit together.
     """
-    folder = Path(str(files("indexer") / "weights")) if model is None else Path(model).expanduser()
+    folder = Path(str(files("crystalperf.indexer") / "weights")) if model is None else Path(model).expanduser()
     if not (folder / "config.json").is_file():
         raise BuildError(
             f"{folder if model is None else model}: no trained classifiers there; train them with"
-            " `python -m indexer.train --out FOLDER` (an embedding of your choice: --embedding NAME)"
+            " `python -m crystalperf.indexer.train --out FOLDER` (an embedding of your choice: --embedding NAME)"
         )
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))

@@ -22,10 +22,10 @@ from pathlib import Path
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Query, QueryCursor
 
-from indexer.documentation import clean_comment, clean_docstring, is_documentation
-from indexer.pyfacts import read_facts
-from indexer.records import Call, ClassLines, Function, FunctionKind, Language, ParsedFile
-from indexes.names import encode
+from crystalperf.indexer.documentation import clean_comment, clean_docstring, is_documentation
+from crystalperf.indexer.pyfacts import read_facts
+from crystalperf.indexer.records import Call, ClassLines, Function, FunctionKind, Language, ParsedFile
+from crystalperf.indexes.names import encode
 
 MAX_FILE_BYTES = 5_000_000
 """Larger files are generated tables; parsing them costs memory, about 100 bytes for each byte of source."""
@@ -570,7 +570,7 @@ class _Sweep:
 def _grammar(language: Language) -> tuple[Parser, Query]:
     module = importlib.import_module(f"tree_sitter_{language}")
     grammar = Grammar(module.language())
-    text = files("indexer").joinpath("queries").joinpath(f"{language}.scm").read_text(encoding="utf-8")
+    text = files("crystalperf.indexer").joinpath("queries").joinpath(f"{language}.scm").read_text(encoding="utf-8")
     return Parser(grammar), Query(grammar, text)
 
 

@@ -1,6 +1,6 @@
 """`make indexes`: build the indexes that ship with CrystalPerf and put their exports into indexes/.
 
-    python -m indexer.prebuilt [NAME…] [--to FOLDER]
+    python -m crystalperf.indexer.prebuilt [NAME…] [--to FOLDER]
 
 An export changes git for ever, so it is made again only when the classifiers or the sources change.
 """
@@ -11,9 +11,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from indexer.build import build
-from indexer.catalogue import class_archives, known_source
-from indexes.exports import export_index, pin, prebuilt_folder
+from crystalperf.indexer.build import build
+from crystalperf.indexer.catalogue import class_archives, known_source
+from crystalperf.indexes.exports import export_index, pin, prebuilt_folder
 
 NAMES = (
     "spark-4.0.1",

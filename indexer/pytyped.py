@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from indexer.pyfacts import CALLED, ENTERED, SUPER, UNKNOWN, PyCall, PyFacts, PyFunction, Steps
-from indexer.records import Function
-from indexer.typed import MOST_TARGETS, Meaning
+from crystalperf.indexer.pyfacts import CALLED, ENTERED, SUPER, UNKNOWN, PyCall, PyFacts, PyFunction, Steps
+from crystalperf.indexer.records import Function
+from crystalperf.indexer.typed import MOST_TARGETS, Meaning
 
 Kind = Literal["module", "class", "instance", "function", "outside", "outside instance", "unknown"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from indexer.pyfacts import PyFacts
+from crystalperf.indexer.pyfacts import PyFacts
 
 Language = Literal["java", "scala", "python", "cpp"]
 FunctionKind = Literal["function", "method", "constructor", "initialiser", "lambda"]

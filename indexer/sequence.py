@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.embed import Ids, select
-from indexer.vectors import Floats
+from crystalperf.indexer.embed import Ids, select
+from crystalperf.indexer.vectors import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,7 +206,7 @@ def learn(
     """A head under which the (n, k) probabilities `targets` of n texts are likeliest."""
     import torch
 
-    from indexer.descent import Course, descend  # which needs torch to be read
+    from crystalperf.indexer.descent import Course, descend  # which needs torch to be read
 
     chance = np.random.default_rng(seed)
     torch.manual_seed(seed)

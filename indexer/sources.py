@@ -25,10 +25,10 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from indexer.parse import MAX_FILE_BYTES
-from indexer.records import SUFFIXES, Language
-from indexes.errors import BuildError
-from indexes.names import split_archive
+from crystalperf.indexer.parse import MAX_FILE_BYTES
+from crystalperf.indexer.records import SUFFIXES, Language
+from crystalperf.indexes.errors import BuildError
+from crystalperf.indexes.names import split_archive
 
 MAX_SOURCE_BYTES = 4 << 30
 """Of all files of a source together; the largest known one, the JDK's, has 0.2 GB."""

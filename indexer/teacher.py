@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from indexer.classify import FIELDS
-from indexer.descent import Course, descend
-from indexer.embed import Ids, load_embedding
-from indexer.examples import Labels
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import Say
-from indexes.errors import InputError
+from crystalperf.indexer.classify import FIELDS
+from crystalperf.indexer.descent import Course, descend
+from crystalperf.indexer.embed import Ids, load_embedding
+from crystalperf.indexer.examples import Labels
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import Say
+from crystalperf.indexes.errors import InputError
 
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 

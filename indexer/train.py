@@ -1,6 +1,6 @@
 """Train the classifiers.
 
-    python -m indexer.train --texts texts.jsonl --sources DIR --sequence learn --out indexer/weights
+    python -m crystalperf.indexer.train --texts texts.jsonl --sources DIR --sequence learn --out indexer/weights
 
 texts.jsonl is what `indexer.labels.rebuild` writes: one labelled function a line, with its text.  DIR holds the
 libraries that `indexer.labels.fetch` fetched; their functions, unlabelled, teach the embedding what the words of code
@@ -23,17 +23,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.classify import PooledClassifier
-from indexer.distil import Distillation, distil
-from indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
-from indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, fit_pooling, judge, train_heads, uncontradicted
-from indexer.modelfile import STATIC, load, save
-from indexer.sequence import Schooling, SequenceHead
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
-from indexes.errors import InputError, told
-from indexes.resources import resources
+from crystalperf.indexer.classify import PooledClassifier
+from crystalperf.indexer.distil import Distillation, distil
+from crystalperf.indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
+from crystalperf.indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples, with_sequence
+from crystalperf.indexer.heads import CODE, DOC, fit_pooling, judge, train_heads, uncontradicted
+from crystalperf.indexer.modelfile import STATIC, load, save
+from crystalperf.indexer.sequence import Schooling, SequenceHead
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
+from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.resources import resources
 
 NAME = "crystalperf-static"
 TEACHER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -54,10 +54,16 @@ def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
 
 @told
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m indexer.train", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.train", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, help="labelled functions, from crystalperf.indexer.labels.rebuild"
+    )
     parser.add_argument("--out", type=Path, required=True, help="the folder to write the model to")
-    parser.add_argument("--sources", type=Path, help="libraries from indexer.labels.fetch, to learn an embedding from")
+    parser.add_argument(
+        "--sources", type=Path, help="libraries from crystalperf.indexer.labels.fetch, to learn an embedding from"
+    )
     parser.add_argument("--embedding", help="a folder of an earlier training, or a sentence-transformers model")
     parser.add_argument("--teacher", default=TEACHER, help="the model whose words the embedding starts from")
     parser.add_argument("--seed", type=int, default=20210714)

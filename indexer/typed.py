@@ -35,10 +35,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, ClassFileError, Method, read
-from indexer.records import ParsedFile, starts
-from indexes.errors import BuildError
-from indexes.names import demangle
+from crystalperf.indexer.classfile import ABSTRACT, BRIDGE, MAX_BYTES, Call, ClassFile, ClassFileError, Method, read
+from crystalperf.indexer.records import ParsedFile, starts
+from crystalperf.indexes.errors import BuildError
+from crystalperf.indexes.names import demangle
 
 Status = Literal["function", "functions", "outside", "field", "accessor", "made", "no source", "nowhere", "unknown"]
 

@@ -16,14 +16,14 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from indexer.classify import FIELDS, cut_words, joined
-from indexer.embed import Embedding, Ids, Words, new_words, select
-from indexer.examples import TRAIN
-from indexer.labels.functions import Located, functions_of, is_handwritten
-from indexer.labels.libraries import libraries, source_files
-from indexer.labels.reserve import FRAMEWORKS
-from indexer.vectors import Floats, FunctionText
-from indexes.errors import InputError
+from crystalperf.indexer.classify import FIELDS, cut_words, joined
+from crystalperf.indexer.embed import Embedding, Ids, Words, new_words, select
+from crystalperf.indexer.examples import TRAIN
+from crystalperf.indexer.labels.functions import Located, functions_of, is_handwritten
+from crystalperf.indexer.labels.libraries import libraries, source_files
+from crystalperf.indexer.labels.reserve import FRAMEWORKS
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexes.errors import InputError
 
 MAX_WORD_CHARS = 24
 WORDS = 16_500

@@ -1,7 +1,8 @@
 """Parsing in child processes that can be killed: a hostile file costs that file, never the machine.
 
 A parser can hang or crash on bad input, and its own time limit does not stop it.  So each file is parsed by a child
-(`python -m indexer.workers`) under a memory limit, and the child is killed and replaced when a file takes too long.
+(`python -m crystalperf.indexer.workers`) under a memory limit, and the child is killed and replaced when a file takes
+too long.
 
     parent → child   length of a header, the header (JSON: language, file), length of the text, the text
     child → parent   length of a message, the ParsedFile as MessagePack
@@ -26,8 +27,8 @@ from typing import IO
 
 import msgspec
 
-from indexer.records import Language, ParsedFile
-from indexes.children import own_module
+from crystalperf.indexer.records import Language, ParsedFile
+from crystalperf.indexes.children import own_module
 
 SECONDS_PER_FILE = 10.0
 MEMORY_BYTES = 2 << 30
@@ -117,7 +118,7 @@ class _Worker:
 
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        own_module("indexer.workers"),
+        own_module("crystalperf.indexer.workers"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is the parent's to handle
@@ -145,7 +146,7 @@ def _read_bytes(stream: IO[bytes], count: int, deadline: float) -> bytes:
 
 
 def _serve() -> None:
-    from indexer.parse import parse_file
+    from crystalperf.indexer.parse import parse_file
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer

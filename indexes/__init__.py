@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indexes.resources import Resource, resources
-from indexes.schema import SCHEMA_VERSIONS, Column, Kind, Table, table, tables
+from crystalperf.indexes.resources import Resource, resources
+from crystalperf.indexes.schema import SCHEMA_VERSIONS, Column, Kind, Table, table, tables
 
 if TYPE_CHECKING:
-    from indexes.store import attach, create, open_read_only
+    from crystalperf.indexes.store import attach, create, open_read_only
 
 __all__ = [
     "SCHEMA_VERSIONS",
@@ -28,7 +28,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     # duckdb takes longer to import than a help text to print, so it is imported when a file is.
     if name in ("attach", "create", "open_read_only"):
-        from indexes import store
+        from crystalperf.indexes import store
 
         return getattr(store, name)
     raise AttributeError(f"module 'indexes' has no attribute '{name}'")

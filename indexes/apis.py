@@ -23,7 +23,7 @@ class Api:
 @cache
 def device_apis() -> tuple[Api, ...]:
     """All entries, in the order of the file."""
-    rows = tomllib.loads(files("indexes").joinpath("device_apis.toml").read_text(encoding="utf-8"))["api"]
+    rows = tomllib.loads(files("crystalperf.indexes").joinpath("device_apis.toml").read_text(encoding="utf-8"))["api"]
     return tuple(
         Api(
             row["resource"],

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from indexes.errors import CrystalPerfError, Remedy
+from crystalperf.indexes.errors import CrystalPerfError, Remedy
 
 
 def python(program: str, modules: Sequence[ModuleType] = ()) -> list[str]:

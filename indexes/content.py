@@ -11,8 +11,8 @@ import hashlib
 import duckdb
 import numpy as np
 
-from indexes.errors import IndexFileError
-from indexes.schema import tables
+from crystalperf.indexes.errors import IndexFileError
+from crystalperf.indexes.schema import tables
 
 _ORDER = {
     "functions": "function_id",

@@ -27,13 +27,13 @@ from typing import Literal
 
 import duckdb
 
-from indexes import guard
-from indexes.errors import IndexFileError, Remedy
-from indexes.guard import is_full
-from indexes.packing import PACKED, unpacking
-from indexes.schema import SCHEMA_VERSIONS, tables
-from indexes.store import attach, checked, create
-from indexes.temporary import building_folder
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.guard import is_full
+from crystalperf.indexes.packing import PACKED, unpacking
+from crystalperf.indexes.schema import SCHEMA_VERSIONS, tables
+from crystalperf.indexes.store import attach, checked, create
+from crystalperf.indexes.temporary import building_folder
 
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9_.+-]+?)-(?P<version>[0-9][A-Za-z0-9_.+-]*)")
 _LONGEST_NAME = 200  # a file is named after it
@@ -93,7 +93,7 @@ def writable(place: Path) -> Path:
 
 def prebuilt_folder() -> Path:
     """Where the exports that ship with CrystalPerf lie."""
-    return Path(str(files("indexes")))
+    return Path(str(files("crystalperf.indexes")))
 
 
 def is_name(text: str) -> bool:
@@ -296,7 +296,9 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
     claimed = facts["content_hash"]
     if not trust:
         refuse_unpinned(folder, claimed)
-    from indexes.content import content_hash  # with numpy, which takes longer to import than an index to open
+    from crystalperf.indexes.content import (
+        content_hash,  # with numpy, which takes longer to import than an index to open
+    )
 
     metadata = {key: value for key, value in facts.items() if key not in ("schema_version", "kind")}
     with create(path, "index", metadata) as connection:
@@ -392,7 +394,7 @@ def check_replaceable(folder: Path, index_name: str) -> None:
 
 def verify(path: Path) -> str:
     """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
-    from indexes.content import content_hash
+    from crystalperf.indexes.content import content_hash
 
     connection = guard.fresh()
     try:

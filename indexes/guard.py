@@ -17,8 +17,8 @@ from pathlib import Path
 
 import duckdb
 
-from indexes.errors import CrystalPerfError, IndexFileError, NoAnswerError, Remedy
-from indexes.schema import Kind, Table, tables
+from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, NoAnswerError, Remedy
+from crystalperf.indexes.schema import Kind, Table, tables
 
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,100}")
 """What tables and resources are named: such a word can stand in a query as it is."""

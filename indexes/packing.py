@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from indexes import guard
-from indexes.resources import resources
+from crystalperf.indexes import guard
+from crystalperf.indexes.resources import resources
 
 # What an export leaves out because it follows from the rest.  {alias} is the database; each pair of queries turns the
 # table into the file's columns and back, and the content hash tells whether it did.

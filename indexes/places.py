@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import duckdb
 
-from indexes.errors import IndexFileError, Remedy
-from indexes.exports import Available, at_hand, facts_of, first_line, locate, refuse_unpinned, unpacked_path
-from indexes.packing import (
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.exports import Available, at_hand, facts_of, first_line, locate, refuse_unpinned, unpacked_path
+from crystalperf.indexes.packing import (
     CLASS,
     CLASS_OF_FUNCTION,
     NAME,
@@ -20,9 +20,9 @@ from indexes.packing import (
     read_parquet,
     unpacking,
 )
-from indexes.resources import resources
-from indexes.schema import tables
-from indexes.store import attach
+from crystalperf.indexes.resources import resources
+from crystalperf.indexes.schema import tables
+from crystalperf.indexes.store import attach
 
 QUALIFIED_NAME = f"coalesce(qualified_name, {NAME_IN_SYMBOL})"
 """SQL: the qualified name of a row of load_places()'s `functions`, which few need."""

@@ -35,7 +35,7 @@ class Resource:
 @cache
 def known() -> tuple[Resource, ...]:
     """The resources of resources.toml, in the order of a resource vector."""
-    rows = tomllib.loads(files("indexes").joinpath("resources.toml").read_text(encoding="utf-8"))
+    rows = tomllib.loads(files("crystalperf.indexes").joinpath("resources.toml").read_text(encoding="utf-8"))
     return tuple(Resource(name, **{**row, "moves": tuple(row.get("moves", ()))}) for name, row in rows.items())
 
 

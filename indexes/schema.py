@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from indexes.resources import resources
+from crystalperf.indexes.resources import resources
 
 Kind = Literal["index", "run"]
 
@@ -72,7 +72,7 @@ def read(text: str, names: Sequence[str] = ()) -> tuple[Table, ...]:
 @cache
 def tables(kind: Kind, names: tuple[str, ...] | None = None) -> tuple[Table, ...]:
     """The tables of a kind of file, in the order of schema.sql, for resources of these names (all known by default)."""
-    text = files("indexes").joinpath("schema.sql").read_text(encoding="utf-8")
+    text = files("crystalperf.indexes").joinpath("schema.sql").read_text(encoding="utf-8")
     pieces = _PART.split(text)
     parts = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     return tuple(_parse(parts["both"] + parts[kind], resources() if names is None else names))

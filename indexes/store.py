@@ -21,10 +21,10 @@ from typing import Any
 
 import duckdb
 
-from indexes import guard
-from indexes.errors import IndexFileError, Remedy
-from indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
-from indexes.temporary import building_folder, make_durable
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
+from crystalperf.indexes.temporary import building_folder, make_durable
 
 _STORAGE = {
     "run": "STORAGE_VERSION 'v1.0.0'",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
 from lab.errors import LabError
 from lab.runs.suites import ROLES, SUITES, find_suite
 from lab.runs.sweep import run_suite
@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="with --write: between marks that begin with NAME, and only tables that have them",
     )
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
-    fitted = commands.add_parser("calibrate", help="the constants of query.whatif.interval, from even configurations")
+    fitted = commands.add_parser(
+        "calibrate", help="the constants of crystalperf.query.whatif.interval, from even configurations"
+    )
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     fitted.add_argument(

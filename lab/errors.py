@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
 
 
 class LabError(CrystalPerfError):

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 import crystalperf as cp
+from crystalperf.report.page import render
 from lab.browser import browser
 from lab.errors import LabError
-from report.page import render
 
 if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Page, ViewportSize

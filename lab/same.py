@@ -26,12 +26,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from cli.answering import next_command
-from cli.main import run
-from cli.remedies import note_sentence, with_remedy
-from indexes.errors import Remedy
-from indexes.resources import resources
-from query.answers.values import NextStep, Note
+from crystalperf.cli.answering import next_command
+from crystalperf.cli.main import run
+from crystalperf.cli.remedies import note_sentence, with_remedy
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import resources
+from crystalperf.query.answers.values import NextStep, Note
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "lab" / "recordings"

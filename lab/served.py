@@ -68,7 +68,17 @@ def free_port() -> int:
 def start(home: Path, *arguments: str, port: int = 0, environment: dict[str, str] | None = None) -> Served:
     """A service over a home; returns when it answers."""
     port = port or free_port()
-    command = [sys.executable, "-m", "cli.main", "serve", "--home", str(home), "--port", str(port), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "crystalperf.cli.main",
+        "serve",
+        "--home",
+        str(home),
+        "--port",
+        str(port),
+        *arguments,
+    ]
     log = (home.parent / f"served-{port}.log").open("ab")
     with log:
         process = subprocess.Popen(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from indexes import store
-from indexes.errors import CrystalPerfError, InputError, Remedy
-from query.frameworks import Framework, either
-from query.frameworks.known import frameworks, is_built_in
-from query.inputs.containers import (
+from crystalperf.indexes import store
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.query.frameworks import Framework, either
+from crystalperf.query.frameworks.known import frameworks, is_built_in
+from crystalperf.query.inputs.containers import (
     ZIP_MAGIC,
     LogFile,
     Part,
@@ -29,9 +29,9 @@ from query.inputs.containers import (
     opened,
     told,
 )
-from query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
-from query.model.records import Problems, as_text, shortened
-from query.plugins import broken
+from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
+from crystalperf.query.model.records import Problems, as_text, shortened
+from crystalperf.query.plugins import broken
 
 Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
 
@@ -242,7 +242,7 @@ def _recognised(framework: Framework, beginning: Head, problems: Problems) -> Lo
 
 def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
     """What a file is that nobody reads; what is known of such files is imported where there is one."""
-    from query.inputs import foreign
+    from crystalperf.query.inputs import foreign
 
     known = foreign.described(start, text)
     if known is None:
@@ -255,7 +255,7 @@ def _is_recording(start: bytes) -> bool:
     """Whether a file is a JFR recording; their reader is not imported for a log as text."""
     if start.startswith(b"{"):
         return False
-    from query.recordings.jfr import is_jfr
+    from crystalperf.query.recordings.jfr import is_jfr
 
     return is_jfr(start)
 
@@ -298,7 +298,7 @@ def _ours(path: str) -> str | None:
 
 
 def _described(start: bytes, text: bytes) -> str:
-    from query.inputs import foreign
+    from crystalperf.query.inputs import foreign
 
     if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
         return "compressed more than once; unpack it once first"

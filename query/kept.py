@@ -11,15 +11,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import indexes as contract
-from indexes import guard, store
-from indexes.edition import code_hash
-from indexes.errors import CrystalPerfError, InputError, Remedy
-from indexes.exports import cache_folder, facts_by_name, writable
-from query.code.libraries import Fit, Ran, fitting
-from query.frameworks import Framework
-from query.inputs.files import Application, Inputs
-from query.model.records import shortened
+from crystalperf import indexes as contract
+from crystalperf.indexes import guard, store
+from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.exports import cache_folder, facts_by_name, writable
+from crystalperf.query.code.libraries import Fit, Ran, fitting
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.model.records import shortened
 
 Signature = list[list[object]]
 """What tells whether inputs changed: path, size and time of change of every file."""
@@ -50,7 +50,7 @@ def layout(framework: Framework) -> str:
     """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
     tables = (*contract.tables("run"), *framework.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
-    code = [code_hash("indexes", "query"), _code(framework)]
+    code = [code_hash("crystalperf.indexes", "crystalperf.query"), _code(framework)]
     return sha256(json.dumps([columns, code]).encode()).hexdigest()[:16]
 
 

@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-import indexes as contract
-from indexes import store
-from indexes.errors import CrystalPerfError, InputError
-from indexes.resources import with_other
-from query import kept, sql
-from query.attribute.split import Recorded, split
-from query.attribute.storage import view_unit_samples
-from query.attribute.told import labelled
-from query.code.decide import StackTable, add_frames, decide
-from query.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
-from query.code.resolve import load_indexes
-from query.discover import choose, discover
-from query.frameworks import Framework
-from query.frameworks.known import get, is_built_in
-from query.inputs.containers import LogFile
-from query.inputs.files import Application, Inputs, SampleFile
-from query.model.critical import WallClock
-from query.model.evidence import is_interval, rests, sampled_sums
-from query.model.inserting import insert, readable
-from query.model.load import WHOLE, load
-from query.model.records import (
+from crystalperf import indexes as contract
+from crystalperf.indexes import store
+from crystalperf.indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import kept, sql
+from crystalperf.query.attribute.split import Recorded, split
+from crystalperf.query.attribute.storage import view_unit_samples
+from crystalperf.query.attribute.told import labelled
+from crystalperf.query.code.decide import StackTable, add_frames, decide
+from crystalperf.query.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
+from crystalperf.query.code.resolve import load_indexes
+from crystalperf.query.discover import choose, discover
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.known import get, is_built_in
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Inputs, SampleFile
+from crystalperf.query.model.critical import WallClock
+from crystalperf.query.model.evidence import is_interval, rests, sampled_sums
+from crystalperf.query.model.inserting import insert, readable
+from crystalperf.query.model.load import WHOLE, load
+from crystalperf.query.model.records import (
     CONTRADICTED,
     Columns,
     Floats,
@@ -44,13 +44,13 @@ from query.model.records import (
     objects,
     shortened,
 )
-from query.model.trace import Trace
-from query.served import fetched
-from query.sql import summed
+from crystalperf.query.model.trace import Trace
+from crystalperf.query.served import fetched
+from crystalperf.query.sql import summed
 
 if TYPE_CHECKING:
-    from query.recordings import collapsed, jfr
-    from query.samples.place import Placed
+    from crystalperf.query.recordings import collapsed, jfr
+    from crystalperf.query.samples.place import Placed
 
 # What reads and places recordings is imported where there are some: most runs have none.
 
@@ -140,7 +140,7 @@ def _recordings(
     for each in samples:
         if each.kind != "jfr":
             continue
-        from query.recordings import jfr
+        from crystalperf.query.recordings import jfr
 
         progress(f"reading {Path(each.path).name}")
         try:
@@ -152,7 +152,7 @@ def _recordings(
 
 
 def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
-    from query.recordings import jfr
+    from crystalperf.query.recordings import jfr
 
     why = str(error) if isinstance(error, jfr.JfrError) else f"it is damaged ({type(error).__name__})"
     problems.add("unreadable recording", "data loss", path, None, f"a recording could not be read: {shortened(why)}")
@@ -161,7 +161,7 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
 def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
     for each in samples:
         if each.kind == "collapsed":
-            from query.recordings import collapsed
+            from crystalperf.query.recordings import collapsed
 
             try:
                 yield each.path, collapsed.read(each.path, problems)
@@ -218,7 +218,7 @@ def assemble(
         run.told = run.stacks.add_functions(trace.unit_functions)
     del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
-        from query.samples.place import place
+        from crystalperf.query.samples.place import place
 
         progress(f"placing the samples of {Path(name).name}")
         try:
@@ -230,7 +230,7 @@ def assemble(
             run.placed.append(one)
     timed = {one.worker_id for one in run.placed}
     if untimed:
-        from query.samples.untimed import mixed_rows
+        from crystalperf.query.samples.untimed import mixed_rows
 
         run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
     with contract.create(output, "run", metadata, run.names, framework.raw()) as connection:
@@ -240,7 +240,7 @@ def assemble(
             progress(said)
             step(connection, run)
         # DuckDB writes the file now, and leaves Python free: what answers is imported meanwhile.
-        threading.Thread(target=import_module, args=("query.run",)).start()
+        threading.Thread(target=import_module, args=("crystalperf.query.run",)).start()
 
 
 # Steps ------------------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         sampled = recorded_times(connection, trace, seeing, run.framework.unit_thread)
     insert(connection, "units", with_parts(trace, sampled))
     if run.placed:  # without recordings no thread was measured
-        from query.samples.threadloads import LEAST_MEASURED
+        from crystalperf.query.samples.threadloads import LEAST_MEASURED
 
         connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
     _keep_groups(connection, trace)
@@ -424,7 +424,7 @@ def recorded_times(
     `unit_thread` is as in query.frameworks: of a unit that several threads work for, one waits for the other, so a wait
     of which nothing tells for what is none of the unit's.
     """
-    from query.samples.untimed import fill_the_rest
+    from crystalperf.query.samples.untimed import fill_the_rest
 
     names = with_other(trace.names)
     threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()

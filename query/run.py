@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-import indexes as contract
-from indexes import guard, store
-from indexes.errors import NoAnswerError, SettingError
-from query.answers import prices, verdict
-from query.answers.picture.door import ANY_DOOR, Door
-from query.answers.rows import TIMEOUT_S, Rows
-from query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
-from query.explain.chances import Chance, chances
-from query.explain.diagnose import diagnosed
-from query.explain.facts import Detail
-from query.explain.flow import diagnose_flow, flow_chances
-from query.frameworks.known import get
-from query.model.execution import Execution, work_of
-from query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
-from query.model.world import (
+from crystalperf import indexes as contract
+from crystalperf.indexes import guard, store
+from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.answers import prices, verdict
+from crystalperf.query.answers.picture.door import ANY_DOOR, Door
+from crystalperf.query.answers.rows import TIMEOUT_S, Rows
+from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
+from crystalperf.query.explain.chances import Chance, chances
+from crystalperf.query.explain.diagnose import diagnosed
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.flow import diagnose_flow, flow_chances
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.model.execution import Execution, work_of
+from crystalperf.query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
+from crystalperf.query.model.world import (
     Configuration,
     Value,
     World,
@@ -40,14 +40,14 @@ from query.model.world import (
     recorded_resources,
     settings_of,
 )
-from query.whatif.flow import predict_flow
-from query.whatif.listing import has_compiled
-from query.whatif.predict import predict, predicted_by
-from query.whatif.question import Unchanged, replay_unchanged
-from query.whatif.reruns import Compared, advice, compared, differences, in_their_light
+from crystalperf.query.whatif.flow import predict_flow
+from crystalperf.query.whatif.listing import has_compiled
+from crystalperf.query.whatif.predict import predict, predicted_by
+from crystalperf.query.whatif.question import Unchanged, replay_unchanged
+from crystalperf.query.whatif.reruns import Compared, advice, compared, differences, in_their_light
 
 if TYPE_CHECKING:
-    from query.answers.picture.values import Picture
+    from crystalperf.query.answers.picture.values import Picture
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
 """One more run as a user can make one on the same machines, beside one with nothing changed."""
@@ -151,7 +151,7 @@ class Run:
         `verdict` is asked for where it is not given, `door` words what a user can do.  Of runs of many units the grid
         has fewer settings, unless it is to be `full`, however long that takes.  `progress` is told each step.
         """
-        from query.answers.picture.making import picture
+        from crystalperf.query.answers.picture.making import picture
 
         answer = self.verdict(progress, paged=True) if verdict is None else verdict
         with self._opened() as connection:
@@ -164,7 +164,7 @@ class Run:
 
         All that is asked of it, and the JSON of that, has them replaced in the same way (query.model.sharing).
         """
-        from query.model.sharing import replace_names
+        from crystalperf.query.model.sharing import replace_names
 
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "run.duckdb"
@@ -422,7 +422,7 @@ class Run:
         memory, of the answer's size, and of time: `timeout_s` seconds, 0 for ever.  Raises SettingError where the
         statement cannot be answered, NoAnswerError past a limit, IndexFileError where there is no such index.
         """
-        from query.statements.whole import answer
+        from crystalperf.query.statements.whole import answer
 
         return answer(statement, self.path, indexes, timeout_s)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from indexes.errors import InputError
-from indexes.exports import cache_folder
-from query.frameworks import either
-from query.frameworks.known import frameworks
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.exports import cache_folder
+from crystalperf.query.frameworks import either
+from crystalperf.query.frameworks.known import frameworks
 
 
 def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[str], None]) -> list[str | Path]:

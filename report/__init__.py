@@ -10,7 +10,7 @@ keeping      the file
 
 from __future__ import annotations
 
-from report.embedding import shown as shown
-from report.keeping import check as check
-from report.keeping import keep as keep
-from report.page import render as render
+from crystalperf.report.embedding import shown as shown
+from crystalperf.report.keeping import check as check
+from crystalperf.report.keeping import keep as keep
+from crystalperf.report.page import render as render

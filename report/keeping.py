@@ -8,8 +8,8 @@ import stat
 from html import unescape
 from pathlib import Path
 
-from indexes.errors import InputError, Remedy
-from indexes.temporary import building_folder
+from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.temporary import building_folder
 
 _HEAD_BYTES = 8_192
 _OF_RUN = re.compile(r'<meta name="crystalperf-run" content="([^"]*)">')

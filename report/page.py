@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from query.answers.picture.values import Picture
-from query.answers.serial import as_json
-from query.answers.words import measure_word
-from report.embedding import harmless, script_data
+from crystalperf.query.answers.picture.values import Picture
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.answers.words import measure_word
+from crystalperf.report.embedding import harmless, script_data
 
 if TYPE_CHECKING:
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 Data = Mapping[str, Any]
 """The JSON of a Picture (docs/schema/picture.json)."""
@@ -71,7 +71,7 @@ def data_of(source: Run | Picture | Data) -> Data:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=PackageLoader("report"),
+        loader=PackageLoader("crystalperf.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -83,7 +83,7 @@ def _environment() -> Environment:
 @cache
 def _asset(name: str) -> str:
     """A file that web/ was built to, as it stands in the page; without it the page is text alone."""
-    place = files("report").joinpath("assets", name)
+    place = files("crystalperf.report").joinpath("assets", name)
     text = place.read_text(encoding="utf-8") if place.is_file() else ""
     assert "</script" not in text.lower(), "the script would end in the middle"
     assert "</style" not in text.lower(), "so would the styles"

@@ -13,9 +13,9 @@ import zstandard
 from starlette.requests import Request
 from starlette.responses import Response
 
-from query.statements.rows import csv_parts, json_value
-from service.answers import Answer
-from service.problems import ProblemError
+from crystalperf.query.statements.rows import csv_parts, json_value
+from crystalperf.service.answers import Answer
+from crystalperf.service.problems import ProblemError
 
 JSON = "application/json"
 CSV = "text/csv"

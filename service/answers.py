@@ -18,9 +18,9 @@ from pathlib import Path
 
 import zstandard
 
-from indexes.edition import code_hash
-from indexes.temporary import building_folder
-from service.catalog import Entry
+from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.temporary import building_folder
+from crystalperf.service.catalog import Entry
 
 _MOST_DISK_BYTES = 4 << 20
 """Of an answer that is kept on disk."""
@@ -59,7 +59,7 @@ def packed(content: bytes) -> bytes:
 
 def key(run: Entry, question: str, facts: object) -> str:
     """What tells one answer from all others."""
-    code = code_hash("indexes", "query", "report", "service")
+    code = code_hash("crystalperf.indexes", "crystalperf.query", "crystalperf.report", "crystalperf.service")
     text = json.dumps([code, run.name, run.version, question, facts], sort_keys=True)
     return sha256(text.encode()).hexdigest()[:32]
 

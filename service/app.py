@@ -17,14 +17,14 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.routing import Route as Routed
 
-from service import answering, problems
-from service.endpoints import health, indexes, jobs, pages, runs, sql
-from service.openapi import document
-from service.problems import ProblemError, busy
-from service.settings import Settings
-from service.shield import Shield
-from service.state import Service
-from service.table import Answer, Asked, Route
+from crystalperf.service import answering, problems
+from crystalperf.service.endpoints import health, indexes, jobs, pages, runs, sql
+from crystalperf.service.openapi import document
+from crystalperf.service.problems import ProblemError, busy
+from crystalperf.service.settings import Settings
+from crystalperf.service.shield import Shield
+from crystalperf.service.state import Service
+from crystalperf.service.table import Answer, Asked, Route
 
 log = logging.getLogger("crystalperf.service")
 

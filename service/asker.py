@@ -1,7 +1,7 @@
 """The process that answers questions of runs and indexes, one after the other; it is ended where one takes too long.
 
-`python -m service.asker`, isolated.  The answers are those of the core, so that every door says the same; here they
-become JSON.  A few runs stay open, so that a second question to one is quick.
+`python -m crystalperf.service.asker`, isolated.  The answers are those of the core, so that every door says the same;
+here they become JSON.  A few runs stay open, so that a second question to one is quick.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from indexes.children import end_with_parent, told
-from indexes.errors import InputError, NoAnswerError
-from query.answers.figures import time_unit
-from query.answers.serial import as_json
-from query.answers.values import Verdict
-from query.answers.verdict import bottleneck_of
-from query.answers.words import bottleneck_sentence, gain_text, measure_word
-from query.lookup.frames import resolve_frames
-from query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
-from query.run import Run
-from service.framing import framed, read
-from service.overview import overview as overview_of
+from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.errors import InputError, NoAnswerError
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.answers.values import Verdict
+from crystalperf.query.answers.verdict import bottleneck_of
+from crystalperf.query.answers.words import bottleneck_sentence, gain_text, measure_word
+from crystalperf.query.lookup.frames import resolve_frames
+from crystalperf.query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
+from crystalperf.query.run import Run
+from crystalperf.service.framing import framed, read
+from crystalperf.service.overview import overview as overview_of
 
 KEPT_RUNS = 3
 """Runs that stay open; each holds its execution in memory."""
@@ -114,7 +114,7 @@ def summary(run: str) -> Answer:
 
 def report(run: str, live: dict[str, str] | None) -> Answer:
     """The page of a run."""
-    from service.reports import page
+    from crystalperf.service.reports import page
 
     return page(_opened(run), live)
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexes.children import own_module, remedy_told
-from service import framing
-from service.problems import STATUSES, ProblemError, busy
-from service.seats import Seats
-from service.settings import Limits
+from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.service import framing
+from crystalperf.service.problems import STATUSES, ProblemError, busy
+from crystalperf.service.seats import Seats
+from crystalperf.service.settings import Limits
 
 _STATUS = {kind.__name__: status for kind, status in STATUSES.items()}
 
@@ -130,7 +130,7 @@ class Askers:
     async def _started(self) -> _Asker:
         environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
         process = await asyncio.create_subprocess_exec(
-            *own_module("service.asker"),
+            *own_module("crystalperf.service.asker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from service.problems import ProblemError
-from service.settings import Limits
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.settings import Limits
 
 
 async def pieces(request: Request, limits: Limits) -> AsyncIterator[bytes]:

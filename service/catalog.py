@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from indexes.errors import CrystalPerfError
-from service.problems import ProblemError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.service.problems import ProblemError
 
 _SETTLED_NS = 2_000_000_000
 """A time of change that is older cannot stand for another change as well."""

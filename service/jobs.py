@@ -25,12 +25,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from indexes.children import own_module, remedy_told
-from indexes.temporary import make_durable, make_private
-from service.askers import resident_bytes
-from service.problems import ProblemError, busy, sentence
-from service.profiler import Work
-from service.settings import Limits
+from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.temporary import make_durable, make_private
+from crystalperf.service.askers import resident_bytes
+from crystalperf.service.problems import ProblemError, busy, sentence
+from crystalperf.service.profiler import Work
+from crystalperf.service.settings import Limits
 
 FOLDERS = ("jobs", "inputs", "uploads")
 """Where all this lies, below the service's own folder."""
@@ -309,7 +309,7 @@ class Jobs:
         job.state, job.starts, job.steps = "running", job.starts + 1, []
         self._write(kept)
         process = await asyncio.create_subprocess_exec(
-            *own_module("service.profiler"),
+            *own_module("crystalperf.service.profiler"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

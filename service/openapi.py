@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from query.answers.serial import schemas
-from service import problems
-from service.table import ALWAYS, Answer, Parameter, Route
+from crystalperf.query.answers.serial import schemas
+from crystalperf.service import problems
+from crystalperf.service.table import ALWAYS, Answer, Parameter, Route
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def _moved(schema: Any) -> Any:
 
 
 def _rows() -> dict[str, Any]:
-    from service.catalog import Row
-    from service.jobs import Job
+    from crystalperf.service.catalog import Row
+    from crystalperf.service.jobs import Job
 
     found: dict[str, Any] = {}
     _, components = msgspec.json.schema_components([Row, Job], ref_template="#/components/schemas/{name}")

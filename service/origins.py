@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import SplitResult, urlsplit
 
-from indexes.errors import SettingError
-from service.problems import ProblemError
+from crystalperf.indexes.errors import SettingError
+from crystalperf.service.problems import ProblemError
 
 _PORTS = {"http": 80, "https": 443}
 _PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]*)*")

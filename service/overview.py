@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from query.answers.figures import counted
-from query.answers.folding import fold_path
-from query.answers.picture.door import Door
-from query.answers.picture.said import said
-from query.answers.values import PathItem, PathOperator, Verdict
-from query.answers.words import device_name, measure_word
-from service.problems import sentence
+from crystalperf.query.answers.figures import counted
+from crystalperf.query.answers.folding import fold_path
+from crystalperf.query.answers.picture.door import Door
+from crystalperf.query.answers.picture.said import said
+from crystalperf.query.answers.values import PathItem, PathOperator, Verdict
+from crystalperf.query.answers.words import device_name, measure_word
+from crystalperf.service.problems import sentence
 
 MOST_STRETCHES = 12
 """Of the critical path, the longest."""

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from indexes.errors import CrystalPerfError, IndexFileError, InputError, NoAnswerError, Remedy, SettingError
-from query.answers.serial import as_json
-from query.answers.values import Failure
+from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputError, NoAnswerError, Remedy, SettingError
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.answers.values import Failure
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -1,7 +1,7 @@
 """The process that makes one run file of a job's inputs; what it may cost ends with it.
 
-`python -m service.profiler`, isolated.  It is told what to do on stdin, in JSON, and says on stdout, a line of JSON
-each: {"step": …}, then {"run": name} or {"error": {kind, what, remedy}}.
+`python -m crystalperf.service.profiler`, isolated.  It is told what to do on stdin, in JSON, and says on stdout, a line
+of JSON each: {"step": …}, then {"run": name} or {"error": {kind, what, remedy}}.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from indexes.children import end_with_parent, told
-from indexes.errors import InputError, NoAnswerError
+from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.errors import InputError, NoAnswerError
 
 OTHER_ADDRESSES = 6 << 30
 """Beside the memory of a job: programs, stacks of threads, what allocators reserve and never touch."""
@@ -66,8 +66,8 @@ def work() -> None:
 
 
 def _profiled(asked: Work, progress: Any) -> str:
-    from query.profiling import profile_inputs
-    from query.served import handed_out
+    from crystalperf.query.profiling import profile_inputs
+    from crystalperf.query.served import handed_out
 
     paths = asked.paths
     if asked.fetched is not None:

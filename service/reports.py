@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from query.run import Run
-from report import render
+from crystalperf.query.run import Run
+from crystalperf.report import render
 
 
 def page(run: Run, live: dict[str, str] | None) -> bytes:

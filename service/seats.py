@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from service.problems import ProblemError
+from crystalperf.service.problems import ProblemError
 
 
 class Seats:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import uvicorn
 
-from indexes.errors import CrystalPerfError, InputError, Remedy
-from indexes.temporary import make_private
-from service.app import application
-from service.connections import connection
-from service.jobs import FOLDERS
-from service.settings import Settings
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.temporary import make_private
+from crystalperf.service.app import application
+from crystalperf.service.connections import connection
+from crystalperf.service.jobs import FOLDERS
+from crystalperf.service.settings import Settings
 
 
 def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None) -> None:

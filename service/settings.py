@@ -6,8 +6,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indexes.errors import Remedy, SettingError
-from indexes.exports import prebuilt_folder
+from crystalperf.indexes.errors import Remedy, SettingError
+from crystalperf.indexes.exports import prebuilt_folder
 
 SHORTEST_TOKEN = 16
 """Characters; what is shorter can be guessed."""

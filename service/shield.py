@@ -17,9 +17,9 @@ import re
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import problems
-from service.problems import ProblemError
-from service.settings import Settings
+from crystalperf.service import problems
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.settings import Settings
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 

@@ -11,15 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from indexes.temporary import make_private
-from service.answers import Answers
-from service.askers import Askers
-from service.catalog import Catalog, Entry
-from service.jobs import Jobs
-from service.problems import ProblemError
-from service.settings import Settings
-from service.statements import Statements
-from service.uploads import Uploads
+from crystalperf.indexes.temporary import make_private
+from crystalperf.service.answers import Answers
+from crystalperf.service.askers import Askers
+from crystalperf.service.catalog import Catalog, Entry
+from crystalperf.service.jobs import Jobs
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.settings import Settings
+from crystalperf.service.statements import Statements
+from crystalperf.service.uploads import Uploads
 
 _SCANNED_EVERY_S = 1.0
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from indexes.errors import CrystalPerfError
-from query.statements import asking
-from query.statements.asking import Form, answering, index_files, request_for
-from query.statements.rows import csv_parts, json_parts
-from service.problems import ProblemError, busy, of_error
-from service.seats import Seats
-from service.settings import Limits
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.statements import asking
+from crystalperf.query.statements.asking import Form, answering, index_files, request_for
+from crystalperf.query.statements.rows import csv_parts, json_parts
+from crystalperf.service.problems import ProblemError, busy, of_error
+from crystalperf.service.seats import Seats
+from crystalperf.service.settings import Limits
 
 
 class Statements:

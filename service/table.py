@@ -14,10 +14,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.problems import ProblemError
+from crystalperf.service.problems import ProblemError
 
 if TYPE_CHECKING:
-    from service.state import Service
+    from crystalperf.service.state import Service
 
 Asked = Mapping[str, Any]
 """The parameters of a request, by name, as their types say."""

@@ -17,10 +17,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from indexes.temporary import make_durable
-from service.bodies import pieces
-from service.problems import ProblemError, busy
-from service.settings import Limits
+from crystalperf.indexes.temporary import make_durable
+from crystalperf.service.bodies import pieces
+from crystalperf.service.problems import ProblemError, busy
+from crystalperf.service.settings import Limits
 
 FILES = "files"
 """The name of the parts that are files."""

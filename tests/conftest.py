@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from cli.main import run
+from crystalperf.cli.main import run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 ROOT = Path(__file__).parent.parent
 REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
@@ -37,6 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for each in items:
         if {"java_dump", "real_inputs"} & set(getattr(each, "fixturenames", ())):
             each.add_marker("later")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_name() -> Iterator[None]:
+    """Fail a session in which a room was imported as `query` beside crystalperf.query."""
+    yield
+    rooms = ("indexes", "indexer", "query", "report", "service", "fleet", "cli")
+    assert not [each for each in sys.modules if each.partition(".")[0] in rooms]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from indexes.resources import known
-from query.answers.values import Header
-from query.frameworks.known import get
+from crystalperf.indexes.resources import known
+from crystalperf.query.answers.values import Header
+from crystalperf.query.frameworks.known import get
 
 HEADER = Header(
     app_id="app-1",

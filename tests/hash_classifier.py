@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from indexer.vectors import Floats, FunctionText, Remember, Vectors
+from crystalperf.indexer.vectors import Floats, FunctionText, Remember, Vectors
 
 
 class HashClassifier:

@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from indexes import attach, create, tables
-from indexes.content import content_hash
+from crystalperf.indexes import attach, create, tables
+from crystalperf.indexes.content import content_hash
 
 DATA = Path(__file__).parent / "data"
 SOURCES = DATA / "sources"
@@ -62,8 +62,8 @@ def lines(path: Path) -> Iterator[str]:
 
 def build_again(name: str, path: Path) -> Path:
     """The index as the indexer makes it today; needs the indexer extra."""
-    from indexer.build import build
-    from indexer.sources import open_source
+    from crystalperf.indexer.build import build
+    from crystalperf.indexer.sources import open_source
     from tests.hash_classifier import HashClassifier
 
     return build(name, open_source(name, [INDEXES[name]]), output=path, classifier=HashClassifier())

@@ -11,15 +11,15 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from query.answers import actions as ranking
-from query.answers.values import Action, Debug, Failed, Outcome, Prediction, Tally, Verdict
-from query.answers.words import gain_text, nothing_to_do
-from query.explain.chances import Chance
-from query.explain.facts import group_details
-from query.frameworks.spark import chances
-from query.frameworks.spark.chances import size
-from query.model.load import load
-from query.run import Run
+from crystalperf.query.answers import actions as ranking
+from crystalperf.query.answers.values import Action, Debug, Failed, Outcome, Prediction, Tally, Verdict
+from crystalperf.query.answers.words import gain_text, nothing_to_do
+from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.facts import group_details
+from crystalperf.query.frameworks.spark import chances
+from crystalperf.query.frameworks.spark.chances import size
+from crystalperf.query.model.load import load
+from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
 

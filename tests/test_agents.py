@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cli import agent_tools
-from cli.agent_prime import prime_text
-from query.run import Run
+from crystalperf.cli import agent_tools
+from crystalperf.cli.agent_prime import prime_text
+from crystalperf.query.run import Run
 
 mcp = pytest.importorskip("mcp")
 
@@ -22,7 +22,7 @@ def asked(tool: str, **arguments: Any) -> tuple[bool, Any]:
     """Whether the tool failed, and its structured answer, or its words where it has none."""
     import anyio
 
-    from cli.agent_server import made
+    from crystalperf.cli.agent_server import made
 
     async def ask() -> Any:
         async with mcp.Client(made()) as client:
@@ -36,7 +36,7 @@ def asked(tool: str, **arguments: Any) -> tuple[bool, Any]:
 def listed(what: str) -> Any:
     import anyio
 
-    from cli.agent_server import made
+    from crystalperf.cli.agent_server import made
 
     async def ask() -> Any:
         async with mcp.Client(made()) as client:
@@ -155,7 +155,9 @@ def test_an_agent_is_served_over_standard_input(demo_run: Run, tmp_path: Path) -
 
     import anyio
 
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=["-m", "cli.main", "mcp"], cwd=str(ROOT))
+    parameters = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "crystalperf.cli.main", "mcp"], cwd=str(ROOT)
+    )
 
     async def ask() -> Any:
         async with mcp.Client(mcp.stdio_client(parameters)) as client:
@@ -172,7 +174,7 @@ def test_the_screen_that_primes_an_agent_is_one(crystalperf: Answer) -> None:
     assert (code, out) == (0, prime_text())
     assert len(out.split("\n")) <= 45
     assert max(map(len, out.split("\n"))) <= 90
-    from query.statements.shipping import index_names, run_names
+    from crystalperf.query.statements.shipping import index_names, run_names
 
     for view in ("critical_path", "hot_functions", "waits", "labelled", "callees"):
         assert view in out

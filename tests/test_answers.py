@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 import zstandard
 
-from cli.answering import next_command
-from cli.render import debug_text
-from cli.screen import verdict_text
-from cli.text import time_unit
-from indexes.errors import NoAnswerError, Remedy, SettingError
-from indexes.resources import Resource, known
-from query import Run, profile
-from query.answers import verdict
-from query.answers.bottleneck import bottleneck_in
-from query.answers.serial import KINDS, as_json, schema_text, schemas
-from query.answers.values import (
+from crystalperf.cli.answering import next_command
+from crystalperf.cli.render import debug_text
+from crystalperf.cli.screen import verdict_text
+from crystalperf.cli.text import time_unit
+from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query import Run, profile
+from crystalperf.query.answers import verdict
+from crystalperf.query.answers.bottleneck import bottleneck_in
+from crystalperf.query.answers.serial import KINDS, as_json, schema_text, schemas
+from crystalperf.query.answers.values import (
     Bottleneck,
     Debug,
     Failure,
@@ -39,14 +39,22 @@ from query.answers.values import (
     Sweep,
     WhatIf,
 )
-from query.answers.verdict import best_help, bottleneck_of, completed, knee_of, next_step, not_seen, questions
-from query.answers.words import bottleneck_sentence, cause_words, knee_sentence
-from query.frameworks import Framework, Vocabulary, plural
-from query.frameworks.known import get
-from query.model import trace
-from query.model.records import Problems
-from query.profiling import assemble
-from query.run import Other
+from crystalperf.query.answers.verdict import (
+    best_help,
+    bottleneck_of,
+    completed,
+    knee_of,
+    next_step,
+    not_seen,
+    questions,
+)
+from crystalperf.query.answers.words import bottleneck_sentence, cause_words, knee_sentence
+from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.model import trace
+from crystalperf.query.model.records import Problems
+from crystalperf.query.profiling import assemble
+from crystalperf.query.run import Other
 from tests.hand_made import HEADER
 
 ROOT = Path(__file__).parent.parent
@@ -303,7 +311,7 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     refused = [WhatIf("twice the slots", "cores=2x", None, refused=("it keeps its parallelism",))]
     assert next_step(header, bottleneck_of(debug(cpu=9)), refused).facts == {"setting": "cpu_speed=2x,4x,8x"}
     bare = Framework("bare", "Bare", lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("query.answers.verdict.get", lambda _: bare)
+    monkeypatch.setattr("crystalperf.query.answers.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"
     assert next_step(replace(header, indexes=()), on_net).kind == "predict"
     assert not_seen(debug(), blind) == ()
@@ -444,7 +452,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
     )
     bare = Framework("bare", "Bare", lambda _: None, lambda _: None, vocabulary=words)  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("query.frameworks.known.frameworks", lambda: {"bare": bare})
+    monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"bare": bare})
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
     run = trace.of_rows(
         facts,
@@ -511,7 +519,7 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
 def test_the_schemas_are_those_in_docs() -> None:
     kept = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "schema").glob("*.json")}
     written = {kind: schema_text(schema) for kind, schema in schemas().items()}
-    assert kept == written, "write them again with `python -m query.answers.serial --write docs/schema`"
+    assert kept == written, "write them again with `python -m crystalperf.query.answers.serial --write docs/schema`"
 
 
 def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import indexer
-from indexes import resources
-from indexes.apis import device_api, device_apis
+from crystalperf import indexer
+from crystalperf.indexes import resources
+from crystalperf.indexes.apis import device_api, device_apis
 
 MEASURED = Path(indexer.__path__[0]) / "labels" / "measured.tsv"
 

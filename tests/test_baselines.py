@@ -15,13 +15,13 @@ pytest.importorskip("sentence_transformers", reason="needs the indexer's package
 
 import torch
 
-from indexer.baselines import __main__ as baselines
-from indexer.baselines import autoencoder, documents
-from indexer.baselines.trees import Forest, Tree, binary_trees, by_level
-from indexer.embed import Words, new_words
-from indexer.vectors import FunctionText
-from indexes.errors import InputError
-from indexes.resources import resources
+from crystalperf.indexer.baselines import __main__ as baselines
+from crystalperf.indexer.baselines import autoencoder, documents
+from crystalperf.indexer.baselines.trees import Forest, Tree, binary_trees, by_level
+from crystalperf.indexer.embed import Words, new_words
+from crystalperf.indexer.vectors import FunctionText
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import resources
 
 VERBS = {
     "cpu": ("hash", "compress", "encode", "sort"),

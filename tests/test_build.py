@@ -17,13 +17,13 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer.build import build
-from indexer.callgraph import resolve_calls
-from indexer.parse import parse_file
-from indexer.sources import open_source
-from indexes import open_read_only, temporary
-from indexes.errors import BuildError, IndexFileError
-from indexes.exports import verify
+from crystalperf.indexer.build import build
+from crystalperf.indexer.callgraph import resolve_calls
+from crystalperf.indexer.parse import parse_file
+from crystalperf.indexer.sources import open_source
+from crystalperf.indexes import open_read_only, temporary
+from crystalperf.indexes.errors import BuildError, IndexFileError
+from crystalperf.indexes.exports import verify
 from tests.hash_classifier import HashClassifier
 from tests.small_indexes import INDEXES, build_again, kept_path, lines
 from tests.small_indexes import small_index as committed_index
@@ -195,8 +195,8 @@ import sys
 sys.path[:0] = {paths!r}
 from pathlib import Path
 from tests.hash_classifier import HashClassifier
-from indexer.build import build
-from indexer.sources import open_source
+from crystalperf.indexer.build import build
+from crystalperf.indexer.sources import open_source
 print("ready", flush=True)
 while True:
     build("small-1.0", open_source("small-1.0", [{source!r}]), output=Path({output!r}), workers=1,

@@ -15,14 +15,14 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer import cache
-from indexer.build import build
-from indexer.cache import Kept
-from indexer.records import ParsedFile
-from indexer.sources import open_source
-from indexer.vectors import Floats, FunctionText
-from indexer.workers import parse_files
-from indexes.exports import verify
+from crystalperf.indexer import cache
+from crystalperf.indexer.build import build
+from crystalperf.indexer.cache import Kept
+from crystalperf.indexer.records import ParsedFile
+from crystalperf.indexer.sources import open_source
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.workers import parse_files
+from crystalperf.indexes.exports import verify
 from tests.hash_classifier import HashClassifier
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +46,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             met.append(each.file)
             yield each
 
-    monkeypatch.setattr("indexer.build.parse_files", noting)
+    monkeypatch.setattr("crystalperf.indexer.build.parse_files", noting)
     return met
 
 
@@ -98,7 +98,7 @@ def test_the_next_version_parses_what_changed(home: Path, tmp_path: Path, parsed
 def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path: Path) -> None:
     """Heads and embeddings too, of which some rows are recalled and others computed in smaller batches."""
     pytest.importorskip("torch", reason="the indexer extra is not installed")
-    from indexer import classify, modelfile
+    from crystalperf.indexer import classify, modelfile
 
     if not (ROOT / "indexer" / "weights" / "config.json").is_file():
         pytest.skip("no classifiers are shipped")

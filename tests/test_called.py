@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
-from indexer.baselines.called import (
+from crystalperf.indexer.baselines.called import (
     FEATURES,
     Callees,
     added,
@@ -20,9 +20,9 @@ from indexer.baselines.called import (
     read_evidence,
     ruled,
 )
-from indexer.examples import Example
-from indexer.typed import Meaning
-from indexer.vectors import FunctionText
+from crystalperf.indexer.examples import Example
+from crystalperf.indexer.typed import Meaning
+from crystalperf.indexer.vectors import FunctionText
 
 API = """
 import os

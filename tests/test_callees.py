@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
-from indexer.baselines.callees import (
+from crystalperf.indexer.baselines.callees import (
     FAR,
     Hops,
     features,
@@ -21,10 +21,10 @@ from indexer.baselines.callees import (
     ruled,
     without_asides,
 )
-from indexer.classfile import Call, Method, read
-from indexer.pyfacts import read_facts
-from indexer.pytyped import Linked
-from indexer.typed import Graph
+from crystalperf.indexer.classfile import Call, Method, read
+from crystalperf.indexer.pyfacts import read_facts
+from crystalperf.indexer.pytyped import Linked
+from crystalperf.indexer.typed import Graph
 
 CLASSES = Path(__file__).parent / "data" / "classes"
 

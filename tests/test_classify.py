@@ -14,11 +14,11 @@ import pytest
 pytest.importorskip("torch", reason="needs the indexer's packages: pip install '.[indexer]'")
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 
-from indexer import classify, embed, evaluate, examples, heads, modelfile, train, wordvectors
-from indexer.labels.reserve import is_reserved
-from indexer.vectors import FunctionText
-from indexes.errors import BuildError, InputError
-from indexes.resources import resources
+from crystalperf.indexer import classify, embed, evaluate, examples, heads, modelfile, train, wordvectors
+from crystalperf.indexer.labels.reserve import is_reserved
+from crystalperf.indexer.vectors import FunctionText
+from crystalperf.indexes.errors import BuildError, InputError
+from crystalperf.indexes.resources import resources
 
 TOPICS = {
     "cpu": ("hash compress encode sort", "Computes the checksum of the bytes", "MathUtil"),
@@ -410,7 +410,7 @@ def test_selected_rows_keep_their_words() -> None:
 
 
 def test_the_shipped_model_is_small_and_whole() -> None:
-    folder = Path(str(files("indexer") / "weights"))
+    folder = Path(str(files("crystalperf.indexer") / "weights"))
     names = ["config.json", "model.safetensors", "sequence.safetensors", "tokenizer.json"]
     assert sorted(each.name for each in folder.iterdir()) == names
     assert sum(each.stat().st_size for each in folder.iterdir()) <= 6_000_000

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-import indexes
-from cli import output
-from cli.reference import page
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.cli import output
+from crystalperf.cli.reference import page
+from crystalperf.query.run import Run
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
-COMMAND = [sys.executable, "-c", "from cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from crystalperf.cli.main import main; main()"]
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -305,7 +305,7 @@ def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_f
 
 
 def test_an_error_is_json_too_where_json_is_asked(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
-    from query.answers.serial import schemas
+    from crystalperf.query.answers.serial import schemas
     from tests.test_answers import check
 
     schema = schemas()["error"]
@@ -349,7 +349,7 @@ def test_a_file_of_another_schema_is_refused_with_what_to_do(crystalperf: Answer
     assert one_sentence(err)
     assert "999" in err
     assert "crystalperf profile" in err
-    from indexes.exports import built_path
+    from crystalperf.indexes.exports import built_path
 
     with indexes.create(built_path("ancient-1.0"), "index", {}) as connection:
         connection.execute("UPDATE metadata SET value = '0' WHERE key = 'schema_version'")
@@ -368,7 +368,7 @@ def test_a_bug_of_ours_is_one_sentence_and_a_traceback_when_asked(
     def broken(*_arguments: object) -> None:
         raise KeyError("lost\x1b[31m")
 
-    monkeypatch.setattr("query.run.Run.debug", broken)
+    monkeypatch.setattr("crystalperf.query.run.Run.debug", broken)
     code, out, err = crystalperf("debug", run_file)
     assert (code, out) == (1, "")
     assert one_sentence(err)
@@ -393,7 +393,7 @@ def test_running_out_of_memory_is_a_sentence(
     def greedy(*_arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("query.run.Run.debug", greedy)
+    monkeypatch.setattr("crystalperf.query.run.Run.debug", greedy)
     code, out, err = crystalperf("debug", run_file)
     assert (code, out) == (1, "")
     assert "memory ran out" in err
@@ -405,9 +405,9 @@ def test_an_interrupt_while_commands_are_imported_is_one_like_any_other() -> Non
         "import sys\n"
         "class Interrupted:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'cli.commands': raise KeyboardInterrupt\n"
+        "        if name == 'crystalperf.cli.commands': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupted())\n"
-        "from cli.entry import main\n"
+        "from crystalperf.cli.entry import main\n"
         "main()\n"
     )
     done = run_apart(program)
@@ -427,7 +427,7 @@ def run_apart(program: str) -> subprocess.CompletedProcess[str]:
 def test_help_imports_nothing_slow() -> None:
     program = (
         "import sys\n"
-        "from cli.main import run\n"
+        "from crystalperf.cli.main import run\n"
         "run(['--help']); run(['predict', '--help'])\n"
         "slow = {'duckdb', 'numpy', 'rich', 'networkx', 'query', 'indexes', 'indexer', 'msgspec', 'torch'}\n"
         "sys.exit(repr(slow & set(sys.modules)) if slow & set(sys.modules) else 0)\n"
@@ -440,7 +440,7 @@ def test_what_was_typed_goes_past_pydantic() -> None:
     """Which typer would import, to hear that a text is a text."""
     program = (
         "import sys\n"
-        "from cli.main import run\n"
+        "from crystalperf.cli.main import run\n"
         "code = run(['analyze', 'no-such-log', 'nor-this', '--index', 'a-1', '--index', 'b-2', '--full'])\n"
         "sys.exit('pydantic' if 'pydantic' in sys.modules else code)\n"
     )

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import indexes
-from indexes.content import content_hash
-from indexes.exports import built_path
-from query.frameworks.known import get
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.indexes.content import content_hash
+from crystalperf.indexes.exports import built_path
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.run import Run
 
 FUNCTION = (
     "INSERT INTO functions BY NAME SELECT {id} AS function_id, 'tiny {version} a/B#{name}().' AS symbol, 'java' AS"
@@ -250,7 +250,7 @@ def test_a_hostile_statement_ends_in_one_sentence(
 
 
 def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("query.statements.asking.PARSE_S", 1.0)
+    monkeypatch.setattr("crystalperf.query.statements.asking.PARSE_S", 1.0)
     code, out, err = crystalperf("sql", "--run", run_file, "SELECT " + "(" * 90_000)
     assert (code, out) == (1, "")
     assert "nested" in err
@@ -282,7 +282,7 @@ def test_a_statement_without_end_is_stopped(
 
 
 def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("query.statements.asking.MEMORY_LIMIT", 64 << 20)
+    monkeypatch.setattr("crystalperf.query.statements.asking.MEMORY_LIMIT", 64 << 20)
     statement = "SELECT * FROM range(100000000) ORDER BY hash(range)"
     code, out, err = crystalperf("sql", "--run", run_file, statement)
     assert (code, out) == (1, "")
@@ -318,7 +318,7 @@ def test_index_list_and_show(crystalperf: Answer, tiny: tuple[str, str]) -> None
 
 
 def test_index_verify_notices_a_changed_row(crystalperf: Answer, tmp_path: Path) -> None:
-    from indexes.content import content_hash
+    from crystalperf.indexes.content import content_hash
 
     name = "true-1.0"
     try:

@@ -12,20 +12,20 @@ from typing import get_args, get_type_hints
 import pytest
 
 import crystalperf as cp
-from cli import parts
-from cli.answering import next_command
-from cli.page import Page
-from cli.reference import page
-from cli.remedies import error_sentence, note_sentence, with_remedy
-from cli.render import debug_text
-from cli.rows import rows_text
-from cli.screen import verdict_text
-from cli.text import change, counted, cut_left, percent, printable, time_unit, volume
-from cli.whatifs import prediction_text, refusal_text, sweep_text
-from indexes.errors import NoAnswerError, Remedy
-from query.answers.actions import actions
-from query.answers.folding import fold_path
-from query.answers.values import (
+from crystalperf.cli import parts
+from crystalperf.cli.answering import next_command
+from crystalperf.cli.page import Page
+from crystalperf.cli.reference import page
+from crystalperf.cli.remedies import error_sentence, note_sentence, with_remedy
+from crystalperf.cli.render import debug_text
+from crystalperf.cli.rows import rows_text
+from crystalperf.cli.screen import verdict_text
+from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
+from crystalperf.cli.whatifs import prediction_text, refusal_text, sweep_text
+from crystalperf.indexes.errors import NoAnswerError, Remedy
+from crystalperf.query.answers.actions import actions
+from crystalperf.query.answers.folding import fold_path
+from crystalperf.query.answers.values import (
     Action,
     Debug,
     Doubt,
@@ -45,13 +45,13 @@ from query.answers.values import (
     Verdict,
     WhatIf,
 )
-from query.answers.verdict import best_help, bottleneck_of, not_seen
-from query.answers.words import check_sentences
-from query.explain.chances import Chance
-from query.frameworks import Job
-from query.frameworks.known import get
-from query.frameworks.spark.places import NOT_TRIED, PLACES
-from query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from crystalperf.query.answers.verdict import best_help, bottleneck_of, not_seen
+from crystalperf.query.answers.words import check_sentences
+from crystalperf.query.explain.chances import Chance
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
+from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from tests import hand_made
 from tests.spark_logs import START
 
@@ -482,7 +482,7 @@ def words(text: str) -> list[str]:
 
 def test_the_reference_page_is_what_help_says() -> None:
     kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert words(kept) == words(page()), "write it again with `python -m cli.reference > docs/cli.md`"
+    assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 
 
 def test_volumes_are_told_in_the_unit_that_fits() -> None:

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.explain.diagnose import diagnose
-from query.frameworks import Framework, Vocabulary
-from query.frameworks.known import frameworks
-from query.frameworks.spark.attended import attended
-from query.model.clock import Clock
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.records import Problems
-from query.model.timeline import merged
-from query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
-from query.profiling import assemble
+from crystalperf.query.explain.diagnose import diagnose
+from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.spark.attended import attended
+from crystalperf.query.model.clock import Clock
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.timeline import merged
+from crystalperf.query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.profiling import assemble
 
 LAST_MS = 15
 moments = st.integers(0, LAST_MS)

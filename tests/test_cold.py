@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from query.model.execution import Execution
-from query.model.recut import with_units
-from query.whatif.cold import (
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.recut import with_units
+from crystalperf.query.whatif.cold import (
     FIRST,
     LATER,
     NEW_MS,
@@ -22,8 +22,8 @@ from query.whatif.cold import (
     others,
     placed_before,
 )
-from query.whatif.predict import predict
-from query.whatif.question import replay_unchanged
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.question import replay_unchanged
 from tests.test_predict import execution, predicted, world
 
 

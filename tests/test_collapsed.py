@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-import indexes
-from indexes.errors import InputError
-from query.model.records import Problems
-from query.recordings import jfr
-from query.recordings.collapsed import could_run, frame, read
-from query.run import Run
-from query.samples.untimed import spread
+from crystalperf import indexes
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.model.records import Problems
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.collapsed import could_run, frame, read
+from crystalperf.query.run import Run
+from crystalperf.query.samples.untimed import spread
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"

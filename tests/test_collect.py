@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from indexes.errors import InputError
-from query.frameworks.flink import collect, series
-from query.inputs.containers import LogFile, Part
-from query.model.records import Problems
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.flink import collect, series
+from crystalperf.query.inputs.containers import LogFile, Part
+from crystalperf.query.model.records import Problems
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
 JOB = "5671dc0f78ac6176e6d9383afcac1aca"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from query.run import Run
+from crystalperf.query.run import Run
 
 ROOT = Path(__file__).parent.parent
 LOG = "eventlog_v2_app-20261121113629-0000"
@@ -83,14 +83,16 @@ def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch:
     def full(*_: Any, **__: Any) -> None:
         raise duckdb.IOException('IO Error: Could not write file "x.building": No space left on device')
 
-    monkeypatch.setattr("query.run.Run.debug", full)
+    monkeypatch.setattr("crystalperf.query.run.Run.debug", full)
     assert refused(crystalperf("debug", run_file), "the disk is full")
 
 
 @pytest.mark.parametrize("stream", [1, 2])
 def test_a_closed_stream_neither_breaks_nor_misleads_the_other(run_file: Path, stream: int) -> None:
-    script = f"import os; os.close({stream}); os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'cli.main', "
-    arguments = f"'debug', {str(run_file if stream == 1 else run_file.with_name('nope'))!r}])"
+    script = f"import os; os.close({stream}); os.execv({sys.executable!r}, [{sys.executable!r}, "
+    arguments = (
+        f"'-m', 'crystalperf.cli.main', 'debug', {str(run_file if stream == 1 else run_file.with_name('nope'))!r}])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script + arguments], cwd=ROOT, text=True, capture_output=True, timeout=60, check=False
     )
@@ -161,7 +163,7 @@ def test_a_scope_is_tiled_by_its_path_and_unchanged_by_no_change(
 
 
 def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
-    from query.inputs.containers import Part, head
+    from crystalperf.query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
     lines = head(Part(str(stored)), 64 << 10).split(b"\n")
@@ -193,7 +195,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
 
 
 def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
-    from query.inputs.containers import Part, head
+    from crystalperf.query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
     day = 86_400_000
@@ -249,7 +251,7 @@ def test_a_pipe_in_a_folder_is_passed_over(crystalperf: Answer, demo: Path, tmp_
 def test_a_damaged_index_does_not_hide_the_others(
     crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import indexes
+    from crystalperf import indexes
 
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path))
     with indexes.create(tmp_path / "indexes" / "good-1.0.duckdb", "index", {"functions": "0"}):

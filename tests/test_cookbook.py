@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import run
-from query.run import Run
+from crystalperf.cli.main import run
+from crystalperf.query.run import Run
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "sql.md"
 _BLOCK = re.compile(r"```\n\$ (crystalperf sql (?:[^\"]*\"){2}[^\n]*)\n(.*?)```\n", re.DOTALL)

@@ -8,15 +8,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from indexes.resources import resources
-from query.frameworks.spark.scheduling import JobBarriers
-from query.model.critical import bottleneck, critical_path
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, Group, Units
-from query.model.dag import build as build_dag
-from query.model.execution import Slots
-from query.model.policy import Policy, by_rank, fair_share
-from query.model.timeline import Timeline
-from query.whatif.replay import replay
+from crystalperf.indexes.resources import resources
+from crystalperf.query.frameworks.spark.scheduling import JobBarriers
+from crystalperf.query.model.critical import bottleneck, critical_path
+from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, Group, Units
+from crystalperf.query.model.dag import build as build_dag
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.policy import Policy, by_rank, fair_share
+from crystalperf.query.model.timeline import Timeline
+from crystalperf.query.whatif.replay import replay
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 

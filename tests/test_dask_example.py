@@ -15,8 +15,8 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.plugin import InputError, Part, Problems
-from query.discover import discover
-from query.frameworks.known import frameworks
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import frameworks
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "examples" / "dask-framework"

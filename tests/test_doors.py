@@ -23,7 +23,11 @@ def as_user(*arguments: object, stdin: bytes | int = subprocess.DEVNULL) -> subp
     """A command in a process of its own, fed through a pipe."""
     fed = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-m", "cli.main", *map(str, arguments)], cwd=ROOT, capture_output=True, check=False, **fed
+        [sys.executable, "-m", "crystalperf.cli.main", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        **fed,
     )
 
 

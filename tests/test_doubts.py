@@ -11,19 +11,19 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from query.answers.bottleneck import bottleneck_of
-from query.answers.listing import sentence_of
-from query.answers.values import Bottleneck, Debug, Doubt
-from query.answers.words import bottleneck_sentence
-from query.explain.diagnose import diagnose
-from query.frameworks import Framework, Vocabulary
-from query.frameworks.known import frameworks
-from query.model.execution import Lost
-from query.model.load import load
-from query.model.records import Problems
-from query.model.trace import Group, Scope, Unit, Worker, of_rows
-from query.profiling import assemble
-from query.run import Run
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.listing import sentence_of
+from crystalperf.query.answers.values import Bottleneck, Debug, Doubt
+from crystalperf.query.answers.words import bottleneck_sentence
+from crystalperf.query.explain.diagnose import diagnose
+from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.model.execution import Lost
+from crystalperf.query.model.load import load
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.profiling import assemble
+from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import Stage, Task, write
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from query.answers.values import Prediction
-from query.model.capacity import cpu_limits
-from query.model.dag import Dependency, Group, Units, build
-from query.model.execution import Execution, Slots, no_volumes
-from query.model.recut import with_units
-from query.model.wire import FRAME_DATA
-from query.model.world import Value, World
-from query.whatif.predict import predict
-from query.whatif.question import replay_unchanged
-from query.whatif.transfers import visible
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.model.capacity import cpu_limits
+from crystalperf.query.model.dag import Dependency, Group, Units, build
+from crystalperf.query.model.execution import Execution, Slots, no_volumes
+from crystalperf.query.model.recut import with_units
+from crystalperf.query.model.wire import FRAME_DATA
+from crystalperf.query.model.world import Value, World
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.question import replay_unchanged
+from crystalperf.query.whatif.transfers import visible
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
 from tests.test_predict import GIB, execution, predicted, world

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cli.reference import page
+from crystalperf.cli.reference import page
 from tests.small_indexes import DATA, small_index
 
 ROOT = Path(__file__).parent.parent
@@ -97,7 +97,7 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     (folder / "path" / "to" / "acme" / "jars").mkdir()
     (home / "bin").mkdir()
     script = home / "bin" / "crystalperf"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from cli.main import main; main()" "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from crystalperf.cli.main import main; main()" "$@"\n')
     script.chmod(0o755)
     (home / "indexes").mkdir()
     for version in ("acme-1.2", "acme-1.3"):

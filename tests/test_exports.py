@@ -11,11 +11,20 @@ import duckdb
 import numpy as np
 import pytest
 
-from indexes import attach, exports
-from indexes.content import _add_column
-from indexes.errors import IndexFileError, Remedy
-from indexes.exports import Available, available, export_index, import_index, locate, nearest, split_name, verify
-from indexes.temporary import remove_stale
+from crystalperf.indexes import attach, exports
+from crystalperf.indexes.content import _add_column
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.exports import (
+    Available,
+    available,
+    export_index,
+    import_index,
+    locate,
+    nearest,
+    split_name,
+    verify,
+)
+from crystalperf.indexes.temporary import remove_stale
 from tests.small_indexes import small_index
 
 

@@ -15,29 +15,29 @@ import duckdb
 import numpy as np
 import pytest
 
-from indexes.errors import Remedy
-from indexes.resources import Resource, known
-from indexes.store import create
-from query.answers.values import Cause, GroupFacts
-from query.explain import findings
-from query.explain.diagnose import diagnose
-from query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
-from query.explain.findings import Part
-from query.explain.hosts import HostTime
-from query.explain.waiting import waiting, with_workers
-from query.explain.wording import Terms
-from query.frameworks import Framework, Setup, Vocabulary
-from query.frameworks.known import frameworks
-from query.frameworks.spark import SPARK
-from query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
-from query.model.amounts import counted, lasting, part_of
-from query.model.critical import Piece, critical_path
-from query.model.load import load
-from query.model.records import Problems
-from query.model.timeline import merged
-from query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
-from query.profiling import assemble
-from query.run import Run
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.indexes.store import create
+from crystalperf.query.answers.values import Cause, GroupFacts
+from crystalperf.query.explain import findings
+from crystalperf.query.explain.diagnose import diagnose
+from crystalperf.query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
+from crystalperf.query.explain.findings import Part
+from crystalperf.query.explain.hosts import HostTime
+from crystalperf.query.explain.waiting import waiting, with_workers
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.frameworks import Framework, Setup, Vocabulary
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
+from crystalperf.query.model.amounts import counted, lasting, part_of
+from crystalperf.query.model.critical import Piece, critical_path
+from crystalperf.query.model.load import load
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.timeline import merged
+from crystalperf.query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.profiling import assemble
+from crystalperf.query.run import Run
 
 MIB = 2**20
 

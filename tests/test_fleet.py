@@ -16,17 +16,17 @@ import duckdb
 import numpy as np
 import pytest
 
-from fleet import local, store
-from fleet.ask import ask, opened
-from fleet.build import build
-from fleet.changes import change, noise
-from fleet.engines import Engine, _dealt
-from fleet.logs import AT_ONCE, Item, content_hash, found, ordered
-from fleet.reading import COMMON, Read, _gain, read
-from fleet.store import Store
-from fleet.tables import tables
-from indexes.errors import IndexFileError, InputError, SettingError
-from query.answers.values import Prediction
+from crystalperf.fleet import local, store
+from crystalperf.fleet.ask import ask, opened
+from crystalperf.fleet.build import build
+from crystalperf.fleet.changes import change, noise
+from crystalperf.fleet.engines import Engine, _dealt
+from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, found, ordered
+from crystalperf.fleet.reading import COMMON, Read, _gain, read
+from crystalperf.fleet.store import Store
+from crystalperf.fleet.tables import tables
+from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
+from crystalperf.query.answers.values import Prediction
 from tests.spark_logs import Stage, Task, write
 
 EXECUTORS = {"1": 2, "2": 2}
@@ -154,7 +154,7 @@ def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "broken").write_text("no log at all\n")
     with monkeypatch.context() as patched:
-        patched.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
+        patched.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
         built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
         assert built.unread == 2
         assert {each.partition(": ")[0] for each in built.reasons} == {
@@ -266,8 +266,8 @@ def test_batches_are_written_as_they_fill(small: Path, tmp_path: Path, monkeypat
 _STORE_MEMORY = """
 import re, sys
 from pathlib import Path
-from fleet.reading import Read
-from fleet.store import Store
+from crystalperf.fleet.reading import Read
+from crystalperf.fleet.store import Store
 folder, many = Path(sys.argv[1]), int(sys.argv[2])
 row = (folder / "row.json").read_text()
 kept = Store(folder / f"fleet{many}")
@@ -318,7 +318,7 @@ def test_a_process_that_ends_in_the_middle_of_an_answer_is_a_row(
 
 
 def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.reading.content_hash", lambda _item: os.environ["NO_CREDENTIALS"])
+    monkeypatch.setattr("crystalperf.fleet.reading.content_hash", lambda _item: os.environ["NO_CREDENTIALS"])
     (problem,) = json.loads(read(Item("s3://logs/one", 1, 0.0, "state"), tmp_path).rows)["problems"]
     assert "KeyError" in problem["what"]
 
@@ -479,7 +479,7 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
 
 def test_what_a_reader_raises_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = log(tmp_path, "one")
-    monkeypatch.setattr("fleet.reading.profile_application", lambda *_: 1 / 0)
+    monkeypatch.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
     answer = read(Item(str(place), 1, 0.0, "state"))
     (problem,) = json.loads(answer.rows)["problems"]
     assert problem["what"] == "a bug of CrystalPerf (ZeroDivisionError: division by zero)"
@@ -654,10 +654,10 @@ def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
 
 def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be read for want of room is read by the next build; what could be read meanwhile is kept."""
-    import fleet.reading
+    import crystalperf.fleet.reading
 
     first, second = log(tmp_path / "logs", "one"), log(tmp_path / "logs", "two")
-    real = fleet.reading.profile_application
+    real = crystalperf.fleet.reading.profile_application
 
     def full(inputs, application, place):  # type: ignore[no-untyped-def]
         if application.app_id.endswith("two"):
@@ -667,7 +667,7 @@ def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.M
                 raise IndexFileError(f"{place}: the disk is full") from error
         real(inputs, application, place)
 
-    monkeypatch.setattr(fleet.reading, "profile_application", full)
+    monkeypatch.setattr(crystalperf.fleet.reading, "profile_application", full)
     with pytest.raises(InputError, match=r"the disk was full, .* so 1 of 2 logs were not read; make room"):
         build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     with opened(tmp_path / "fleet") as connection:
@@ -702,6 +702,6 @@ def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, cryst
 
 
 def test_hours_that_round_to_nothing_have_no_sign() -> None:
-    from cli.fleet_commands import _hours
+    from crystalperf.cli.fleet_commands import _hours
 
     assert [_hours(each) for each in (-0.001, 0.0, -0.016, 1.5)] == ["0.00", "0.00", "-0.02", "1.50"]

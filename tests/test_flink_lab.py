@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.model.flow import Flow, Hop, Station
+from crystalperf.query.model.load import load
 from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink import sweep
@@ -20,9 +23,6 @@ from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.suite import configurations
 from lab.flink.truth import Ages
 from lab.scored import spread
-from query.frameworks.flink import FLINK
-from query.model.flow import Flow, Hop, Station
-from query.model.load import load
 
 CPU = np.array([1.0, 0.0, 0.0, 0.0])
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from cli.screen import verdict_text
-from query.answers.bottleneck import bottleneck_of
-from query.answers.figures import time_unit
-from query.answers.words import bottleneck_sentence
-from query.frameworks.flink import planning
+from crystalperf.cli.screen import verdict_text
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.answers.words import bottleneck_sentence
+from crystalperf.query.frameworks.flink import planning
 
 DATA = Path(__file__).parent / "data" / "flink"
 

@@ -20,22 +20,22 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from cli.screen import verdict_text
-from cli.whatifs import sweep_text
-from indexes.errors import InputError, SettingError
-from query.frameworks.flink import held as held_by
-from query.frameworks.flink import steady, timeout
-from query.frameworks.flink.frames import NETWORK
-from query.frameworks.flink.hops import hops_of
-from query.frameworks.flink.places import awake
-from query.frameworks.flink.timeout import due
-from query.model.backlog import settled
-from query.model.execution import Execution
-from query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
-from query.model.load import load
-from query.model.world import World
-from query.run import Run
-from query.whatif.flow import _spread, changed, highest, predict_flow
+from crystalperf.cli.screen import verdict_text
+from crystalperf.cli.whatifs import sweep_text
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.frameworks.flink import held as held_by
+from crystalperf.query.frameworks.flink import steady, timeout
+from crystalperf.query.frameworks.flink.frames import NETWORK
+from crystalperf.query.frameworks.flink.hops import hops_of
+from crystalperf.query.frameworks.flink.places import awake
+from crystalperf.query.frameworks.flink.timeout import due
+from crystalperf.query.model.backlog import settled
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import World
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.flow import _spread, changed, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
 FLINK_SCHEMA = Path(steady.__file__).with_name("schema.sql")

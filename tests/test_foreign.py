@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from indexes.errors import InputError
-from query.discover import discover
-from query.inputs import foreign
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.discover import discover
+from crystalperf.query.inputs import foreign
 
 Answer = Callable[..., tuple[int, str, str]]
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.training.wire import FIXED64
+from crystalperf.query.inputs.containers import head
 from lab.damage import cases, fuzz, messages, mutations
 from lab.damage.cases import Case
 from lab.damage.sources import Sources, load_sources
-from query.discover import discover
-from query.frameworks.known import get
-from query.frameworks.training.wire import FIXED64
-from query.inputs.containers import head
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"

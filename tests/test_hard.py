@@ -14,11 +14,11 @@ import pytest
 
 pytest.importorskip("torch", reason="the indexer extra is not installed")
 
-from indexer.labels import hard
-from indexer.labels.functions import Located
-from indexer.labels.libraries import libraries
-from indexer.labels.sample import Candidate
-from indexer.vectors import FunctionText, Vectors
+from crystalperf.indexer.labels import hard
+from crystalperf.indexer.labels.functions import Located
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexer.labels.sample import Candidate
+from crystalperf.indexer.vectors import FunctionText, Vectors
 from tests.test_labels import label, located
 
 API = """

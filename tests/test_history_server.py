@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from indexes.errors import InputError
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.spark import history
+from crystalperf.query.frameworks.spark.history import Address, address_of
 from lab.served import Served, serving
-from query.frameworks.spark import history
-from query.frameworks.spark.history import Address, address_of
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = "app-20261121113629-0000"

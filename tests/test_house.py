@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -26,14 +27,29 @@ MAY_IMPORT = {
 HEAVY = {"torch", "sentence_transformers", "transformers", "tree_sitter", "sklearn"}
 
 
-def imports(path: Path) -> set[str]:
-    """Top-level names that a file imports anywhere, also inside functions."""
+def modules(path: Path) -> set[str]:
+    """Modules that a file imports anywhere, also inside functions; of `from a import b` both a and a.b."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {name.name.partition(".")[0] for name in node.names}
+            found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.partition(".")[0])
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def imports(path: Path) -> set[str]:
+    """Rooms and top-level names that a file imports: `query` of crystalperf.query.run, `numpy` of numpy.linalg."""
+    found: set[str] = set()
+    for module in modules(path):
+        top, _, rest = module.partition(".")
+        room = rest.partition(".")[0]
+        if top != "crystalperf":
+            found.add(top)
+        elif room in ROOMS:
+            found.add(room)
+        elif room:  # of `from crystalperf import query` the first half says nothing
+            found.add("crystalperf")
     return found
 
 
@@ -56,9 +72,32 @@ def test_only_the_indexer_needs_what_the_indexer_extra_installs(room: str) -> No
     assert not {f"{path.relative_to(ROOT)}: {name}" for path in files(room) for name in imports(path) & HEAVY}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_other_distribution_owns_our_names(room: str) -> None:
-    assert set(packages_distributions().get(room, ["crystalperf"])) == {"crystalperf"}
+def test_crystalperf_is_the_only_name_that_is_installed() -> None:
+    ours = {name for name, owners in packages_distributions().items() if "crystalperf" in owners}
+    assert {each for each in ours if not each.startswith("__editable__")} == {"crystalperf"}
+
+
+def test_every_room_has_its_link_and_every_package_is_installed() -> None:
+    rooms = [each for each in ROOMS if each != "crystalperf"]
+    assert all((ROOT / "crystalperf" / each).readlink() == Path("..", each) for each in rooms)
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert told["package-dir"] == {f"crystalperf.{each}": each for each in rooms}
+    folders = {path.parent.relative_to(ROOT) for room in rooms for path in files(room)}
+    assert set(told["packages"]) == {"crystalperf", *(".".join(("crystalperf", *each.parts)) for each in folders)}
+
+
+def test_no_module_is_imported_under_two_names() -> None:
+    """In a checkout `import query` works too, and makes a second copy, whose types are others."""
+    second = set(ROOMS) - {"crystalperf"}
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {module}"
+        for folder in (*ROOMS, "lab", "tests", "examples")
+        for path in files(folder)
+        for module in modules(path)
+        if module.partition(".")[0] in second and "tests/data" not in str(path)
+    }
+    assert not wrong
+    assert not {each for each in sys.modules if each.partition(".")[0] in second}
 
 
 def test_nothing_can_run_code_on_loading() -> None:
@@ -153,8 +192,8 @@ ROOMS_OF_QUERY = (
 
 
 def room_of(module: str) -> str:
-    """`model` of query.model.dag, `frameworks.spark` of query.frameworks.spark.trace."""
-    parts = module.split(".")[1:]
+    """`model` of crystalperf.query.model.dag, `frameworks.spark` of crystalperf.query.frameworks.spark.trace."""
+    parts = module.split(".")[2:]
     return ".".join(parts[:2]) if parts[0] == "frameworks" and len(parts) > 1 else parts[0]
 
 
@@ -162,7 +201,7 @@ def loaded(path: Path) -> set[str]:
     """Modules of query/ that a module imports when it is loaded, not within functions or for its types alone."""
     found: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "query":
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("crystalperf.query"):
             inside = (ROOT / Path(*node.module.split("."))).is_dir()
             names = [f"{node.module}.{each.name}" for each in node.names] if inside else [node.module]
             known = [each for each in names if (ROOT / f"{each.replace('.', '/')}.py").exists()]
@@ -173,11 +212,11 @@ def loaded(path: Path) -> set[str]:
 def test_data_pass_through_the_rooms_of_query_in_one_direction() -> None:
     wrong = []
     for path in files("query"):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        if module == "query":
+        module = ".".join(("crystalperf", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+        if module == "crystalperf.query":
             continue
         mine = room_of(module)
         for imported in loaded(path):
-            if imported != "query" and ROOMS_OF_QUERY.index(room_of(imported)) > ROOMS_OF_QUERY.index(mine):
+            if imported != "crystalperf.query" and ROOMS_OF_QUERY.index(room_of(imported)) > ROOMS_OF_QUERY.index(mine):
                 wrong.append(f"{module} imports {imported}")
     assert not wrong

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from indexes.errors import InputError
-from query.discover import choose, discover
-from query.frameworks.known import get
-from query.inputs.containers import Part, local
-from query.inputs.files import Inputs
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.discover import choose, discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.inputs.containers import Part, local
+from crystalperf.query.inputs.files import Inputs
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs"
@@ -307,6 +307,6 @@ def test_a_folder_that_cannot_be_read_is_told_as_one(tmp_path: Path, monkeypatch
         onerror(PermissionError(13, "Permission denied", folder))
         yield from ()
 
-    monkeypatch.setattr("query.discover.os.walk", shut)
+    monkeypatch.setattr("crystalperf.query.discover.os.walk", shut)
     with pytest.raises(InputError, match=r"cannot be read \(Permission denied\); check its permissions"):
         discover([tmp_path])

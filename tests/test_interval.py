@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexes.resources import known
-from query.answers.serial import as_json
-from query.model.evidence import Evidence
-from query.whatif.interval import CALIBRATED, SOURCES, interval, variances
-from query.whatif.predict import predict
+from crystalperf.indexes.resources import known
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.whatif.interval import CALIBRATED, SOURCES, interval, variances
+from crystalperf.query.whatif.predict import predict
 from tests.test_predict import execution, world
 
 SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)

@@ -8,12 +8,12 @@ from shutil import copy
 import pytest
 
 import crystalperf as cp
-from query.discover import discover
-from query.frameworks import Job
-from query.frameworks.jax.operations import of_line
-from query.frameworks.known import get
-from query.frameworks.tensorflow.xplane import Line, Traced
-from query.run import Run
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.jax.operations import of_line
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.tensorflow.xplane import Line, Traced
+from crystalperf.query.run import Run
 
 DATA = Path(__file__).parent / "data/jax"
 OPERATORS = (

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from query.recordings.jfr import INTERVAL_KINDS, SAMPLE_KINDS, JfrError, Recording, is_jfr, read
-from query.recordings.jfr.metadata import read_string
-from query.recordings.jfr.model import ProblemLog
-from query.recordings.jfr.source import load
-from query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
+from crystalperf.query.recordings.jfr import INTERVAL_KINDS, SAMPLE_KINDS, JfrError, Recording, is_jfr, read
+from crystalperf.query.recordings.jfr.metadata import read_string
+from crystalperf.query.recordings.jfr.model import ProblemLog
+from crystalperf.query.recordings.jfr.source import load
+from crystalperf.query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
 
 RECORDINGS = Path(__file__).parents[2] / "shared/real-inputs/jfr/recordings"
 JAVA_SOURCES = Path(__file__).parent / "java"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from query.frameworks import Role, jvm
-from query.frameworks.known import frameworks
+from crystalperf.query.frameworks import Role, jvm
+from crystalperf.query.frameworks.known import frameworks
 
 FRAMES: list[tuple[str, str, Role | None]] = [
     ("jdk.internal.misc.Unsafe", "park", "wait"),

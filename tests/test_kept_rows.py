@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from query.answers.listing import sentence_of
-from query.attribute.storage import assumptions
-from query.frameworks.spark import SPARK
-from query.model.dag import AT_HOME
-from query.model.execution import Execution
-from query.model.keeping import anew, with_room
-from query.model.load import load
-from query.model.places import KEPT, kept_groups, reaches
-from query.model.world import Value, changed_world
-from query.run import Run
-from query.whatif.predict import predict
+from crystalperf.query.answers.listing import sentence_of
+from crystalperf.query.attribute.storage import assumptions
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.model.dag import AT_HOME
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.keeping import anew, with_room
+from crystalperf.query.model.load import load
+from crystalperf.query.model.places import KEPT, kept_groups, reaches
+from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.predict import predict
 from tests.spark_logs import MIB, Stage, Task, write
 
 KMEANS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps" / "fresh" / "base-3-00-jfr20"

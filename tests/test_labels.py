@@ -14,14 +14,23 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the dataset's tools need the indexer: pip install '.[indexer]'")
 
-from indexer.labels import collect, fetch, rebuild, sample, statistics
-from indexer.labels.agreement import class_agreement, cohen_kappa, confusion, pairs
-from indexer.labels.functions import Located, functions_of, is_handwritten, text_hash
-from indexer.labels.libraries import Library, libraries
-from indexer.labels.reserve import FRAMEWORKS, is_reserved, violations
-from indexer.labels.tables import CLASSES, SETS, Label, Reading, committed, read_labels, read_table, write_table
-from indexer.records import Function
-from indexes.errors import BuildError, InputError, SettingError
+from crystalperf.indexer.labels import collect, fetch, rebuild, sample, statistics
+from crystalperf.indexer.labels.agreement import class_agreement, cohen_kappa, confusion, pairs
+from crystalperf.indexer.labels.functions import Located, functions_of, is_handwritten, text_hash
+from crystalperf.indexer.labels.libraries import Library, libraries
+from crystalperf.indexer.labels.reserve import FRAMEWORKS, is_reserved, violations
+from crystalperf.indexer.labels.tables import (
+    CLASSES,
+    SETS,
+    Label,
+    Reading,
+    committed,
+    read_labels,
+    read_table,
+    write_table,
+)
+from crystalperf.indexer.records import Function
+from crystalperf.indexes.errors import BuildError, InputError, SettingError
 
 ROOT = Path(__file__).parent.parent
 API = '''\
@@ -401,7 +410,7 @@ class TestCollect:
         assert (work / "audit" / "audit-000.txt").read_text(encoding="utf-8").count("### ") == 3
 
     def test_without_candidates(self, sources: Path, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match=r"run python -m indexer\.labels\.sample first"):
+        with pytest.raises(InputError, match=r"run python -m crystalperf.indexer\.labels\.sample first"):
             collect.collect(sources, tmp_path)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from query.model.kinds import ON_CPU, RUNNING, WAKING
-from query.recordings import jfr
-from query.recordings.jfr.model import FILE_READ
-from query.samples.calls import NO_CALL, file_calls
-from query.samples.lateness import Ticks, ticks, waking
-from query.samples.threadtime import KINDS, thread_time
-from query.samples.weights import turns
+from crystalperf.query.model.kinds import ON_CPU, RUNNING, WAKING
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.model import FILE_READ
+from crystalperf.query.samples.calls import NO_CALL, file_calls
+from crystalperf.query.samples.lateness import Ticks, ticks, waking
+from crystalperf.query.samples.threadtime import KINDS, thread_time
+from crystalperf.query.samples.weights import turns
 
 PERIOD_MS = 20.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crystalperf.query.run import Run
 from lab.checks.laws import against, check
-from query.run import Run
 
 
 @pytest.mark.parametrize(

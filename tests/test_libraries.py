@@ -14,10 +14,10 @@ from typing import Literal
 import duckdb
 import pytest
 
-import query
-from cli.remedies import note_sentence
-from indexes.errors import CrystalPerfError, Remedy
-from indexes.exports import (
+from crystalperf import query
+from crystalperf.cli.remedies import note_sentence
+from crystalperf.indexes.errors import CrystalPerfError, Remedy
+from crystalperf.indexes.exports import (
     built_path,
     export_index,
     locate,
@@ -25,14 +25,23 @@ from indexes.exports import (
     prebuilt_folder,
     split_name,
 )
-from indexes.names import split_archive
-from indexes.packing import NAME, read_parquet, unpacking
-from indexes.places import QUALIFIED_NAME, load_part, load_places
-from query.answers.values import Note
-from query.code.libraries import LIBRARIES, Fit, Ran, fitting, library_of, package_prefix, stand_ins, unknown_code
-from query.explain.diagnose import _index_of
-from query.frameworks.spark import SPARK
-from query.lookup.frames import resolve_frames
+from crystalperf.indexes.names import split_archive
+from crystalperf.indexes.packing import NAME, read_parquet, unpacking
+from crystalperf.indexes.places import QUALIFIED_NAME, load_part, load_places
+from crystalperf.query.answers.values import Note
+from crystalperf.query.code.libraries import (
+    LIBRARIES,
+    Fit,
+    Ran,
+    fitting,
+    library_of,
+    package_prefix,
+    stand_ins,
+    unknown_code,
+)
+from crystalperf.query.explain.diagnose import _index_of
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.lookup.frames import resolve_frames
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
@@ -48,7 +57,7 @@ def spark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "shipped").mkdir()
     for name in ("spark-4.0.1", "prebuilt.json"):
         (tmp_path / "shipped" / name).symlink_to(shipped / name)
-    monkeypatch.setattr("indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
+    monkeypatch.setattr("crystalperf.indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
     return tmp_path
 
 
@@ -56,7 +65,7 @@ def spark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, and no index that ships."""
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
+    monkeypatch.setattr("crystalperf.indexes.exports.prebuilt_folder", lambda: tmp_path / "shipped")
     return tmp_path
 
 
@@ -138,7 +147,7 @@ def test_without_a_class_path_any_library_may_have_run(home: Path) -> None:
 
 def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
     pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
-    from indexer.catalogue import catalogue
+    from crystalperf.indexer.catalogue import catalogue
 
     assert set(LIBRARIES.values()) <= set(catalogue())
     for start, name in LIBRARIES.items():
@@ -187,7 +196,7 @@ def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pyte
     with pytest.raises(CrystalPerfError, match="only if you trust whoever made it") as refused:
         part()
     assert refused.value.remedy == Remedy("vouch for the index")
-    monkeypatch.setattr("indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
+    monkeypatch.setattr("crystalperf.indexes.exports.pinned_hashes", lambda: {"shop-1": hash_of(folder)})
     assert pinned_hashes() == {}
     assert part() == whole
     assert not (home / "home" / "prebuilt").exists(), "nothing was unpacked"
@@ -230,7 +239,7 @@ def test_functions_asked_for_by_line_or_name_come_alike_from_an_export_and_an_in
     assert "report" not in found
     folders = {name: export_index(path, home / "shipped" / name) for name, path in built.items()}
     monkeypatch.setattr(
-        "indexes.exports.pinned_hashes", lambda: {name: hash_of(path) for name, path in folders.items()}
+        "crystalperf.indexes.exports.pinned_hashes", lambda: {name: hash_of(path) for name, path in folders.items()}
     )
     built["shop-1"].unlink()
     assert places() == of_index, "one of each kind"

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crystalperf as cp
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.world import Value, World
-from query.whatif.links import carried_bps, most_within
-from query.whatif.predict import predict
-from query.whatif.transfers import PAYLOAD
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import Value, World
+from crystalperf.query.whatif.links import carried_bps, most_within
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import PAYLOAD
 
 DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
 CABLE_BPS = 10e6 / 8

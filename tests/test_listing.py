@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from query.model.dag import Dag, Dependency, Group, Node, Units
-from query.model.execution import Slots
-from query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
-from query.whatif import listing
-from query.whatif import replay as replaying
-from query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
+from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
+from crystalperf.query.whatif import listing
+from crystalperf.query.whatif import replay as replaying
+from crystalperf.query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
 
 pytestmark = pytest.mark.skipif(not listing.has_compiled(), reason="the loop was not compiled: there is no C compiler")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from indexes.errors import InputError
-from query.inputs import containers as logfiles
-from query.inputs.containers import LogFile, Part, batches, head, members
-from query.model.records import Problem, Problems
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs import containers as logfiles
+from crystalperf.query.inputs.containers import LogFile, Part, batches, head, members
+from crystalperf.query.model.records import Problem, Problems
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 TEXT = zstandard.ZstdDecompressor().stream_reader((DATA / "q9.zstd").read_bytes(), read_across_frames=True).read()

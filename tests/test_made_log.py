@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.tables import tables as spark_tables
+from crystalperf.query.inputs.containers import LogFile, Part
 from lab.costs.made_log import lines, write
-from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import tables as spark_tables
-from query.inputs.containers import LogFile, Part
 
 
 def test_a_made_log_is_a_whole_run_with_retries_and_copies(tmp_path: Path) -> None:

@@ -17,11 +17,13 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the dataset's tools need the indexer: pip install '.[indexer]'")
 
-from indexer.labels import collect, rebuild
-from indexer.labels.functions import text_hash
-from indexer.labels.libraries import libraries
-from indexer.labels.tables import CLASSES, Label, Measured, Reading, committed, read_table, write_table
-from indexes.errors import InputError
+from crystalperf.indexer.labels import collect, rebuild
+from crystalperf.indexer.labels.functions import text_hash
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexer.labels.tables import CLASSES, Label, Measured, Reading, committed, read_table, write_table
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.recordings.jfr import INTERVAL_KINDS, Recording
+from crystalperf.query.recordings.jfr.model import Intervals, Thread
 from lab.measure.host import Host
 from lab.measure.jvm import Window, choose, recorded_times
 from lab.measure.places import find, parameter_types, python_lines, same_text
@@ -30,8 +32,6 @@ from lab.measure.readings import differences, read_answers, report, write_batche
 from lab.measure.strace import MARK, STRACE, Blocked, Call, blocked_times, kind, parse_strace
 from lab.measure.table import store
 from lab.measure.times import Run, Shares, middle, shares
-from query.recordings.jfr import INTERVAL_KINDS, Recording
-from query.recordings.jfr.model import Intervals, Thread
 
 TRACE = f"""\
 100 10.000000 access("{MARK}/7/1/begin", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
@@ -455,7 +455,7 @@ class TestRealTrace:
 @pytest.mark.skipif(not (shutil.which("java") and shutil.which("javac")), reason="no JDK is installed")
 class TestRealRecording:
     def test_a_file_is_read(self, tmp_path: Path) -> None:
-        import query.recordings.jfr
+        import crystalperf.query.recordings.jfr
 
         (tmp_path / "big").write_bytes(b"x" * 5_000_000)
         (tmp_path / "Read.java").write_text(
@@ -469,6 +469,8 @@ class TestRealRecording:
         if "FileRead#threshold" in done.stdout + done.stderr:
             pytest.skip("this JDK is older than 17")
         assert done.returncode == 0, done.stderr
-        (its,) = recorded_times(query.recordings.jfr.read(tmp_path / "r.jfr"), [Window(started, time.time_ns())])
+        (its,) = recorded_times(
+            crystalperf.query.recordings.jfr.read(tmp_path / "r.jfr"), [Window(started, time.time_ns())]
+        )
         assert its.file_ms > 0
         assert its.socket_ms == 0

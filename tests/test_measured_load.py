@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from query.model.capacity import starved_ms
-from query.model.execution import Execution
-from query.model.loads import Loads
-from query.model.wire import FRAME_DATA, wire_ratio
-from query.whatif.effects.speed import LEAST_LEFT, of_units
-from query.whatif.predict import predict
-from query.whatif.transfers import MODEL, crossing
+from crystalperf.query.model.capacity import starved_ms
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.loads import Loads
+from crystalperf.query.model.wire import FRAME_DATA, wire_ratio
+from crystalperf.query.whatif.effects.speed import LEAST_LEFT, of_units
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import MODEL, crossing
 from tests.test_predict import execution, predicted, world
 from tests.test_sharing import looks_of
 

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer.catalogue import catalogue
-from indexes.exports import prebuilt_folder
+from crystalperf.indexer.catalogue import catalogue
+from crystalperf.indexes.exports import prebuilt_folder
 
 LISTED = Path(__file__).parent / "data" / "modules" / "flink-1.20.3.tsv"
 """Archives, packages and classes of apache-flink-libraries 1.20.3, by `python -m lab.checks.modules … --keep`."""

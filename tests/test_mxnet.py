@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from indexes.errors import InputError
-from query.discover import discover
-from query.frameworks import Job
-from query.frameworks.known import get
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.known import get
 
 REAL = Path(__file__).parents[2] / "shared/real-inputs/other/mxnet/cpu_gpu_data_copy_profiler_output.json"
 

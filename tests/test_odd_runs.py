@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import indexes
+from crystalperf import indexes
+from crystalperf.query.discover import discover
 from lab.checks import plainlog
 from lab.checks.corpus import Profiled, check, profiled
 from lab.checks.plainlog import Figures, length
 from lab.runs.odd import RECORDINGS, RUNS
-from query.discover import discover
 
 FOLDER = Path(__file__).parent / "data" / "runs"
 NAMES = sorted(each.name for each in FOLDER.iterdir())

@@ -13,12 +13,12 @@ import pytest
 import zstandard
 
 import crystalperf as cp
-from query.answers.values import Verdict
-from query.answers.verdict import bottleneck_of
-from query.answers.words import bottleneck_sentence, unsubmitted_sentence
-from query.frameworks.spark import storage
-from query.frameworks.spark.failures import cause
-from query.run import Run
+from crystalperf.query.answers.values import Verdict
+from crystalperf.query.answers.verdict import bottleneck_of
+from crystalperf.query.answers.words import bottleneck_sentence, unsubmitted_sentence
+from crystalperf.query.frameworks.spark import storage
+from crystalperf.query.frameworks.spark.failures import cause
+from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, waves, write
 

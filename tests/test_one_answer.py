@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from query import sql
-from query.answers.picture.stacktree import Tree, least_cut
-from query.model.dag import Units
-from query.model.evidence import gathered
+from crystalperf.query import sql
+from crystalperf.query.answers.picture.stacktree import Tree, least_cut
+from crystalperf.query.model.dag import Units
+from crystalperf.query.model.evidence import gathered
 
 ORDERS = pytest.mark.parametrize("order", [1, -1])
 

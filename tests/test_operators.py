@@ -10,16 +10,16 @@ import duckdb
 import numpy as np
 import pytest
 
-import indexes
-from indexes.resources import resources
-from indexes.schema import table as schema_table
-from query.code.decide import deciding_frames
-from query.frameworks.spark import SPARK
-from query.frameworks.spark.names import of_frame, of_node, title
-from query.frameworks.spark.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
-from query.frameworks.spark.trace import read_log
-from query.inputs.containers import LogFile, Part
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.indexes.resources import resources
+from crystalperf.indexes.schema import table as schema_table
+from crystalperf.query.code.decide import deciding_frames
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.names import of_frame, of_node, title
+from crystalperf.query.frameworks.spark.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
+from crystalperf.query.frameworks.spark.trace import read_log
+from crystalperf.query.inputs.containers import LogFile, Part
+from crystalperf.query.run import Run
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage"
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from cli.text import time_unit
-from query.answers.bottleneck import bottleneck_of
-from query.answers.values import Debug, Finding, Outcome
-from query.answers.words import outcome_sentences, workers_words
-from query.frameworks.spark import failures
-from query.run import Run
+from crystalperf.cli.text import time_unit
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.values import Debug, Finding, Outcome
+from crystalperf.query.answers.words import outcome_sentences, workers_words
+from crystalperf.query.frameworks.spark import failures
+from crystalperf.query.run import Run
 
 START = 1_795_257_733_277
 Event = dict[str, Any]

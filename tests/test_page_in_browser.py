@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.answers.serial import as_json
+from crystalperf.report.page import render
 from lab.costs import made_log
-from query.answers.figures import time_unit
-from query.answers.serial import as_json
-from report.page import render
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 pytestmark = pytest.mark.later
 

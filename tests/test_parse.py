@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer.documentation import clean_comment, clean_docstring
-from indexer.parse import MAX_FILE_BYTES, parse_file
-from indexer.records import Function, Language, ParsedFile
-from indexer.workers import parse_files
+from crystalperf.indexer.documentation import clean_comment, clean_docstring
+from crystalperf.indexer.parse import MAX_FILE_BYTES, parse_file
+from crystalperf.indexer.records import Function, Language, ParsedFile
+from crystalperf.indexer.workers import parse_files
 
 SOURCES = Path(__file__).parent / "data" / "sources"
 

@@ -24,16 +24,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crystalperf as cp
-from indexes.errors import InputError
-from indexes.resources import CPU, OTHER, resources
-from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
-from query.model.critical import Piece, WallClock, _within, critical_path
-from query.model.dag import Dag, Dependency, Group, Node, Units, build
-from query.model.execution import Slots
-from query.model.records import Floats
-from query.model.timeline import merged
-from query.run import Run
-from query.whatif.replay import replay
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import CPU, OTHER, resources
+from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
+from crystalperf.query.model.critical import Piece, WallClock, _within, critical_path
+from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units, build
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import merged
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.replay import replay
 from tests.conftest import ROOT
 
 NAMES = resources()
@@ -186,7 +186,7 @@ def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch
         looks += 1
         return _within(*given)
 
-    monkeypatch.setattr("query.model.critical._within", within)
+    monkeypatch.setattr("crystalperf.query.model.critical._within", within)
     count = 500
     rows = [(number, float(number), number + 1.5) for number in range(count)]
     path = list(clock_of(rows, count + 1.0).seen(COORDINATOR, 0.0, count + 1.0))

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import crystalperf as cp
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.world import World
-from query.whatif.effects import unchanged
-from query.whatif.predict import predict
-from query.whatif.question import Unchanged, replay_unchanged
-from query.whatif.settle import settled
-from query.whatif.transfers import MOST_READ, PAYLOAD
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import unchanged
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.question import Unchanged, replay_unchanged
+from crystalperf.query.whatif.settle import settled
+from crystalperf.query.whatif.transfers import MOST_READ, PAYLOAD
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "lab" / "recordings"

@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexes.errors import NoAnswerError
-from indexes.resources import CPU, NET, resources
-from query.frameworks import Framework
-from query.model.critical import Piece, WallClock, critical_path
-from query.model.dag import Dag, Dependency, Group, Units, build
-from query.model.execution import Execution, Slots
-from query.model.records import Floats
-from query.model.trace import EdgeKind
-from query.model.world import World, changed_world, combinations, parse_settings, settings_of
-from query.whatif.effects import bandwidth, unchanged
-from query.whatif.predict import predict
-from query.whatif.replay import Replayed, replay
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.indexes.resources import CPU, NET, resources
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.model.critical import Piece, WallClock, critical_path
+from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.trace import EdgeKind
+from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.whatif.effects import bandwidth, unchanged
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.replay import Replayed, replay
 from tests.test_predict import execution
 
 NAMES = resources()

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from indexes.errors import InputError, SettingError
-from query import plugins, profile
-from query.code.decide import StackTable
-from query.discover import discover
-from query.frameworks import Framework
-from query.frameworks.known import frameworks
-from query.frameworks.spark import SPARK
-from query.inputs.containers import LogFile
-from query.inputs.files import Head, LogPart
-from query.model.execution import Execution
-from query.model.policy import Policy, Waiting
-from query.model.trace import Trace
-from query.model.world import World
-from query.run import Run
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query import plugins, profile
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Head, LogPart
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.policy import Policy, Waiting
+from crystalperf.query.model.trace import Trace
+from crystalperf.query.model.world import World
+from crystalperf.query.run import Run
 
 
 class FakeEntry(NamedTuple):

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from indexes.errors import NoAnswerError, Remedy, SettingError
-from indexes.resources import Resource, known
-from query.answers.serial import as_json
-from query.frameworks.spark import SPARK
-from query.frameworks.spark.partitions import replan
-from query.frameworks.spark.scheduling import JobBarriers
-from query.model.dag import Group, Units, build
-from query.model.evidence import Evidence
-from query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
-from query.model.policy import FIRST_COME
-from query.model.world import (
+from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.partitions import replan
+from crystalperf.query.frameworks.spark.scheduling import JobBarriers
+from crystalperf.query.model.dag import Group, Units, build
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
+from crystalperf.query.model.policy import FIRST_COME
+from crystalperf.query.model.world import (
     Configuration,
     Value,
     World,
@@ -29,13 +29,13 @@ from query.model.world import (
     recorded_resources,
     settings_of,
 )
-from query.model.world import parse_settings as parse
-from query.whatif.contention import in_turns
-from query.whatif.effects import memory, unchanged
-from query.whatif.effects.bandwidth import scale_io
-from query.whatif.predict import predict
-from query.whatif.transfers import OVERLAP
-from query.whatif.waves import sequential_limits
+from crystalperf.query.model.world import parse_settings as parse
+from crystalperf.query.whatif.contention import in_turns
+from crystalperf.query.whatif.effects import memory, unchanged
+from crystalperf.query.whatif.effects.bandwidth import scale_io
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import OVERLAP
+from crystalperf.query.whatif.waves import sequential_limits
 from tests.spark_logs import Query, Stage, Task, write
 
 GIB = float(2**30)

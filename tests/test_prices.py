@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import query
-from indexes.errors import CrystalPerfError, InputError, SettingError
-from query.answers.prices import duration_ms, read_machines
-from query.run import Run
+from crystalperf import query
+from crystalperf.indexes.errors import CrystalPerfError, InputError, SettingError
+from crystalperf.query.answers.prices import duration_ms, read_machines
+from crystalperf.query.run import Run
 
 DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
 

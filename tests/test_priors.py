@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.priors import borrowed, open_ms, priors, starving
+from crystalperf.query.whatif.transfers import MODEL
 from lab.score import priors as learning
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.world import Value, changed_world
-from query.whatif.predict import predict
-from query.whatif.priors import borrowed, open_ms, priors, starving
-from query.whatif.transfers import MODEL
 
 RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
 Q6 = RECORDINGS / "sweeps" / "q6" / "base-0-01-none"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-import indexes
-from cli.remedies import error_sentence, note_sentence
-from indexes.errors import IndexFileError, InputError, SettingError
-from query.answers.serial import as_json
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.cli.remedies import error_sentence, note_sentence
+from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.run import Run
 
 
 @pytest.fixture(scope="module")

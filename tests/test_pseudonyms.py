@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from query.answers.picture import grid
-from query.answers.serial import as_json
-from query.frameworks.flink import FLINK
-from query.frameworks.spark import SPARK
-from query.model.pseudonyms import LITERAL, Pseudonyms
-from query.run import Run
+from crystalperf.query.answers.picture import grid
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.model.pseudonyms import LITERAL, Pseudonyms
+from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 

@@ -20,7 +20,7 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from query.answers.rows import Rows
+from crystalperf.query.answers.rows import Rows
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "python.md"
@@ -129,7 +129,7 @@ def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: 
         demo_run.sql(endless, timeout_s=1)
     with pytest.raises(cp.CrystalPerfError, match="stopped after 1 s"):
         cp.index("python-3.11").sql(endless, timeout_s=1)
-    monkeypatch.setattr("query.statements.whole.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1 << 20)
     with pytest.raises(cp.CrystalPerfError, match="more than 1 MiB; ask for less"):
         demo_run.sql("SELECT repeat('x', 1000) FROM range(1000000000)")
 

@@ -17,22 +17,22 @@ import msgspec
 import pytest
 
 import crystalperf as cp
-from cli.whatifs import sweep_text
-from indexes.errors import InputError, SettingError
+from crystalperf.cli.whatifs import sweep_text
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.answers.whatifs import happens_once
+from crystalperf.query.answers.words import bottleneck_sentence, header_facts, step_sentence
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
+from crystalperf.query.frameworks.training import batches, chrome, collectives, devices
+from crystalperf.query.frameworks.training.collectives import Collective
+from crystalperf.query.frameworks.training.lanes import Lane
+from crystalperf.query.frameworks.training.program import Operation, Step
+from crystalperf.query.inputs.containers import LogFile, Part
+from crystalperf.query.model.records import Problems
 from lab.checks.verdicts import first_sentence
-from query.answers.bottleneck import bottleneck_of
-from query.answers.figures import time_unit
-from query.answers.whatifs import happens_once
-from query.answers.words import bottleneck_sentence, header_facts, step_sentence
-from query.frameworks import Job
-from query.frameworks.known import get
-from query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
-from query.frameworks.training import batches, chrome, collectives, devices
-from query.frameworks.training.collectives import Collective
-from query.frameworks.training.lanes import Lane
-from query.frameworks.training.program import Operation, Step
-from query.inputs.containers import LogFile, Part
-from query.model.records import Problems
 
 DATA = Path(__file__).parent / "data/training"
 FILES = Path(__file__).parent.parent / "lab/recordings/files"

@@ -10,11 +10,11 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
 import duckdb
 
-from indexer.build import build
-from indexer.pyfacts import read_facts
-from indexer.pytyped import Linked, meaning
-from indexer.sources import open_source
-from indexes.apis import device_api
+from crystalperf.indexer.build import build
+from crystalperf.indexer.pyfacts import read_facts
+from crystalperf.indexer.pytyped import Linked, meaning
+from crystalperf.indexer.sources import open_source
+from crystalperf.indexes.apis import device_api
 from tests.hash_classifier import HashClassifier
 
 STORE = b"""

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import known
-from query.answers.values import Prediction
-from query.frameworks import Framework
-from query.frameworks.spark import SPARK
-from query.frameworks.spark.partitions import configured
-from query.frameworks.spark.scheduling import JobBarriers
-from query.model.dag import ANYWHERE, Dependency, Group, Units, build
-from query.model.evidence import Evidence
-from query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
-from query.model.policy import left_behind
-from query.model.records import Floats
-from query.model.world import changed_world, combinations, parse_settings, settings_of
-from query.whatif.predict import predict
+from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.indexes.resources import known
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.partitions import configured
+from crystalperf.query.frameworks.spark.scheduling import JobBarriers
+from crystalperf.query.model.dag import ANYWHERE, Dependency, Group, Units, build
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
+from crystalperf.query.model.policy import left_behind
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.whatif.predict import predict
 
 MIB = 2**20
 

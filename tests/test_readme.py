@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from query.run import Run
+from crystalperf.query.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,7 +20,7 @@ def test_the_report_shown_is_that_of_the_demo(demo_run: Run, shared_home: Path) 
     shown = re.search(r"```\n\$ crystalperf analyze [^\n]*\n(.*?)```", text, re.DOTALL)
     assert shown is not None
     done = subprocess.run(
-        [sys.executable, "-m", "cli.main", "analyze", str(ROOT / "lab" / "recordings" / "demo-q9")],
+        [sys.executable, "-m", "crystalperf.cli.main", "analyze", str(ROOT / "lab" / "recordings" / "demo-q9")],
         capture_output=True,
         text=True,
         check=True,

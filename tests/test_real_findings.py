@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import crystalperf as cp
-from query.answers.values import Debug, Finding
+from crystalperf.query.answers.values import Debug, Finding
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.render import debug_text
-from indexes.resources import known
-from query.answers.values import (
+from crystalperf.cli.render import debug_text
+from crystalperf.indexes.resources import known
+from crystalperf.query.answers.values import (
     Cause,
     Debug,
     Disagreement,
@@ -17,7 +17,7 @@ from query.answers.values import (
     SampleCounts,
     ScopeItem,
 )
-from query.frameworks.known import get
+from crystalperf.query.frameworks.known import get
 
 WORDS = get("spark").vocabulary
 HEADER = Header(

@@ -16,13 +16,12 @@ import duckdb
 import numpy as np
 import pytest
 
-import query
-import report
-from indexes.errors import InputError
-from query.answers.picture import flames, grid, timeline
-from query.answers.picture.values import Picture
-from query.answers.serial import as_json
-from query.run import Run
+from crystalperf import query, report
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.answers.picture import flames, grid, timeline
+from crystalperf.query.answers.picture.values import Picture
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.run import Run
 from tests import spark_logs
 from tests.spark_logs import Stage, Task, waves
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import query
-import report
-from query.answers.serial import as_json
+from crystalperf import query, report
+from crystalperf.query.answers.serial import as_json
 from tests import spark_logs
 from tests.spark_logs import Query, Stage, Task
 from tests.test_report import Page

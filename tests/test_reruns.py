@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import query
-from indexes.errors import InputError, NoAnswerError, SettingError
-from query.run import Other, Run
-from query.whatif.interval import CALIBRATED
-from query.whatif.learning import Guess, Seen, after_run, half_width, learned
+from crystalperf import query
+from crystalperf.indexes.errors import InputError, NoAnswerError, SettingError
+from crystalperf.query.run import Other, Run
+from crystalperf.query.whatif.interval import CALIBRATED
+from crystalperf.query.whatif.learning import Guess, Seen, after_run, half_width, learned
 
 SWEEPS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps"
 

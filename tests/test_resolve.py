@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from indexes import attach
-from indexes.names import Method, demangle
-from query.code.names import Frame, declaring_names, nature, original, parse_frame
-from query.code.resolve import attached, resolve
+from crystalperf.indexes import attach
+from crystalperf.indexes.names import Method, demangle
+from crystalperf.query.code.names import Frame, declaring_names, nature, original, parse_frame
+from crystalperf.query.code.resolve import attached, resolve
 from tests.small_indexes import small_index
 
 SHOP = "org.example.shop.Shop"

@@ -11,23 +11,23 @@ import duckdb
 import numpy as np
 import pytest
 
-import indexes
-from indexes.errors import SettingError
-from indexes.resources import Resource, known, resources, with_other
-from indexes.schema import EACH, table, tables
-from query.answers.values import Prediction
-from query.code.decide import StackTable, _vector, add_frames, decide
-from query.code.resolve import attached
-from query.model.evidence import Evidence
-from query.model.execution import CoordinatorTime, Execution
-from query.model.load import run_resources
-from query.model.records import Problems
-from query.model.trace import Group, Trace, Unit, Worker, of_rows
-from query.model.world import Setting, World, changed_world, combinations, parse_settings, settings_of
-from query.profiling import assemble
-from query.run import Run
-from query.whatif.effects import speed, unchanged
-from query.whatif.predict import predict
+from crystalperf import indexes
+from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.resources import Resource, known, resources, with_other
+from crystalperf.indexes.schema import EACH, table, tables
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.code.decide import StackTable, _vector, add_frames, decide
+from crystalperf.query.code.resolve import attached
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.model.execution import CoordinatorTime, Execution
+from crystalperf.query.model.load import run_resources
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import Group, Trace, Unit, Worker, of_rows
+from crystalperf.query.model.world import Setting, World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.profiling import assemble
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.effects import speed, unchanged
+from crystalperf.query.whatif.predict import predict
 from tests.small_indexes import small_index
 from tests.test_pipelines import TOY
 from tests.test_predict import execution
@@ -179,7 +179,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("query.frameworks.known.frameworks", lambda: {"toy": TOY})
+    monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"toy": TOY})
     path = tmp_path / "run.duckdb"
     assemble(trace(), [], TOY, [], Problems(), path, {}, lambda _: None)
     return Run(path)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-from indexes.errors import InputError
-from query.lookup.entering import Known, Labelled, NewCall, entering, made_on
-from query.lookup.hot import Heat, hot_path, plain_name
-from query.lookup.patch import changed_files
-from query.run import Run
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.lookup.entering import Known, Labelled, NewCall, entering, made_on
+from crystalperf.query.lookup.hot import Heat, hot_path, plain_name
+from crystalperf.query.lookup.patch import changed_files
+from crystalperf.query.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "review"
@@ -154,7 +154,7 @@ def test_the_hot_path_is_of_samples_on_the_critical_path(demo_run: Run) -> None:
 
 def test_the_stacks_of_a_long_run_are_not_too_much(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What sql() gives at most is for statements of users."""
-    monkeypatch.setattr("query.statements.whole.MOST_BYTES", 1)
+    monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1)
     assert len(hot_path(demo_run).functions) > 1_000
 
 
@@ -231,7 +231,7 @@ def test_a_change_of_files_that_are_not_there_is_told_in_a_sentence(
 def test_without_the_parser_one_sentence_says_so(
     crystalperf: Answer, acme_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [each for each in sys.modules if each.startswith(("indexer.parse", "tree_sitter"))]:
+    for name in [each for each in sys.modules if each.startswith(("crystalperf.indexer.parse", "tree_sitter"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     code, out, err = crystalperf("review", EXAMPLE / "change.diff", "--run", acme_run.path, "--source", EXAMPLE)

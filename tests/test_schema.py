@@ -8,11 +8,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from indexes import Kind, attach, create, open_read_only, resources, tables
-from indexes.content import content_hash
-from indexes.errors import IndexFileError, Remedy
-from indexes.schema import SCHEMA_VERSIONS
-from query.frameworks.known import frameworks
+from crystalperf.indexes import Kind, attach, create, open_read_only, resources, tables
+from crystalperf.indexes.content import content_hash
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.schema import SCHEMA_VERSIONS
+from crystalperf.query.frameworks.known import frameworks
 
 ROOT = Path(__file__).parent.parent
 

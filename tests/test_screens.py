@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.answering import next_command
-from cli.screen import MOST_LINES, verdict_text
-from indexes.errors import CrystalPerfError
-from query import profile
-from query.run import Run
+from crystalperf.cli.answering import next_command
+from crystalperf.cli.screen import MOST_LINES, verdict_text
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query import profile
+from crystalperf.query.run import Run
 from tests.conftest import REAL_INPUTS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from indexes import guard
+from crystalperf.indexes import guard
+from crystalperf.query.frameworks.spark.log import second
+from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.tables import tables
+from crystalperf.query.inputs.containers import LogFile, Part
 from lab.costs import made_log
-from query.frameworks.spark.log import second
-from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import tables
-from query.inputs.containers import LogFile, Part
 
 TASKS = 9_000
 

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("torch", reason="needs the indexer's packages: pip install '.[indexer]'")
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 
-from indexer import classify, distil, embed, examples, heads, modelfile, sequence, teacher, train
-from indexer.vectors import FunctionText
-from indexes.errors import BuildError, InputError
-from indexes.resources import resources
+from crystalperf.indexer import classify, distil, embed, examples, heads, modelfile, sequence, teacher, train
+from crystalperf.indexer.vectors import FunctionText
+from crystalperf.indexes.errors import BuildError, InputError
+from crystalperf.indexes.resources import resources
 
 WORDS = embed.new_words(["open", "close", "file", "socket", "hash", "a", "b", "c", "d", "e"])
 TABLE = np.random.default_rng(0).normal(size=(WORDS.size, 24)).astype(np.float32)

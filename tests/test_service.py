@@ -23,21 +23,21 @@ import pyarrow.parquet
 import pytest
 from httpx import Client
 
-from indexes.edition import code_hash
+from crystalperf.indexes.edition import code_hash
+from crystalperf.query import kept
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.run import Run
+from crystalperf.service import answers, state
+from crystalperf.service.answers import Answer as Held
+from crystalperf.service.answers import Answers, packed
+from crystalperf.service.app import ROUTES
+from crystalperf.service.catalog import Catalog, Entry
+from crystalperf.service.jobs import Jobs
+from crystalperf.service.openapi import document
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.settings import Limits, Settings
+from crystalperf.service.state import Service
 from lab.served import Served, serving
-from query import kept
-from query.frameworks.spark import SPARK
-from query.run import Run
-from service import answers, state
-from service.answers import Answer as Held
-from service.answers import Answers, packed
-from service.app import ROUTES
-from service.catalog import Catalog, Entry
-from service.jobs import Jobs
-from service.openapi import document
-from service.problems import ProblemError
-from service.settings import Limits, Settings
-from service.state import Service
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -607,7 +607,7 @@ def test_a_service_that_cannot_begin_says_why(served: Served, crystalperf: Answe
 
 def test_a_service_that_fails_as_it_begins_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "home/service/jobs/a folder").mkdir(parents=True)  # where files of jobs are
-    command = [sys.executable, "-m", "cli.main", "serve", "--home", str(tmp_path / "home"), "--port", "0"]
+    command = [sys.executable, "-m", "crystalperf.cli.main", "serve", "--home", str(tmp_path / "home"), "--port", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == "crystalperf: the service could not begin; the lines above say why"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.service.endpoints.pages import page as render
+from crystalperf.service.jobs import Job
 from lab.served import Served, serving
-from query.answers.figures import time_unit
-from service.endpoints.pages import page as render
-from service.jobs import Job
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

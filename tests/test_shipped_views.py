@@ -11,15 +11,15 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from indexes.exports import locate
+from crystalperf.indexes.exports import locate
+from crystalperf.query import profile
+from crystalperf.query.frameworks.spark.operators import operator_times
+from crystalperf.query.run import Run
+from crystalperf.query.sql import summed
+from crystalperf.query.statements import child
+from crystalperf.query.statements.asking import answering, request_for
+from crystalperf.query.statements.views import view, views, views_of
 from lab.costs import made_log
-from query import profile
-from query.frameworks.spark.operators import operator_times
-from query.run import Run
-from query.sql import summed
-from query.statements import child
-from query.statements.asking import answering, request_for
-from query.statements.views import view, views, views_of
 
 Answer = Callable[..., tuple[int, str, str]]
 

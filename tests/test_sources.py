@@ -16,10 +16,10 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer import catalogue, sources
-from indexer.sources import filtered, open_source
-from indexes.errors import BuildError
-from indexes.exports import split_name
+from crystalperf.indexer import catalogue, sources
+from crystalperf.indexer.sources import filtered, open_source
+from crystalperf.indexes.errors import BuildError
+from crystalperf.indexes.exports import split_name
 
 SCALA = b"object A { def f = 1 }\n"
 
@@ -268,7 +268,7 @@ def test_a_list_of_packages_is_one_source(tmp_path: Path, monkeypatch: pytest.Mo
     listed = catalogue.Package(
         "both", "maven", ("java",), "MIT", packages=("slf4j-2.0", "kryo-4", "guava-33.4.0-jre"), version="1"
     )
-    monkeypatch.setattr("indexer.catalogue.known_source", fetched)
+    monkeypatch.setattr("crystalperf.indexer.catalogue.known_source", fetched)
     problems: list[tuple[str, str]] = []
     source = catalogue.together("both-1", listed, problems)
     assert source.artifacts == ("slf4j:2.0", "guava:33.4.0-jre")

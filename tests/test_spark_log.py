@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import zstandard
 
-from indexes.errors import InputError
-from indexes.schema import tables as schema_tables
-from query.discover import choose, discover
-from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import tables as spark_tables
-from query.frameworks.spark.trace import raw_tables, trace
-from query.inputs.containers import LogFile, Part
-from query.model.inserting import insert
-from query.model.records import RunTables, objects
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.schema import tables as schema_tables
+from crystalperf.query.discover import choose, discover
+from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.tables import tables as spark_tables
+from crystalperf.query.frameworks.spark.trace import raw_tables, trace
+from crystalperf.query.inputs.containers import LogFile, Part
+from crystalperf.query.model.inserting import insert
+from crystalperf.query.model.records import RunTables, objects
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 REAL = Path(__file__).parents[2] / "shared" / "real-inputs" / "spark-eventlog"

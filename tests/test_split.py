@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexes.resources import resources
-from query.attribute.split import Recorded
-from query.attribute.split import split as split_units
-from query.frameworks.spark.trace import bounds
-from query.model.records import Columns, Floats, Ints
+from crystalperf.indexes.resources import resources
+from crystalperf.query.attribute.split import Recorded
+from crystalperf.query.attribute.split import split as split_units
+from crystalperf.query.frameworks.spark.trace import bounds
+from crystalperf.query.model.records import Columns, Floats, Ints
 
 CPU, DISK, NET, OTHER = range(4)
 TIMES = (

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-import indexes
-from indexes.resources import resources
-from indexes.schema import table as schema_table
-from query.attribute.storage import assumptions, inputs, reach, roots, view_unit_samples
-from query.frameworks.spark import SPARK
-from query.frameworks.spark.trace import trace
-from query.model import inserting
-from query.model.inserting import insert
-from query.model.records import Columns, coded, integers, numbered, objects
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.indexes.resources import resources
+from crystalperf.indexes.schema import table as schema_table
+from crystalperf.query.attribute.storage import assumptions, inputs, reach, roots, view_unit_samples
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.trace import trace
+from crystalperf.query.model import inserting
+from crystalperf.query.model.inserting import insert
+from crystalperf.query.model.records import Columns, coded, integers, numbered, objects
+from crystalperf.query.run import Run
 from tests.spark_tables import spark_tables
 
 

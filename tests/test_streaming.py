@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from query.discover import discover
-from query.frameworks.spark.streaming import sentence
-from query.frameworks.spark.trace import read_log
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.spark.streaming import sentence
+from crystalperf.query.frameworks.spark.trace import read_log
 
 Answer = Callable[..., tuple[int, str, str]]
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from indexes.errors import InputError
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.answers.words import step_sentence
+from crystalperf.query.frameworks.tensorflow import graph, messages, xplane
+from crystalperf.query.frameworks.training import servers, wire
+from crystalperf.query.frameworks.training.servers import Demand
+from crystalperf.query.model.records import Problems
 from lab.checks.verdicts import first_sentence
-from query.answers.words import step_sentence
-from query.frameworks.tensorflow import graph, messages, xplane
-from query.frameworks.training import servers, wire
-from query.frameworks.training.servers import Demand
-from query.model.records import Problems
 
 DATA = Path(__file__).parent / "data/training"
 RECORDED = Path(__file__).parents[1] / "lab/recordings/sweeps/tensorflow/tf-w2-c0.45-n200.0"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.model.dag import Units
-from query.model.records import Floats
-from query.model.timeline import Level, Timeline, Use, covered, left_open, merged
+from crystalperf.query.model.dag import Units
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import Level, Timeline, Use, covered, left_open, merged
 
 LAST_MS = 12
 

@@ -6,10 +6,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from query.attribute.told import CERTAIN, LIKELY, LONG_MS, labelled
-from query.code.decide import StackTable
-from query.frameworks.known import get
-from query.model.trace import Bounds
+from crystalperf.query.attribute.told import CERTAIN, LIKELY, LONG_MS, labelled
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.model.trace import Bounds
 
 NAMES = ("cpu", "disk", "net")
 BOTH, LIKELY_DISK, UNKNOWN = range(3)

@@ -38,7 +38,7 @@ def crystalperf(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subpr
     path = os.pathsep.join([str(place), str(ROOT)])
 
     def call(*arguments: object) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from cli.main import run; sys.exit(run(sys.argv[1:]))"
+        code = "import sys; from crystalperf.cli.main import run; sys.exit(run(sys.argv[1:]))"
         return subprocess.run(
             [sys.executable, "-c", code, *map(str, arguments)],
             capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, cwd=place, check=False,
@@ -137,7 +137,7 @@ def test_a_damaged_log_is_one_sentence(crystalperf: Ask, tmp_path: Path) -> None
 
 
 def test_without_the_package_its_log_is_no_log() -> None:
-    from query.discover import discover
+    from crystalperf.query.discover import discover
 
     with pytest.raises(Exception, match="JSON"):
         discover([PLUM])

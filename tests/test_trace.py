@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indexes.resources import CPU, DISK, NET, Resource, known, resources
-from indexes.schema import Table, table, tables
-from query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
-from query.model.mistakes import mistakes
-from query.model.records import Columns, Problem
-from query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.indexes.resources import CPU, DISK, NET, Resource, known, resources
+from crystalperf.indexes.schema import Table, table, tables
+from crystalperf.query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
+from crystalperf.query.model.mistakes import mistakes
+from crystalperf.query.model.records import Columns, Problem
+from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 from tests.spark_tables import DURATION_MS, START, spark_tables
 
 RUN = {"app_id": "run-1", "framework": "toy", "started_at_ms": 5, "duration_ms": 9.0}

@@ -9,9 +9,9 @@ pytest.importorskip("torch", reason="needs the indexer's packages: pip install '
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 pytest.importorskip("sklearn", reason="the baseline needs scikit-learn, which sentence-transformers brings")
 
-from indexer import embed, evaluate, examples, heads
-from indexer.vectors import FunctionText
-from indexes.resources import resources
+from crystalperf.indexer import embed, evaluate, examples, heads
+from crystalperf.indexer.vectors import FunctionText
+from crystalperf.indexes.resources import resources
 
 TOPICS = {"cpu": "hash sort encode", "disk": "file delete directory", "net": "socket connect send"}
 SETS = {"train": 24, "dev-a": 10, "dev-b": 10, "measured": 5}

@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
-from indexer.classfile import Call, ClassFile, ClassFileError, Method, read
-from indexer.parse import parse_file
-from indexer.typed import Graph, Known, Sources, meaning, read_jars, settle, typed_calls
-from indexes.errors import BuildError
+from crystalperf.indexer.classfile import Call, ClassFile, ClassFileError, Method, read
+from crystalperf.indexer.parse import parse_file
+from crystalperf.indexer.typed import Graph, Known, Sources, meaning, read_jars, settle, typed_calls
+from crystalperf.indexes.errors import BuildError
 
 CLASSES = Path(__file__).parent / "data" / "classes"
 CALLS = "org.example.Calls"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.run import Run
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, both, length, minus, union
 from lab.checks.verdicts import contradictions, main, rows, table
-from query.answers.serial import as_json
-from query.run import Run
 
 DATA = Path(__file__).parent / "data"
 

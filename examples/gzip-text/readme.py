@@ -43,7 +43,7 @@ def _answer(command: str, folder: Path) -> str:
         "NO_COLOR": "1",
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
     }
-    shell = f'crystalperf() {{ "{sys.executable}" -m cli.main "$@"; }}\n{command}'
+    shell = f'crystalperf() {{ "{sys.executable}" -m crystalperf.cli.main "$@"; }}\n{command}'
     done = subprocess.run(
         ["bash", "-c", shell], cwd=folder, env=os.environ | own, stdout=subprocess.PIPE, text=True, check=True
     )

@@ -18,11 +18,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent))
 
-from indexes.errors import CrystalPerfError  # noqa: E402
+from crystalperf.indexes.errors import CrystalPerfError  # noqa: E402
+from crystalperf.query.recordings.flags import jfr_flag  # noqa: E402
 from lab.errors import LabError  # noqa: E402
 from lab.runs.cluster import find_java, find_spark  # noqa: E402
 from lab.runs.datasets import make_data  # noqa: E402
-from query.recordings.flags import jfr_flag  # noqa: E402
 
 TIMEOUT_S = 600
 CORES = {"1-core": 1, "2-cores": 2}

@@ -33,7 +33,7 @@ def trained(python: str, folder: Path, feeders: int) -> float:
 
 def answer(folder: Path) -> str:
     """What CrystalPerf says of the traces, up to the critical path."""
-    command = [sys.executable, "-m", "cli.main", "analyze", str(folder)]
+    command = [sys.executable, "-m", "crystalperf.cli.main", "analyze", str(folder)]
     said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     return said.partition("\nCritical")[0].rstrip()
 

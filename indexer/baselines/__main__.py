@@ -1,6 +1,6 @@
 """The paper's classifiers and simpler ones, on the splits and by the measures of indexer.evaluate.
 
-    python -m indexer.baselines --texts texts.jsonl --sources DIR
+    python -m crystalperf.indexer.baselines --texts texts.jsonl --sources DIR
 
 texts.jsonl is what `indexer.labels.rebuild` writes, DIR what `indexer.labels.fetch` fetched.  The encoders (recursive
 autoencoder, GRU) are trained once, without labels, on functions of the training libraries; a second pair, for the
@@ -23,17 +23,26 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
-from indexer.baselines import autoencoder, documents
-from indexer.baselines.trees import binary_trees
-from indexer.classify import FIELDS
-from indexer.embed import Ids, Words, new_words, static_embedding
-from indexer.evaluate import PAPER_FOLDS, SEEDS, Score, f1_by_class, score, spread, tfidf, without_some_files
-from indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples
-from indexer.labels.reserve import FRAMEWORKS
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
-from indexes.errors import InputError, told
-from indexes.resources import resources
+from crystalperf.indexer.baselines import autoencoder, documents
+from crystalperf.indexer.baselines.trees import binary_trees
+from crystalperf.indexer.classify import FIELDS
+from crystalperf.indexer.embed import Ids, Words, new_words, static_embedding
+from crystalperf.indexer.evaluate import (
+    PAPER_FOLDS,
+    SEEDS,
+    Score,
+    f1_by_class,
+    score,
+    spread,
+    tfidf,
+    without_some_files,
+)
+from crystalperf.indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples
+from crystalperf.indexer.labels.reserve import FRAMEWORKS
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
+from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.resources import resources
 
 PENALTY = 0.03
 """scikit-learn's C over vectors of variance 1; the best of 0.003, 0.03 and 0.3 in folds over the training functions."""
@@ -255,9 +264,13 @@ def _listed(values: Sequence[float]) -> str:
 
 @told
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m indexer.baselines", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
-    parser.add_argument("--sources", type=Path, required=True, help="libraries, from indexer.labels.fetch")
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.baselines", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, help="labelled functions, from crystalperf.indexer.labels.rebuild"
+    )
+    parser.add_argument("--sources", type=Path, required=True, help="libraries, from crystalperf.indexer.labels.fetch")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)  # of tasks this small threads only wait for each other

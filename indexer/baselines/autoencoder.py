@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from indexer.baselines.trees import Forest, Levels, by_level
-from indexer.vectors import Floats
+from crystalperf.indexer.baselines.trees import Forest, Levels, by_level
+from crystalperf.indexer.vectors import Floats
 
 
 @dataclass(frozen=True)

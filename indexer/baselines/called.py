@@ -1,6 +1,6 @@
 """Labels of typed callees, as evidence of a function's own: is a rule, or a feature of the heads, worth it?
 
-    called="python -m indexer.baselines.called"
+    called="python -m crystalperf.indexer.baselines.called"
     $called collect --texts texts.jsonl measured.jsonl --sources DIR --jars JARS -o called.jsonl
     $called table --texts texts.jsonl --measured measured.jsonl --called called.jsonl
 
@@ -25,25 +25,25 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
-from indexer.baselines.callees import features as hop_features
-from indexer.classify import Head, PooledClassifier, softmax
-from indexer.distil import heads_logits
-from indexer.embed import Ids
-from indexer.evaluate import judged_by, pooled_by_others, score, spread, without_some_files
-from indexer.examples import TRAIN, Example, Labels, Prepared, folds, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
-from indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
-from indexer.labels.reserve import FRAMEWORKS, is_reserved
-from indexer.modelfile import load
-from indexer.pytyped import Linked, python_calls
-from indexer.records import Function, ParsedFile, starts
-from indexer.typed import Known, Meaning, Sources, read_jars, typed_calls
-from indexer.vectors import Floats, FunctionText
-from indexer.workers import parse_files
-from indexes.apis import device_api
-from indexes.errors import told
-from indexes.resources import resources
+from crystalperf.indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
+from crystalperf.indexer.baselines.callees import features as hop_features
+from crystalperf.indexer.classify import Head, PooledClassifier, softmax
+from crystalperf.indexer.distil import heads_logits
+from crystalperf.indexer.embed import Ids
+from crystalperf.indexer.evaluate import judged_by, pooled_by_others, score, spread, without_some_files
+from crystalperf.indexer.examples import TRAIN, Example, Labels, Prepared, folds, prepare, read_examples, with_sequence
+from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
+from crystalperf.indexer.labels.libraries import LANGUAGES, Library, libraries, source_files
+from crystalperf.indexer.labels.reserve import FRAMEWORKS, is_reserved
+from crystalperf.indexer.modelfile import load
+from crystalperf.indexer.pytyped import Linked, python_calls
+from crystalperf.indexer.records import Function, ParsedFile, starts
+from crystalperf.indexer.typed import Known, Meaning, Sources, read_jars, typed_calls
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.workers import parse_files
+from crystalperf.indexes.apis import device_api
+from crystalperf.indexes.errors import told
+from crystalperf.indexes.resources import resources
 
 MOST_CALLEES = 40
 """Callees of a function that are asked about, at most: the first ones."""
@@ -464,12 +464,14 @@ def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
 @told
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m indexer.baselines.called", description=(__doc__ or "").split("\n")[0]
+        prog="python -m crystalperf.indexer.baselines.called", description=(__doc__ or "").split("\n")[0]
     )
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("collect", help="whom each labelled function calls")
     one.add_argument("--texts", type=Path, nargs="+", required=True)
-    one.add_argument("--sources", type=Path, required=True, help="libraries that indexer.labels.fetch fetched")
+    one.add_argument(
+        "--sources", type=Path, required=True, help="libraries that crystalperf.indexer.labels.fetch fetched"
+    )
     one.add_argument("--jars", type=Path, required=True, help="a folder of archives for each library")
     one.add_argument("-o", "--output", type=Path, required=True)
     other = commands.add_parser("table", help="what evidence and hard functions are worth")

@@ -1,7 +1,8 @@
 """Device APIs among a function's callees, as evidence of its label: is a rule, or a feature of the heads, worth it?
 
-    python -m indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS [--main-way] -o hops.json
-    python -m indexer.baselines.callees table --texts texts.jsonl --hops hops.json
+    python -m crystalperf.indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS [--main-way] \\
+        -o hops.json
+    python -m crystalperf.indexer.baselines.callees table --texts texts.jsonl --hops hops.json
 
 JARS/LIBRARY holds the archives of that library, of the version that indexer/labels/libraries.toml has.  `hops` follows
 typed calls (indexer.typed's class files, indexer.pytyped) from each labelled function up to three calls far, to methods
@@ -24,18 +25,18 @@ from typing import Any
 
 import numpy as np
 
-from indexer.classfile import Call, Method
-from indexer.evaluate import pooled_by_others, score
-from indexer.examples import TRAIN, folds, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
-from indexer.modelfile import load
-from indexer.pyfacts import read_facts
-from indexer.pytyped import Linked
-from indexer.typed import Graph, read_jars
-from indexer.vectors import Floats
-from indexes.apis import device_api
-from indexes.errors import told
-from indexes.resources import resources
+from crystalperf.indexer.classfile import Call, Method
+from crystalperf.indexer.evaluate import pooled_by_others, score
+from crystalperf.indexer.examples import TRAIN, folds, prepare, read_examples, with_sequence
+from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
+from crystalperf.indexer.modelfile import load
+from crystalperf.indexer.pyfacts import read_facts
+from crystalperf.indexer.pytyped import Linked
+from crystalperf.indexer.typed import Graph, read_jars
+from crystalperf.indexer.vectors import Floats
+from crystalperf.indexes.apis import device_api
+from crystalperf.indexes.errors import told
+from crystalperf.indexes.resources import resources
 
 FAR = 3
 """Calls from a function to the farthest device API that counts."""
@@ -310,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["hops", "table"])
     parser.add_argument("--texts", type=Path, required=True)
-    parser.add_argument("--sources", type=Path, help="of hops: what indexer.labels.fetch filled")
+    parser.add_argument("--sources", type=Path, help="of hops: what crystalperf.indexer.labels.fetch filled")
     parser.add_argument("--jars", type=Path, help="of hops: a folder of archives for each library")
     parser.add_argument("--main-way", action="store_true", help="of hops: without handlers of exceptions and log lines")
     parser.add_argument("--hops", type=Path, help="of table: what hops wrote")

@@ -21,9 +21,9 @@ from scipy.sparse import coo_matrix, diags
 from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from indexer.classify import DOC_CHARS
-from indexer.embed import Ids, Words, select
-from indexer.vectors import Floats
+from crystalperf.indexer.classify import DOC_CHARS
+from crystalperf.indexer.embed import Ids, Words, select
+from crystalperf.indexer.vectors import Floats
 
 MAX_WORDS = 120
 """How far into a text the GRU reads."""

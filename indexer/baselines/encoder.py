@@ -1,6 +1,6 @@
 """What the sequence head is worth on libraries that nothing was trained on, beside the encoder that taught it.
 
-    python -m indexer.baselines.encoder --texts texts.jsonl --sources DIR
+    python -m crystalperf.indexer.baselines.encoder --texts texts.jsonl --sources DIR
 
 texts.jsonl is what `indexer.labels.rebuild` writes, DIR what `indexer.labels.fetch` fetched.  A fifth of the libraries
 is left out of everything: encoder, linear heads, sequence head.  The table judges each on these libraries' functions
@@ -19,16 +19,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indexer.distil import distil
-from indexer.embed import Embedding
-from indexer.evaluate import COLUMNS, pooled_by_others, score, spread
-from indexer.examples import TRAIN, Prepared, prepare, read_examples, with_sequence
-from indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
-from indexer.modelfile import load
-from indexer.train import TEACHER
-from indexer.vectors import Floats, FunctionText
-from indexer.wordvectors import Say, unlabelled
-from indexes.errors import InputError, told
+from crystalperf.indexer.distil import distil
+from crystalperf.indexer.embed import Embedding
+from crystalperf.indexer.evaluate import COLUMNS, pooled_by_others, score, spread
+from crystalperf.indexer.examples import TRAIN, Prepared, prepare, read_examples, with_sequence
+from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_heads
+from crystalperf.indexer.modelfile import load
+from crystalperf.indexer.train import TEACHER
+from crystalperf.indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.wordvectors import Say, unlabelled
+from crystalperf.indexes.errors import InputError, told
 
 PARTS = 5
 
@@ -87,10 +87,12 @@ def _pooled(data: Prepared, test: np.ndarray, values: Floats, development: int) 
 @told
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m indexer.baselines.encoder", description=(__doc__ or "").split("\n")[0]
+        prog="python -m crystalperf.indexer.baselines.encoder", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--texts", type=Path, required=True, help="labelled functions, from indexer.labels.rebuild")
-    parser.add_argument("--sources", type=Path, required=True, help="libraries, from indexer.labels.fetch")
+    parser.add_argument(
+        "--texts", type=Path, required=True, help="labelled functions, from crystalperf.indexer.labels.rebuild"
+    )
+    parser.add_argument("--sources", type=Path, required=True, help="libraries, from crystalperf.indexer.labels.fetch")
     parser.add_argument("--encoder", default=TEACHER, help="a sentence-transformers model, by hub name or folder")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)

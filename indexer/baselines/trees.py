@@ -21,9 +21,9 @@ import numpy as np
 from tree_sitter import Language as Grammar
 from tree_sitter import Parser, TreeCursor
 
-from indexer.classify import FIELDS
-from indexer.embed import Ids, Words
-from indexer.vectors import Floats, FunctionText
+from crystalperf.indexer.classify import FIELDS
+from crystalperf.indexer.embed import Ids, Words
+from crystalperf.indexer.vectors import Floats, FunctionText
 
 _Item = tuple[int, int, int]
 """A node while a tree is built: its number (negative for inner nodes), how many leaves it has, its height."""

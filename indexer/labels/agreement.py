@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from indexer.labels.tables import CLASSES, Reading
+from crystalperf.indexer.labels.tables import CLASSES, Reading
 
 Pair = tuple[str, str]
 

@@ -1,4 +1,4 @@
-"""From annotators' files to committed tables: python -m indexer.labels.collect DIR WORK [--into FOLDER].
+"""From annotators' files to committed tables: python -m crystalperf.indexer.labels.collect DIR WORK [--into FOLDER].
 
 WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`, tab-separated):
 
@@ -26,13 +26,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.labels.functions import Located, functions_of
-from indexer.labels.libraries import libraries
-from indexer.labels.reserve import violations
-from indexer.labels.sample import BATCH_SIZE, COLUMNS, show
-from indexer.labels.statistics import report
-from indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, Row, read_table, write_table
-from indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexer.labels.functions import Located, functions_of
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexer.labels.reserve import violations
+from crystalperf.indexer.labels.sample import BATCH_SIZE, COLUMNS, show
+from crystalperf.indexer.labels.statistics import report
+from crystalperf.indexer.labels.tables import CLASSES, SETS, Audit, Label, Reading, Row, read_table, write_table
+from crystalperf.indexes.errors import CrystalPerfError, InputError
 
 AUDITED_PER_CLASS = 30
 _AUDITED_CLASSES = ("cpu", "disk", "net")
@@ -75,7 +75,7 @@ def read_candidates(work: Path) -> dict[str, Place]:
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         if lines[0].split("\t") != list(COLUMNS):
-            raise InputError(f"{path} is not what python -m indexer.labels.sample writes")
+            raise InputError(f"{path} is not what python -m crystalperf.indexer.labels.sample writes")
         places = {}
         for line in lines[1:]:
             cell = dict(zip(COLUMNS, line.split("\t"), strict=True))
@@ -91,7 +91,9 @@ def read_candidates(work: Path) -> dict[str, Place]:
                 float(cell["weight"]),
             )
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read, run python -m indexer.labels.sample first: {error}") from error
+        raise InputError(
+            f"{path} cannot be read, run python -m crystalperf.indexer.labels.sample first: {error}"
+        ) from error
     return places
 
 
@@ -260,9 +262,9 @@ def draw_audit(labels: Sequence[Label], seed: int = 1) -> list[Label]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m indexer.labels.collect", description=(__doc__ or "").split("\n")[0]
+        prog="python -m crystalperf.indexer.labels.collect", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("work", type=Path, help="the folder of candidates.tsv, batches/ and out/")
     parser.add_argument("--into", type=Path, default=Path(__file__).parent, help="where the tables go (indexer/labels)")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Fetch the sources of every labelled library: python -m indexer.labels.fetch DIR [--only NAME]…
+"""Fetch the sources of every labelled library: python -m crystalperf.indexer.labels.fetch DIR [--only NAME]…
 
 Each library becomes DIR/NAME/ with nothing but source files; what is there already is left alone. Needs mvn for the
 JVM libraries, pip for the Python ones, apt-get (a Debian bookworm machine, no root) for the rest.
@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import escape
 
-from indexer.labels.libraries import Library, libraries
-from indexes.children import installed_module
-from indexes.errors import BuildError, SettingError, told
+from crystalperf.indexer.labels.libraries import Library, libraries
+from crystalperf.indexes.children import installed_module
+from crystalperf.indexes.errors import BuildError, SettingError, told
 
 _MARK = ".version"
 # Security updates are not wanted of source packages: their upstream tarball is the same.
@@ -219,7 +219,9 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
 
 @told
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m indexer.labels.fetch", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.labels.fetch", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("folder", type=Path, help="where the sources go; about 2 GB")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one library (may be repeated)")
     arguments = parser.parse_args()

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from indexer.labels.libraries import LANGUAGES, Library, source_files
-from indexer.records import Function, Language, ParsedFile
-from indexer.workers import parse_files
+from crystalperf.indexer.labels.libraries import LANGUAGES, Library, source_files
+from crystalperf.indexer.records import Function, Language, ParsedFile
+from crystalperf.indexer.workers import parse_files
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|testlib|test_util|testutil|mocks?|benchmarks?|examples?|kernel_tests)(?:/|$)"

@@ -1,4 +1,4 @@
-"""Choose hard functions to read: python -m indexer.labels.hard DIR JARS OUT [--seed N].
+"""Choose hard functions to read: python -m crystalperf.indexer.labels.hard DIR JARS OUT [--seed N].
 
 Draw 3 of the training set (`sample.py` has draws 1 and 2).  The shipped model calls each of these functions disk or
 net, and no typed call leads from it to a device API within three calls.  Words of a device around plain computing are
@@ -19,20 +19,20 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from indexer.baselines.callees import Hops, of_class_files, of_python
-from indexer.labels.functions import Located, functions_of
-from indexer.labels.libraries import Library, libraries, source_files
-from indexer.labels.rebuild import as_record
-from indexer.labels.reserve import FRAMEWORKS
-from indexer.labels.sample import BATCH_SIZE, Candidate, capped, may_be_drawn, readability, write
-from indexer.labels.tables import SETS, Label, Measured, committed, read_labels, read_table
-from indexer.modelfile import load
-from indexer.pyfacts import read_facts
-from indexer.pytyped import Linked
-from indexer.typed import read_jars
-from indexer.vectors import Classifier
-from indexer.wordvectors import as_text
-from indexes.errors import told
+from crystalperf.indexer.baselines.callees import Hops, of_class_files, of_python
+from crystalperf.indexer.labels.functions import Located, functions_of
+from crystalperf.indexer.labels.libraries import Library, libraries, source_files
+from crystalperf.indexer.labels.rebuild import as_record
+from crystalperf.indexer.labels.reserve import FRAMEWORKS
+from crystalperf.indexer.labels.sample import BATCH_SIZE, Candidate, capped, may_be_drawn, readability, write
+from crystalperf.indexer.labels.tables import SETS, Label, Measured, committed, read_labels, read_table
+from crystalperf.indexer.modelfile import load
+from crystalperf.indexer.pyfacts import read_facts
+from crystalperf.indexer.pytyped import Linked
+from crystalperf.indexer.typed import read_jars
+from crystalperf.indexer.vectors import Classifier
+from crystalperf.indexer.wordvectors import as_text
+from crystalperf.indexes.errors import told
 
 SIZES = {"disk": 600, "net": 600}
 """Functions to read, by what the shipped model says."""
@@ -137,8 +137,10 @@ def sample(folder: Path, jars: Path, seed: int) -> list[Candidate]:
 
 @told
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m indexer.labels.hard", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.labels.hard", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("jars", type=Path, help="a folder of archives for each JVM library")
     parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
     parser.add_argument("--seed", type=int, default=20261126)

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from indexer.records import Language
-from indexes.errors import InputError
+from crystalperf.indexer.records import Language
+from crystalperf.indexes.errors import InputError
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "scala": (".scala", ".java"),  # Scala projects keep their lowest layers in Java
@@ -65,7 +65,9 @@ class Library:
 @cache
 def libraries() -> tuple[Library, ...]:
     """All libraries, in the order of libraries.toml."""
-    entries = tomllib.loads(files("indexer.labels").joinpath("libraries.toml").read_text(encoding="utf-8"))["library"]
+    entries = tomllib.loads(files("crystalperf.indexer.labels").joinpath("libraries.toml").read_text(encoding="utf-8"))[
+        "library"
+    ]
     return tuple(_library(entry) for entry in entries)
 
 
@@ -80,7 +82,9 @@ def source_files(library: Library, folder: Path) -> list[Path]:
     """The library's source files under the folder that fetch.py filled, sorted by path."""
     root = folder / library.name
     if not root.is_dir():
-        raise InputError(f"{root} is missing: fetch the libraries first with python -m indexer.labels.fetch {folder}")
+        raise InputError(
+            f"{root} is missing: fetch the libraries first with python -m crystalperf.indexer.labels.fetch {folder}"
+        )
     return sorted(
         path for path in root.rglob("*") if path.is_file() and library.wants(path.relative_to(root).as_posix())
     )

@@ -1,4 +1,4 @@
-"""The labelled texts from the fetched sources: python -m indexer.labels.rebuild DIR -o texts.jsonl.
+"""The labelled texts from the fetched sources: python -m crystalperf.indexer.labels.rebuild DIR -o texts.jsonl.
 
 The labels are committed without any code; this puts both together again, and leaves out, with a count, what no longer
 has the text that was labelled. One JSON object a line:
@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from indexer.labels.functions import Located, functions_of, source_lines, text_hash
-from indexer.labels.libraries import libraries
-from indexer.labels.tables import DRAWS, SETS, Label, Measured, read_table
-from indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexer.labels.functions import Located, functions_of, source_lines, text_hash
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexer.labels.tables import DRAWS, SETS, Label, Measured, read_table
+from crystalperf.indexes.errors import CrystalPerfError, InputError
 
 _HERE = Path(__file__).parent
 _CLEAR, _LIKELY = 0.75, 0.6
@@ -147,9 +147,9 @@ def as_record(set_name: str, label: Label, located: Located) -> dict[str, object
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m indexer.labels.rebuild", description=(__doc__ or "").split("\n")[0]
+        prog="python -m crystalperf.indexer.labels.rebuild", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("-o", "--output", type=Path, default=Path("texts.jsonl"))
     parser.add_argument("--tables", type=Path, default=_HERE, help="the folder of train.tsv and the others")
     parser.add_argument("--measured", action="store_true", help="the measured functions instead of the labelled ones")

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from indexer.labels.tables import Label
+from crystalperf.indexer.labels.tables import Label
 
 FRAMEWORKS = frozenset({"spark", "flink", "tensorflow"})
 """The libraries of which half the files are reserved, and of which no function may train a model."""

@@ -1,4 +1,4 @@
-"""Choose the functions to read: python -m indexer.labels.sample DIR OUT [--draw 1|2] [--seed N].
+"""Choose the functions to read: python -m crystalperf.indexer.labels.sample DIR OUT [--draw 1|2] [--seed N].
 
 Hints (words in code, names and paths) choose what is read, so that rare classes are met often enough; a label comes
 from reading alone. OUT gets candidates.tsv (where each function is) and batches/ (what annotators read).
@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.labels.functions import HEAD_BYTES, Located, functions_of, is_handwritten
-from indexer.labels.libraries import Library, libraries, source_files
-from indexer.labels.reserve import FRAMEWORKS, is_reserved
-from indexer.labels.tables import SETS, Measured, committed, read_labels, read_table
-from indexes.errors import CrystalPerfError
+from crystalperf.indexer.labels.functions import HEAD_BYTES, Located, functions_of, is_handwritten
+from crystalperf.indexer.labels.libraries import Library, libraries, source_files
+from crystalperf.indexer.labels.reserve import FRAMEWORKS, is_reserved
+from crystalperf.indexer.labels.tables import SETS, Measured, committed, read_labels, read_table
+from crystalperf.indexes.errors import CrystalPerfError
 
 TRAINING_SIZES = {"scala": 1200, "java": 2400, "python": 1320, "cpp": 480}
 """Functions to read for training, by language of the library; multiples of BATCH_SIZE."""
@@ -403,8 +403,10 @@ def _cut(text: str, limit: int) -> str:
 
 
 def main(report: Callable[[str], None] = print) -> int:
-    parser = argparse.ArgumentParser(prog="python -m indexer.labels.sample", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folder", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser = argparse.ArgumentParser(
+        prog="python -m crystalperf.indexer.labels.sample", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
     parser.add_argument("--draw", type=int, choices=(1, 2), default=1)
     parser.add_argument("--part", action="append", choices=tuple(SECOND_SIZES), help="of draw 2: only this part")

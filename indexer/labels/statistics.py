@@ -1,4 +1,6 @@
-"""The dataset's figures, from the committed tables: python -m indexer.labels.statistics [--write docs/dataset.md].
+"""The dataset's figures, from the committed tables.
+
+    python -m crystalperf.indexer.labels.statistics [--write docs/dataset.md]
 
 With --write the figures replace what stands between the two `figures` marks of the data card.
 """
@@ -13,10 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from indexer.labels.agreement import Pair, class_agreement, cohen_kappa, confusion, pairs
-from indexer.labels.libraries import Library, libraries
-from indexer.labels.tables import CLASSES, DRAWS, SETS, Audit, Label, Reading, read_table
-from indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexer.labels.agreement import Pair, class_agreement, cohen_kappa, confusion, pairs
+from crystalperf.indexer.labels.libraries import Library, libraries
+from crystalperf.indexer.labels.tables import CLASSES, DRAWS, SETS, Audit, Label, Reading, read_table
+from crystalperf.indexes.errors import CrystalPerfError, InputError
 
 _HERE = Path(__file__).parent
 _MARKS = re.compile(r"(<!-- figures: [^>]*-->\n).*?(<!-- end of figures -->)", re.DOTALL)
@@ -138,7 +140,7 @@ def with_figures(card: str, figures: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m indexer.labels.statistics", description=(__doc__ or "").split("\n")[0]
+        prog="python -m crystalperf.indexer.labels.statistics", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--tables", type=Path, default=_HERE, help="the folder of train.tsv and the others")
     parser.add_argument("--write", type=Path, metavar="CARD", help="put the figures into this data card")

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from indexes.errors import InputError
+from crystalperf.indexes.errors import InputError
 
 CLASSES = ("cpu", "disk", "net", "wait")
 """The labels; `wait` is no device: it is excluded from training and transparent when time is attributed."""
@@ -113,7 +113,7 @@ def read_table(path: Path, kind: type[Row]) -> list[Row]:
 
 def committed(name: str) -> Path:
     """Where a committed table is: `committed("train")`."""
-    return Path(str(files("indexer.labels").joinpath(f"{name}.tsv")))
+    return Path(str(files("crystalperf.indexer.labels").joinpath(f"{name}.tsv")))
 
 
 def read_labels(set_name: str) -> list[Label]:

@@ -25,16 +25,16 @@ import duckdb
 import numpy as np
 
 import crystalperf as cp
-import indexes as contract
-from indexes import resources
-from indexes.errors import CrystalPerfError
+from crystalperf import indexes as contract
+from crystalperf.indexes import resources
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.discover import discover
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.question import replay_unchanged
+from crystalperf.query.whatif.replay import Replayed
 from lab.pages import cell, put
-from query.discover import discover
-from query.model.execution import Execution
-from query.model.load import load
-from query.run import Run
-from query.whatif.question import replay_unchanged
-from query.whatif.replay import Replayed
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -19,15 +19,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fleet.ask import opened
-from fleet.tables import tables
+from crystalperf.fleet.ask import opened
+from crystalperf.fleet.tables import tables
 
 ROOT = Path(__file__).parents[2]
 
 
 def build(logs: list[str], folder: Path, *more: str) -> subprocess.Popen[bytes]:
     """`crystalperf fleet build` as a process of its own."""
-    command = [sys.executable, "-m", "cli.main", "fleet", "build", *logs, "-o", str(folder), *more]
+    command = [sys.executable, "-m", "crystalperf.cli.main", "fleet", "build", *logs, "-o", str(folder), *more]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
 
 

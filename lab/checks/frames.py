@@ -30,20 +30,20 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-import query
-from indexes import guard
-from indexes.errors import CrystalPerfError
-from indexes.exports import available, split_name
+from crystalperf import query
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.exports import available, split_name
+from crystalperf.query.code.libraries import Ran, fitting
+from crystalperf.query.code.names import is_python
+from crystalperf.query.code.resolve import load_indexes, resolve
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.inputs.files import SampleFile
+from crystalperf.query.model.records import Problems
+from crystalperf.query.recordings import collapsed, jfr
+from crystalperf.query.samples.threadtime import thread_time
 from lab.pages import put
-from query.code.libraries import Ran, fitting
-from query.code.names import is_python
-from query.code.resolve import load_indexes, resolve
-from query.discover import discover
-from query.frameworks.known import get
-from query.inputs.files import SampleFile
-from query.model.records import Problems
-from query.recordings import collapsed, jfr
-from query.samples.threadtime import thread_time
 
 Frame = tuple[str, str, int]
 """Class, method, line; the class is empty for native functions, the line 0 where it is not told."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.frameworks import plural
+from crystalperf.query.run import Run
 from lab.checks.verdicts import first_sentence
 from lab.pages import cell, put
-from query.frameworks import plural
-from query.run import Run
 
 UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
 """Sentences that do not say what a file is."""

@@ -23,10 +23,10 @@ from pathlib import Path
 import duckdb
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.run import Run
 from lab.checks.plainlog import logs_below
 from lab.pages import cell, put
-from query.run import Run
 
 DEVICES, COUNTS = ("disk", "network", "cpu_speed"), ("cores", "workers")
 RATIOS = (0.25, 0.5, 0.99, 1.0, 1.01, 2.0, 4.0, 8.0)

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import duckdb
 
-from indexes.exports import locate
-from indexes.store import attach
-from query.code.names import original
+from crystalperf.indexes.exports import locate
+from crystalperf.indexes.store import attach
+from crystalperf.query.code.names import original
 
 PARTS = 5
 

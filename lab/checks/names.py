@@ -33,10 +33,10 @@ from types import CodeType
 import duckdb
 import numpy as np
 
-from indexes.exports import locate
-from indexes.names import demangle
-from indexes.store import attach
-from query.code.resolve import attached, resolve
+from crystalperf.indexes.exports import locate
+from crystalperf.indexes.names import demangle
+from crystalperf.indexes.store import attach
+from crystalperf.query.code.resolve import attached, resolve
 
 CLASSES_A_CALL = 1000
 

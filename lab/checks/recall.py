@@ -22,10 +22,10 @@ from statistics import median
 from typing import Any
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.answers.values import Verdict
 from lab.errors import LabError
 from lab.pages import put
-from query.answers.values import Verdict
 
 MARK = "recall"
 

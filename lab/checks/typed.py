@@ -21,9 +21,9 @@ from pathlib import Path
 
 import duckdb
 
-from indexer.typed import Graph, Known, Meaning, Sources, read_jars, typed_calls, written_as
-from indexes.exports import locate, nearest
-from indexes.store import attach
+from crystalperf.indexer.typed import Graph, Known, Meaning, Sources, read_jars, typed_calls, written_as
+from crystalperf.indexes.exports import locate, nearest
+from crystalperf.indexes.store import attach
 
 SHOWN = 12
 

@@ -13,10 +13,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from indexer.catalogue import known_source
-from indexer.labels.reserve import is_reserved
-from indexer.pyfacts import PyFacts, read_facts
-from indexer.pytyped import Linked, meaning
+from crystalperf.indexer.catalogue import known_source
+from crystalperf.indexer.labels.reserve import is_reserved
+from crystalperf.indexer.pyfacts import PyFacts, read_facts
+from crystalperf.indexer.pytyped import Linked, meaning
 
 ROWS = {
     "function": "one function of the index",

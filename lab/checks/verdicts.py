@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import crystalperf as cp
-from cli.text import time_unit
-from indexes.errors import CrystalPerfError
+from crystalperf.cli.text import time_unit
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.answers.values import Verdict
+from crystalperf.query.answers.words import bottleneck_sentence
+from crystalperf.query.frameworks import plural
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, Interval, both, length, minus
 from lab.pages import cell, put
-from query.answers.serial import as_json
-from query.answers.values import Verdict
-from query.answers.words import bottleneck_sentence
-from query.frameworks import plural
 
 Answer = Mapping[str, Any]
 """What `analyze --json` prints."""

@@ -15,11 +15,11 @@ from datetime import date, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from fleet.ask import ask
-from fleet.engines import Engine
-from fleet.logs import found
-from fleet.reading import Read
-from fleet.store import Store
+from crystalperf.fleet.ask import ask
+from crystalperf.fleet.engines import Engine
+from crystalperf.fleet.logs import found
+from crystalperf.fleet.reading import Read
+from crystalperf.fleet.store import Store
 from lab.costs.fleets import peak_mib
 
 _FIRST = date(2025, 1, 1)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexes.exports import cache_folder, locate, prebuilt_folder
+from crystalperf.indexes.exports import cache_folder, locate, prebuilt_folder
 from lab.costs import made_log
 
 ROOT = Path(__file__).parents[2]

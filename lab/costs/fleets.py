@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 from statistics import quantiles
 
-from fleet.build import build
-from fleet.engines import ENGINES, Engine
-from fleet.logs import found
+from crystalperf.fleet.build import build
+from crystalperf.fleet.engines import ENGINES, Engine
+from crystalperf.fleet.logs import found
 
 HEAD = "logs     [MB]  median, 95 %, largest [kB]      [s]  logs/s  CPU s each  a reader, the builder [MiB]  unread"
 

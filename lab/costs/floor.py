@@ -21,12 +21,12 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from indexes import guard
-from query.discover import choose, discover
-from query.frameworks.spark.log.events import TaskEnd
-from query.frameworks.spark.log.run import collect
-from query.inputs.containers import LogFile, batches
-from query.model.records import Problems
+from crystalperf.indexes import guard
+from crystalperf.query.discover import choose, discover
+from crystalperf.query.frameworks.spark.log.events import TaskEnd
+from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.inputs.containers import LogFile, batches
+from crystalperf.query.model.records import Problems
 
 _END = b'{"Event":"SparkListenerTaskEnd"'
 _PIECE = 1 << 20

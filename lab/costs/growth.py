@@ -65,7 +65,7 @@ def costs(size: Size, scratch: Path) -> Iterator[tuple[float, float]]:
             stream.write(line + "\n")
     run.unlink(missing_ok=True)
     for command in (["profile", str(log), "-o", str(run)], ["predict", str(run), "--set", "cores=2x"]):
-        yield measured(["-m", "cli.main", *command], scratch / "home")
+        yield measured(["-m", "crystalperf.cli.main", *command], scratch / "home")
 
 
 def main() -> None:

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scipy.stats import binom
 
+from crystalperf.query.recordings.flags import STACK_DEPTH, jfr_settings
 from lab.errors import LabError
 from lab.runs.datasets import make_data
 from lab.runs.samplers import async_profiler_jar, async_profiler_library
 from lab.runs.workloads import Workload, find_workload
-from query.recordings.flags import STACK_DEPTH, jfr_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

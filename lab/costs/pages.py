@@ -24,15 +24,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import query
-import report
+from crystalperf import query, report
 from lab.browser import browser
 from lab.costs import made_log, made_samples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "lab/recordings/demo-q9"

@@ -25,7 +25,7 @@ from lab.errors import LabError
 ANSWERED = (0, 4)
 """Exit codes of an answer (cli.main)."""
 
-_PROGRAM = "import sys; sys.argv[0] = 'crystalperf'; from cli.main import main; main()"
+_PROGRAM = "import sys; sys.argv[0] = 'crystalperf'; from crystalperf.cli.main import main; main()"
 _STOPPED = 5.0
 """Times as long by the clock as by the CPU; no load that is shared fairly does that to one of two."""
 

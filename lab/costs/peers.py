@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from crystalperf.query.inputs.containers import Part, pieces
+from crystalperf.query.model.records import Problems
 from lab.errors import LabError
-from query.inputs.containers import Part, pieces
-from query.model.records import Problems
 
 Line = Callable[[Path, Path], list[str]]
 """A command, of the log and of an empty folder to write to."""

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crystalperf import profile
+from crystalperf.service.answers import Answers
+from crystalperf.service.catalog import Catalog
 from lab.served import ROOT, Served, serving
-from service.answers import Answers
-from service.catalog import Catalog
 
 QUESTIONS = (("summary", "null"), ("verdict", "null"), ("header", "null"), ("debug", '{"scope": "all"}'))
 """What the service works out of each run, with the facts of the question, in JSON."""

@@ -25,10 +25,10 @@ _STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 
 _READ = """
 import sys
-from query.frameworks.pytorch.kineto import Process
-from query.frameworks.training import chrome
-from query.inputs.containers import LogFile, Part
-from query.model.records import Problems
+from crystalperf.query.frameworks.pytorch.kineto import Process
+from crystalperf.query.frameworks.training import chrome
+from crystalperf.query.inputs.containers import LogFile, Part
+from crystalperf.query.model.records import Problems
 part, process, names = Part(sys.argv[1]), Process("0"), {}
 for events in chrome.read(LogFile(sys.argv[1], (part,)), part, Problems(), process.header):
     process.take(events, names)
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             copies, count = repeated(trace, made, int(given.size))
             read_s, read_mib = measured(["-c", _READ, str(made)], Path(folder))
             run.unlink(missing_ok=True)
-            profiling = ["-m", "cli.main", "profile", str(made), "-o", str(run)]
+            profiling = ["-m", "crystalperf.cli.main", "profile", str(made), "-o", str(run)]
             profile_s, profile_mib = measured(profiling, Path(folder))
             print(
                 f"{trace.name[:30]:30s} {made.stat().st_size / 1e6:5.0f} {copies:7d} {count:9d} {read_s:16.1f}"

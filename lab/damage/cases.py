@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.inputs.files import Application
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import Trace
+from crystalperf.query.recordings import collapsed, jfr
+from crystalperf.query.samples.threadtime import thread_time
 from lab.damage import doors
 from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import damaged_document, damaged_folder, damaged_log, damaged_recording, damaged_stacks
 from lab.damage.sources import Sources
-from query.code.decide import StackTable
-from query.discover import discover
-from query.frameworks.known import get
-from query.inputs.files import Application
-from query.model.records import Problems
-from query.model.trace import Trace
-from query.recordings import collapsed, jfr
-from query.samples.threadtime import thread_time
 
 DOORS = {
     "server": doors.through_server,

@@ -25,17 +25,17 @@ from unittest.mock import patch
 from starlette.requests import Request
 
 import crystalperf as cp
-import report
-from fleet.ask import opened
-from fleet.engines import Engine
-from fleet.reading import read
-from indexes.errors import CrystalPerfError
+from crystalperf import report
+from crystalperf.fleet.ask import opened
+from crystalperf.fleet.engines import Engine
+from crystalperf.fleet.reading import read
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.profiler import check_within
+from crystalperf.service.settings import Limits
+from crystalperf.service.uploads import Uploads
 from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import changed_document, damaged
-from service.problems import ProblemError
-from service.profiler import check_within
-from service.settings import Limits
-from service.uploads import Uploads
 
 Files = dict[str, bytes]
 Told = tuple[str, str]

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from cli.main import FEWER_COLLECTIONS
+from crystalperf.cli.main import FEWER_COLLECTIONS
 from lab.damage.cases import KINDS, Case, Outcome, run_case
 from lab.damage.sources import Sources, load_sources
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from cli.main import run as type_command
+from crystalperf.cli.main import run as type_command
 
 CODES = {"analyze": (0, 1, 4), "debug": (0, 1, 4)}
 """What commands may end with; (0, 1) for those that are not here."""

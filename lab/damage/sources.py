@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indexes.errors import CrystalPerfError
-from query.discover import discover
-from query.inputs.containers import head
-from query.model.records import Problems
-from query.recordings import collapsed, jfr
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.discover import discover
+from crystalperf.query.inputs.containers import head
+from crystalperf.query.model.records import Problems
+from crystalperf.query.recordings import collapsed, jfr
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ROOT.parent / "shared" / "real-inputs"

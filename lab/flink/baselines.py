@@ -12,13 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from indexes.errors import CrystalPerfError
-from query.model.execution import Execution
-from query.model.flow import Flow, Station, legs
-from query.model.records import Floats
-from query.model.world import World, changed_world, combinations, parse_settings, recorded_resources, settings_of
-from query.whatif.predict import predict
-from query.whatif.transfers import PAPER
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow, Station, legs
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import (
+    World,
+    changed_world,
+    combinations,
+    parse_settings,
+    recorded_resources,
+    settings_of,
+)
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import PAPER
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crystalperf.query.recordings.flags import jfr_flag
 from lab.errors import LabError
 from lab.machine.host import (
     SUBNET,
@@ -29,7 +30,6 @@ from lab.machine.host import (
     shape_network,
 )
 from lab.runs.cluster import find_java, spawn, stop_processes
-from query.recordings.flags import jfr_flag
 
 PORT = 8081
 START_TIMEOUT_S = 180.0

@@ -15,16 +15,16 @@ from pathlib import Path
 import duckdb
 
 import crystalperf as cp
+from crystalperf.query.model.evidence import computes
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow
+from crystalperf.query.model.kinds import WAKING
+from crystalperf.query.model.load import load
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.flow import changed
 from lab.errors import LabError
 from lab.flink.baselines import asked_world
 from lab.flink.truth import WARM_UP_S
-from query.model.evidence import computes
-from query.model.execution import Execution
-from query.model.flow import Flow
-from query.model.kinds import WAKING
-from query.model.load import load
-from query.run import Run
-from query.whatif.flow import changed
 
 NETWORK = "network (Netty)"
 _NETTY = "Flink Netty"

@@ -120,6 +120,15 @@ def _submitted(cluster: FlinkCluster, client_process: subprocess.Popen[bytes]) -
 
 def _collector(cluster: FlinkCluster, out: Path) -> subprocess.Popen[bytes]:
     """`crystalperf collect` on the JobManager's node, as a user would run it."""
-    command = [sys.executable, "-m", "cli.main", "collect", "flink", cluster.address, "-o", str(out / "collected")]
+    command = [
+        sys.executable,
+        "-m",
+        "crystalperf.cli.main",
+        "collect",
+        "flink",
+        cluster.address,
+        "-o",
+        str(out / "collected"),
+    ]
     with (out / "logs/collect.log").open("wb") as log:
         return subprocess.Popen(cluster.beside(command), stdout=log, stderr=log, start_new_session=True)

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.model.load import load
+from crystalperf.query.run import Run
+from crystalperf.query.whatif.question import replay_unchanged
 from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
@@ -25,9 +28,6 @@ from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages
 from lab.machine.host import when_free
 from lab.scored import OURS, Scored
-from query.model.load import load
-from query.run import Run
-from query.whatif.question import replay_unchanged
 
 RECORDED = "network=100Mbps"
 MEASURES = ("latency_ms", "throughput_per_s", "makespan_ms")

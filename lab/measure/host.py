@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexes.errors import SettingError
+from crystalperf.indexes.errors import SettingError
 
 ONE_WAY_S = 0.00025
 IMAGE_BYTES = 1 << 31

@@ -27,9 +27,10 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-import query.recordings.jfr
-from indexer.labels.libraries import libraries
-from indexes.errors import BuildError, CrystalPerfError, SettingError
+import crystalperf.query.recordings.jfr
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexes.errors import BuildError, CrystalPerfError, SettingError
+from crystalperf.query.recordings.jfr import INTERVAL_KINDS, Recording
 from lab.measure.host import Host, prepared
 from lab.measure.places import find
 from lab.measure.python import peers, serve
@@ -37,7 +38,6 @@ from lab.measure.strace import STRACE, Blocked, blocked_times, parse_strace
 from lab.measure.table import Row, describe, store
 from lab.measure.times import Run, middle, middle_blocked
 from lab.measure.times import shares as shares_of
-from query.recordings.jfr import INTERVAL_KINDS, Recording
 
 JAVA = Path(__file__).parent / "java"
 WARM_RUNS = 2
@@ -203,7 +203,7 @@ def measure(
             values = (message[name] for name in ("wall_ms", "cpu_ms", "queued_ms", "deferred_ms"))
             window = Window(message["begin_ns"], message["end_ns"], message["thread"])
             runs[message["result"]].append((Run(*values), window))
-    recording = query.recordings.jfr.read(recording_path)
+    recording = crystalperf.query.recordings.jfr.read(recording_path)
     middles: dict[int, tuple[Run, Blocked]] = {}
     for number, its_runs in runs.items():
         if len(its_runs) == PLAIN_RUNS:
@@ -261,7 +261,7 @@ def report(
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.measure.jvm", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("sources", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("sources", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("scratch", type=Path, help="a folder on a disk, with 3 GB free")
     parser.add_argument("--library", action="append", choices=MEASURED, help="only this one; may be repeated")
     parser.add_argument("--only", default="", help="only functions whose name this finds; the others stay as they are")

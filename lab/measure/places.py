@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from indexer.labels.functions import Located, functions_of, source_lines, text_hash
-from indexer.labels.libraries import libraries
-from indexes.errors import InputError
+from crystalperf.indexer.labels.functions import Located, functions_of, source_lines, text_hash
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexes.errors import InputError
 
 
 def python_lines(source: str, qualified: str, line: int = 0) -> tuple[int, int] | None:

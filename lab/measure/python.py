@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from indexes.errors import CrystalPerfError, SettingError
+from crystalperf.indexes.errors import CrystalPerfError, SettingError
 from lab.measure.host import Host, prepared
 from lab.measure.places import find, python_lines, same_text
 from lab.measure.strace import MARK, STRACE, Blocked, blocked_times, parse_strace
@@ -250,7 +250,7 @@ def place_in(sources: Path, path: str) -> tuple[str, str] | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.measure.python", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("sources", type=Path, help="the sources that indexer.labels.fetch fetched")
+    parser.add_argument("sources", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("scratch", type=Path, help="a folder on a disk, with 3 GB free")
     parser.add_argument(
         "--only",

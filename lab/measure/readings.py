@@ -18,12 +18,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from indexer.labels.agreement import cohen_kappa
-from indexer.labels.functions import Located, functions_of
-from indexer.labels.libraries import libraries
-from indexer.labels.sample import BATCH_SIZE, show
-from indexer.labels.tables import CLASSES, Measured, Reading, committed, read_table, write_table
-from indexes.errors import InputError, told
+from crystalperf.indexer.labels.agreement import cohen_kappa
+from crystalperf.indexer.labels.functions import Located, functions_of
+from crystalperf.indexer.labels.libraries import libraries
+from crystalperf.indexer.labels.sample import BATCH_SIZE, show
+from crystalperf.indexer.labels.tables import CLASSES, Measured, Reading, committed, read_table, write_table
+from crystalperf.indexes.errors import InputError, told
 
 SET = "measured"
 _MARKS = re.compile(r"(<!-- measured: [^>]*-->\n).*?(<!-- end of measured -->)", re.DOTALL)
@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.measure.readings", description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     batches = commands.add_parser("batches", help="write what an annotator reads")
-    batches.add_argument("sources", type=Path, help="the sources that indexer.labels.fetch fetched")
+    batches.add_argument("sources", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     batches.add_argument("work", type=Path, help="the folder of batches/ and out/")
     compare = commands.add_parser("report", help="compare reading with measuring")
     compare.add_argument("work", type=Path, nargs="?", help="the folder of batches/ and out/")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from indexer.labels.functions import Located
-from indexer.labels.tables import Measured, Reading, committed, read_table, write_table
+from crystalperf.indexer.labels.functions import Located
+from crystalperf.indexer.labels.tables import Measured, Reading, committed, read_table, write_table
 from lab.measure.times import Run, Shares
 
 

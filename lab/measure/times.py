@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from indexes.errors import InputError
+from crystalperf.indexes.errors import InputError
 from lab.measure.strace import Blocked
 
 

@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.recordings.flags import jfr_flag
 from lab.errors import LabError, MachineBusyError
 from lab.machine.host import machine_lock
 from lab.runs.cluster import daemon_command, find_java, find_spark, spawn, stop_processes
 from lab.runs.spark import properties_text
-from query.recordings.flags import jfr_flag
 
 PORT = 17_077
 TIMEOUT_S = 240.0

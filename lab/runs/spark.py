@@ -22,7 +22,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.recordings.flags import jfr_flag
 from lab.errors import LabError
 from lab.machine.host import command_on
 from lab.machine.shares import summarize
@@ -40,7 +41,6 @@ from lab.runs.datasets import make_data
 from lab.runs.samplers import SAMPLERS, async_flag, async_profiler_library, is_complete_recording
 from lab.runs.workloads import WORKLOADS, Workload, find_workload
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
-from query.recordings.flags import jfr_flag
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDING_TIMEOUT_S = 20.0

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexes.errors import told
+from crystalperf.indexes.errors import told
 from lab.errors import LabError
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import query
+from crystalperf import query
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import MODEL
 from lab.runs.suites import configurations, find_suite
 from lab.runs.sweep import read_rows
 from lab.score.pairs import Measured, measured, recorder, suites_parser
 from lab.score.predictors import Base, execution, world_of
-from query.answers.values import Prediction
-from query.whatif.predict import predict
-from query.whatif.transfers import MODEL
 
 
 def without_samples(known: Measured, out: Path, kept: Path) -> Iterator[tuple[str, Base]]:

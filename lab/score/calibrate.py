@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from crystalperf.query.model.records import Floats
+from crystalperf.query.whatif.interval import CALIBRATED, Calibration, variances
 from lab.score.pairs import Measured, noise
 from lab.score.predictors import answer, execution, world_of
-from query.model.records import Floats
-from query.whatif.interval import CALIBRATED, Calibration, variances
 
 COVERED = 0.9
 _MODELS = np.arange(0.005, 0.2001, 0.005)

@@ -18,14 +18,14 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-import query
-from indexes.errors import CrystalPerfError
+from crystalperf import query
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.model.arrays import members
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.whatif.cold import FIRST, LATER, STARTING, levels, others, reads_files
 from lab.score.published import digit_of
-from query.model.arrays import members
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.records import Floats, Ints
-from query.whatif.cold import FIRST, LATER, STARTING, levels, others, reads_files
 
 EVEN = "02468ace"
 

@@ -16,15 +16,15 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from indexes import resources
+from crystalperf.indexes import resources
+from crystalperf.query.code.resolve import load_indexes, resolve
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.model.trace import Trace
+from crystalperf.query.profiling import recorded_times, with_parts
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
 from lab.score.vectors import Floats, Off, average, compare, load_samples, points, profiled, shares, truth_of
-from query.code.resolve import load_indexes, resolve
-from query.discover import discover
-from query.frameworks.known import get
-from query.model.trace import Trace
-from query.profiling import recorded_times, with_parts
 
 PASSED_OVER = ("unit", "idle", "scaffolding", "wait", "collection", "generated")
 """Roles of frames that say nothing of what their time went to."""

@@ -29,16 +29,16 @@ from unittest import mock
 import duckdb
 import numpy as np
 
-import query
-from indexes import open_read_only, resources
-from indexes.exports import locate
+from crystalperf import query
+from crystalperf.indexes import open_read_only, resources
+from crystalperf.indexes.exports import locate
+from crystalperf.query import profiling
+from crystalperf.query.whatif.predict import predict
 from lab.runs.suites import find_suite
 from lab.runs.sweep import read_rows
 from lab.score.pairs import Measured, measured, recorder, suites_parser
 from lab.score.predictors import Base, answer, by_labels, from_code, world_of
 from lab.score.vectors import average, code_vectors, compare, load_samples, profiled, shares, split_vectors, truth_of
-from query import profiling
-from query.whatif.predict import predict
 
 SEEDS = 3
 

@@ -13,10 +13,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crystalperf.query.whatif.learning import ALIKE, Guess, Seen, half_width, learned
 from lab.runs.suites import Configuration, find_suite
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import Base, answer, world_of
-from query.whatif.learning import ALIKE, Guess, Seen, half_width, learned
 
 DRAWS = 20
 """Random choices of the runs that are known, for each configuration."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from crystalperf.query.answers.values import Prediction
 from lab.runs.suites import Configuration, Suite, configurations
 from lab.runs.sweep import read_rows
 from lab.score.predictors import (
@@ -33,7 +34,6 @@ from lab.score.predictors import (
     slots_alone,
 )
 from lab.score.vectors import profiled
-from query.answers.values import Prediction
 
 Arm = tuple[str, str]
 """Recorder of the base, and the predictor's name."""

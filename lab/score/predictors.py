@@ -15,16 +15,11 @@ import duckdb
 import numpy as np
 from scipy.optimize import nnls
 
-from indexes.resources import CPU, resources
-from lab.errors import LabError
-from lab.flink.baselines import covered_ms
-from lab.runs.suites import SLOT_CPU_CORES, Configuration
-from lab.score.vectors import code_vectors
-from lab.units import parse_bit_rate, parse_byte_rate, parse_size
-from query.answers.values import Prediction
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.world import (
+from crystalperf.indexes.resources import CPU, resources
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import (
     Value,
     World,
     changed_world,
@@ -33,8 +28,13 @@ from query.model.world import (
     recorded_resources,
     settings_of,
 )
-from query.whatif.predict import predict
-from query.whatif.transfers import MODEL, PAPER, Physics
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import MODEL, PAPER, Physics
+from lab.errors import LabError
+from lab.flink.baselines import covered_ms
+from lab.runs.suites import SLOT_CPU_CORES, Configuration
+from lab.score.vectors import code_vectors
+from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-import query
+from crystalperf import query
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import load
+from crystalperf.query.model.records import Floats
+from crystalperf.query.whatif.priors import ANY, FAR, open_ms
 from lab.runs.suites import SUITES
 from lab.runs.sweep import read_rows
-from query.model.execution import Execution
-from query.model.load import load
-from query.model.records import Floats
-from query.whatif.priors import ANY, FAR, open_ms
 
 RECORDINGS = Path("lab/recordings")
 LEAST_S = 2.0

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import query
+from crystalperf import query
 from lab.pages import put
 from lab.runs.suites import ROLES, Configuration
 from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone

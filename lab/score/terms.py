@@ -10,11 +10,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+from crystalperf.query.whatif.predict import predict
+from crystalperf.query.whatif.transfers import MODEL, PAPER, Physics
 from lab.runs.suites import find_suite
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import execution, world_of
-from query.whatif.predict import predict
-from query.whatif.transfers import MODEL, PAPER, Physics
 
 TERMS: tuple[tuple[str, Physics], ...] = (
     ("the model", MODEL),

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import crystalperf as cp
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.run import Run
 from lab.errors import LabError
 from lab.pages import put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
 from lab.scored import OURS, Scored, from_median, spread
-from query.run import Run
 
 ROLES = ("even", "odd")
 BATCH = 16

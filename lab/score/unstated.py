@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import duckdb
 
+from crystalperf.query.answers.values import Prediction
+from crystalperf.query.model.load import load
+from crystalperf.query.model.world import Value, World
+from crystalperf.query.whatif.predict import predict
 from lab.runs.suites import find_suite
 from lab.score.alone import row
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import Base, execution, world_of
-from query.answers.values import Prediction
-from query.model.load import load
-from query.model.world import Value, World
-from query.whatif.predict import predict
 
 Answered = list[tuple[float, Prediction]]
 

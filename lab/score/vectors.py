@@ -17,14 +17,14 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-import query
-from indexes import resources
+from crystalperf import query
+from crystalperf.indexes import resources
+from crystalperf.query.attribute.storage import view_unit_samples
+from crystalperf.query.frameworks.spark.trace import group_id
+from crystalperf.query.model.evidence import sampled_sums
 from lab.machine.shares import summarize
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
-from query.attribute.storage import view_unit_samples
-from query.frameworks.spark.trace import group_id
-from query.model.evidence import sampled_sums
 
 Floats = npt.NDArray[np.float64]
 Vectors = Mapping[str, Floats]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from query.answers.values import Action, Debug, Header, Prediction, WhatIf
-from query.answers.whatifs import NOTICEABLE, happens_once
-from query.frameworks.known import get
+from crystalperf.query.answers.values import Action, Debug, Header, Prediction, WhatIf
+from crystalperf.query.answers.whatifs import NOTICEABLE, happens_once
+from crystalperf.query.frameworks.known import get
 
 if TYPE_CHECKING:
-    from query.explain.chances import Chance
+    from crystalperf.query.explain.chances import Chance
 
 MOST = 3
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from indexes.resources import OTHER
-from query.answers.values import Bottleneck, Cause, Debug, Parts
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.answers.values import Bottleneck, Cause, Debug, Parts
 
 CLOSE_SECOND = 0.75
 """What comes second to a resource is named from this share of its time."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from query.model.amounts import counted as counted
-from query.model.amounts import grouped as grouped
-from query.model.amounts import volume as volume
+from crystalperf.query.model.amounts import counted as counted
+from crystalperf.query.model.amounts import grouped as grouped
+from crystalperf.query.model.amounts import volume as volume
 
 NOTHING = "."
 """What a table shows for no time at all, so that the eye finds what matters."""

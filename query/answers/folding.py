@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from query.answers.values import PathItem
-from query.answers.words import WORTH_SHOWING
+from crystalperf.query.answers.values import PathItem
+from crystalperf.query.answers.words import WORTH_SHOWING
 
 
 def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:

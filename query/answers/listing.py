@@ -6,12 +6,12 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
-from indexes.resources import known
-from query.answers.bottleneck import bottleneck_of
-from query.answers.figures import time_unit
-from query.answers.rows import Rows, of_mappings
-from query.answers.values import Debug, Prediction, Sweep, Verdict
-from query.answers.words import bottleneck_sentence
+from crystalperf.indexes.resources import known
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.answers.rows import Rows, of_mappings
+from crystalperf.query.answers.values import Debug, Prediction, Sweep, Verdict
+from crystalperf.query.answers.words import bottleneck_sentence
 
 
 def html_of(answer: Any) -> str:

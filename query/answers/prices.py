@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from indexes.errors import InputError, SettingError
-from query.answers.values import Choice, Offer, Prediction
-from query.model.world import size_of
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.answers.values import Choice, Offer, Prediction
+from crystalperf.query.model.world import size_of
 
 COLUMNS = ("cores", "memory", "network", "disk", "cpu_speed")
 """What a machine has, by the setting that changes it."""

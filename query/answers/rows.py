@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from indexes.errors import NoAnswerError
+from crystalperf.indexes.errors import NoAnswerError
 
 if TYPE_CHECKING:
     import pandas
@@ -86,7 +86,7 @@ class Listed:
         Of where time went: one per stretch of the critical path.  Of a prediction: one per group.  Of several
         predictions, and of what would help: one per question.
         """
-        from query.answers.listing import rows_of
+        from crystalperf.query.answers.listing import rows_of
 
         return rows_of(self)
 
@@ -99,7 +99,7 @@ class Listed:
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:
-        from query.answers.listing import html_of
+        from crystalperf.query.answers.listing import html_of
 
         return html_of(self)
 
@@ -134,7 +134,7 @@ def _schema(columns: Sequence[str], types: Sequence[str]) -> pyarrow.Schema:
     """The schema that DuckDB itself gives such columns."""
     import pyarrow as pa
 
-    from indexes import guard
+    from crystalperf.indexes import guard
 
     if not columns:
         return pa.schema([])

@@ -6,7 +6,7 @@ An answer is an object of its value's fields, in their order and by their names,
 them.  `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
-    python -m query.answers.serial --write docs/schema     the schemas, one file per kind
+    python -m crystalperf.query.answers.serial --write docs/schema     the schemas, one file per kind
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from indexes.resources import Resource
-from query.answers.picture.values import Picture
-from query.answers.values import (
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.answers.picture.values import Picture
+from crystalperf.query.answers.values import (
     Advice,
     Choice,
     Debug,
@@ -36,7 +36,7 @@ from query.answers.values import (
     Sweep,
     Verdict,
 )
-from query.answers.verdict import knee_of
+from crystalperf.query.answers.verdict import knee_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from query.answers.figures import grouped, percent
-from query.answers.values import Debug
-from query.answers.words import capitalised
+from crystalperf.query.answers.figures import grouped, percent
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.answers.words import capitalised
 
 
 def stations_table(debug: Debug) -> tuple[list[str], list[list[str]]]:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from indexes.errors import Remedy
-from indexes.resources import Resource
-from query.answers.rows import Listed
-from query.frameworks import Exhausted, Vocabulary
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.answers.rows import Listed
+from crystalperf.query.frameworks import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""

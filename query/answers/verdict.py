@@ -11,17 +11,28 @@ from itertools import pairwise
 from math import log2
 from typing import TYPE_CHECKING
 
-from indexes.errors import CrystalPerfError, Remedy
-from indexes.resources import CPU, DISK, NET, Resource
-from query.answers.actions import actions
-from query.answers.bottleneck import bottleneck_of as bottleneck_of
-from query.answers.values import Bottleneck, Debug, Header, Knee, NextStep, Note, Prediction, Sweep, Verdict, WhatIf
-from query.answers.whatifs import NOTICEABLE
-from query.frameworks import Framework, Vocabulary
-from query.frameworks.known import get
+from crystalperf.indexes.errors import CrystalPerfError, Remedy
+from crystalperf.indexes.resources import CPU, DISK, NET, Resource
+from crystalperf.query.answers.actions import actions
+from crystalperf.query.answers.bottleneck import bottleneck_of as bottleneck_of
+from crystalperf.query.answers.values import (
+    Bottleneck,
+    Debug,
+    Header,
+    Knee,
+    NextStep,
+    Note,
+    Prediction,
+    Sweep,
+    Verdict,
+    WhatIf,
+)
+from crystalperf.query.answers.whatifs import NOTICEABLE
+from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.frameworks.known import get
 
 if TYPE_CHECKING:
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 KNEE = 0.10
 """More of a resource is worth it while doubling it saves this share of the runtime."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from query.answers.values import Debug, Header, WhatIf
-from query.frameworks.known import get
+from crystalperf.query.answers.values import Debug, Header, WhatIf
+from crystalperf.query.frameworks.known import get
 
 NOTICEABLE = 0.03
 """What changes a runtime by less is no effect: reruns of the same job differ by more."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from indexes.resources import CPU, OTHER
-from query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
-from query.answers.whatifs import NOTICEABLE, happens_once, telling
-from query.frameworks import plural, with_article
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
+from crystalperf.query.answers.whatifs import NOTICEABLE, happens_once, telling
+from crystalperf.query.frameworks import plural, with_article
 
 if TYPE_CHECKING:
-    from indexes.errors import Remedy
-    from indexes.resources import Resource
-    from query.answers.values import (
+    from crystalperf.indexes.errors import Remedy
+    from crystalperf.indexes.resources import Resource
+    from crystalperf.query.answers.values import (
         Action,
         Bottleneck,
         Cause,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Verdict,
         WhatIf,
     )
-    from query.frameworks import Exhausted, Vocabulary
+    from crystalperf.query.frameworks import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
 """Characters shown of an error."""

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import CPU
-from query.model.records import Floats, Ints
-from query.model.trace import Bounds
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.trace import Bounds
 
 PRIOR_SAMPLES_MS = 200.0
 """A unit's own samples count in full beside this much of its group's mixture: ten samples at 20 ms."""

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from indexes.resources import DISK, NET
-from query import sql
-from query.model.inserting import readable
-from query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
-from query.model.records import Columns, objects
+from crystalperf.indexes.resources import DISK, NET
+from crystalperf.query import sql
+from crystalperf.query.model.inserting import readable
+from crystalperf.query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
+from crystalperf.query.model.records import Columns, objects
 
 if TYPE_CHECKING:
-    from query.frameworks import Framework
+    from crystalperf.query.frameworks import Framework
 
 _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
 _MOST_LOCATIONS = 5

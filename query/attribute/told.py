@@ -14,9 +14,9 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.records import Ints
-from query.model.trace import Bounds
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.records import Ints
+from crystalperf.query.model.trace import Bounds
 
 CERTAIN = 0.7
 """A device's share of a function's vector, from which on the function is taken to be on it …"""

@@ -10,16 +10,16 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import CPU, resources
-from query import sql
-from query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
-from query.code.resolve import Indexes, resolve
-from query.frameworks import Framework, OperatorFrame, Role
-from query.model.records import Ints, objects
-from query.plugins import entries
+from crystalperf.indexes.resources import CPU, resources
+from crystalperf.query import sql
+from crystalperf.query.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
+from crystalperf.query.code.resolve import Indexes, resolve
+from crystalperf.query.frameworks import Framework, OperatorFrame, Role
+from crystalperf.query.model.records import Ints, objects
+from crystalperf.query.plugins import entries
 
 if TYPE_CHECKING:
-    from query.recordings import jfr
+    from crystalperf.query.recordings import jfr
 
 _FRAME_BYTES = np.dtype(np.int32).itemsize
 _LAST_LINE = np.iinfo(np.int32).max

@@ -23,12 +23,12 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, Literal
 
-from indexes.errors import CrystalPerfError
-from indexes.exports import Available, available, facts_of, is_name, nearest, split_name
-from indexes.names import split_archive
-from query.code.names import is_python, original
-from query.frameworks import Framework
-from query.frameworks.known import frameworks
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.exports import Available, available, facts_of, is_name, nearest, split_name
+from crystalperf.indexes.names import split_archive
+from crystalperf.query.code.names import is_python, original
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.known import frameworks
 
 Kind = Literal["framework", "user", "library"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
-from indexes.names import LONGEST_NAME
-from query.frameworks.known import frameworks
+from crystalperf.indexes.names import LONGEST_NAME
+from crystalperf.query.frameworks.known import frameworks
 
 Nature = Literal["source", "hidden", "generated"]
 

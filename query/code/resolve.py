@@ -10,11 +10,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.exports import at_hand
-from indexes.names import demangle
-from indexes.places import load_places
-from query import sql
-from query.code.names import declaring_names, nature, runtime_class
+from crystalperf.indexes.exports import at_hand
+from crystalperf.indexes.names import demangle
+from crystalperf.indexes.places import load_places
+from crystalperf.query import sql
+from crystalperf.query.code.names import declaring_names, nature, runtime_class
 
 _TABLES = (
     *("frames_to_resolve", "frames_given", "frame_classes", "frame_methods", "frame_natures", "turns"),

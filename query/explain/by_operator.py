@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import duckdb
 import numpy as np
 
-from indexes.resources import with_other
-from query import sql
-from query.answers.values import PathItem, PathOperator
-from query.model.arrays import over
-from query.model.execution import Execution
-from query.model.records import Floats
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.values import PathItem, PathOperator
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
 
 
 def path_by_operator(

@@ -12,14 +12,14 @@ from typing import Literal
 
 import duckdb
 
-from indexes.resources import CPU, OTHER
-from query.answers.values import Basis, Debug, Finding
-from query.explain.facts import Detail
-from query.explain.findings.parts import SEE
-from query.explain.losses import SOONER, memory_advice
-from query.explain.wording import Terms, terms_of
-from query.frameworks import plural
-from query.model.execution import Execution
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.answers.values import Basis, Debug, Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.parts import SEE
+from crystalperf.query.explain.losses import SOONER, memory_advice
+from crystalperf.query.explain.wording import Terms, terms_of
+from crystalperf.query.frameworks import plural
+from crystalperf.query.model.execution import Execution
 
 FASTER_CPU = 1.25
 """How much faster a CPU is asked to be: about what a newer generation or a faster clock brings."""

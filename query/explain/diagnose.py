@@ -10,10 +10,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from indexes.errors import Remedy
-from indexes.resources import CPU, DISK, with_other
-from query import sql
-from query.answers.values import (
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import CPU, DISK, with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.values import (
     Cause,
     Debug,
     Finding,
@@ -27,22 +27,22 @@ from query.answers.values import (
     ScopeItem,
     Unsubmitted,
 )
-from query.attribute import storage
-from query.code.libraries import library_of
-from query.explain import findings, losses
-from query.explain.by_operator import path_by_operator
-from query.explain.doubts import doubted
-from query.explain.facts import Detail, disagreements, group_details, named, neighbours
-from query.explain.hosts import HostTime, host_times
-from query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
-from query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
-from query.explain.wording import terms_of
-from query.frameworks import plural
-from query.model.critical import Piece, bottleneck, critical_path
-from query.model.evidence import rests
-from query.model.execution import Execution
-from query.model.load import most_at_a_time
-from query.model.records import CONTRADICTED, Floats
+from crystalperf.query.attribute import storage
+from crystalperf.query.code.libraries import library_of
+from crystalperf.query.explain import findings, losses
+from crystalperf.query.explain.by_operator import path_by_operator
+from crystalperf.query.explain.doubts import doubted
+from crystalperf.query.explain.facts import Detail, disagreements, group_details, named, neighbours
+from crystalperf.query.explain.hosts import HostTime, host_times
+from crystalperf.query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
+from crystalperf.query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
+from crystalperf.query.explain.wording import terms_of
+from crystalperf.query.frameworks import plural
+from crystalperf.query.model.critical import Piece, bottleneck, critical_path
+from crystalperf.query.model.evidence import rests
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import most_at_a_time
+from crystalperf.query.model.records import CONTRADICTED, Floats
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""

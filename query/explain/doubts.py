@@ -20,16 +20,16 @@ from itertools import pairwise
 import duckdb
 import numpy as np
 
-from indexes.resources import OTHER
-from query.answers.bottleneck import bottleneck_of
-from query.answers.values import Cause, Debug, Doubt
-from query.explain.facts import named
-from query.explain.waiting import waiting
-from query.model.amounts import counted
-from query.model.critical import Piece, WallClock
-from query.model.execution import Execution, Lost
-from query.model.load import ALL, WHOLE
-from query.model.records import Floats
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.answers.values import Cause, Debug, Doubt
+from crystalperf.query.explain.facts import named
+from crystalperf.query.explain.waiting import waiting
+from crystalperf.query.model.amounts import counted
+from crystalperf.query.model.critical import Piece, WallClock
+from crystalperf.query.model.execution import Execution, Lost
+from crystalperf.query.model.load import ALL, WHOLE
+from crystalperf.query.model.records import Floats
 
 
 @dataclass(frozen=True)

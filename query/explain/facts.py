@@ -9,17 +9,17 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from indexes.resources import CPU, DISK, NET, Resource, with_other
-from query import sql
-from query.answers.values import Disagreement, GroupFacts, Parts, PathItem
-from query.model.arrays import medians, members
-from query.model.dag import AT_HOME
-from query.model.execution import Execution, Slots
-from query.model.keeping import anew, anew_ms
-from query.model.load import most_at_a_time
-from query.model.policy import policy_of
-from query.model.records import Floats
-from query.model.timeline import Level
+from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Disagreement, GroupFacts, Parts, PathItem
+from crystalperf.query.model.arrays import medians, members
+from crystalperf.query.model.dag import AT_HOME
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.keeping import anew, anew_ms
+from crystalperf.query.model.load import most_at_a_time
+from crystalperf.query.model.policy import policy_of
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import Level
 
 FULL = 0.9
 """A machine that is busy to this share has no CPU to spare …"""

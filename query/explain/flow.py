@@ -5,16 +5,16 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from indexes.resources import CPU, OTHER
-from query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
-from query.explain.chances import Chance
-from query.explain.diagnose import seen_of
-from query.explain.facts import named
-from query.explain.outcome import outcome
-from query.explain.wording import terms_of
-from query.model.execution import Execution
-from query.model.flow import Flow, legs
-from query.whatif.flow import highest, is_far, main_resource, reached
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
+from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.diagnose import seen_of
+from crystalperf.query.explain.facts import named
+from crystalperf.query.explain.outcome import outcome
+from crystalperf.query.explain.wording import terms_of
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow, legs
+from crystalperf.query.whatif.flow import highest, is_far, main_resource, reached
 
 FASTER_CPU = 1.25
 """As in query.explain.chances."""

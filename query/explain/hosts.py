@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from indexes.resources import with_other
-from query import sql
-from query.model.execution import Execution
-from query.model.records import Floats, Ints
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats, Ints
 
 MOST_HOSTS = 200
 """Hosts of a group are compared up to this many; each is held against all others."""

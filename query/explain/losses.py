@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from query.answers.values import Finding, LostWorker
-from query.explain.outcome import Ended, merged_reasons
-from query.explain.wording import Terms
-from query.frameworks import Exhausted, plural
-from query.model.amounts import counted, lasting
+from crystalperf.query.answers.values import Finding, LostWorker
+from crystalperf.query.explain.outcome import Ended, merged_reasons
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.frameworks import Exhausted, plural
+from crystalperf.query.model.amounts import counted, lasting
 
 SOONER = "let the cluster manager start them sooner, or keep an application for several runs"
 """What to do about workers that came late."""

@@ -10,14 +10,14 @@ from typing import Literal, get_args
 import duckdb
 import numpy as np
 
-from query import sql
-from query.answers.values import Failed, LostWorker, Outcome, Tally
-from query.frameworks import Exhausted, Rules, Vocabulary
-from query.model.critical import Piece
-from query.model.execution import Execution
-from query.model.load import ALL, WHOLE
-from query.model.records import Floats
-from query.model.timeline import left_open
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Failed, LostWorker, Outcome, Tally
+from crystalperf.query.frameworks import Exhausted, Rules, Vocabulary
+from crystalperf.query.model.critical import Piece
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import ALL, WHOLE
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import left_open
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 

@@ -13,12 +13,12 @@ from typing import get_args
 import duckdb
 import numpy as np
 
-from query.answers.values import Cause
-from query.frameworks import Rules
-from query.model.critical import Piece
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.timeline import covered, left_open, merged
+from crystalperf.query.answers.values import Cause
+from crystalperf.query.frameworks import Rules
+from crystalperf.query.model.critical import Piece
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import covered, left_open, merged
 
 _ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from indexes.resources import Resource
-from query.frameworks import Rules, Vocabulary
-from query.model.execution import Execution
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.frameworks import Rules, Vocabulary
+from crystalperf.query.model.execution import Execution
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import duckdb
 
-    from indexes.schema import Table
-    from query.answers.values import Debug, Finding
-    from query.explain.chances import Chance
-    from query.explain.facts import Detail
-    from query.inputs.containers import LogFile
-    from query.inputs.files import Application, Head, LogPart
-    from query.model.dag import Group
-    from query.model.execution import Execution
-    from query.model.flow import Flow
-    from query.model.policy import Policy
-    from query.model.records import Columns, Floats, Problems
-    from query.model.trace import Trace
-    from query.model.world import World
+    from crystalperf.indexes.schema import Table
+    from crystalperf.query.answers.values import Debug, Finding
+    from crystalperf.query.explain.chances import Chance
+    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.inputs.containers import LogFile
+    from crystalperf.query.inputs.files import Application, Head, LogPart
+    from crystalperf.query.model.dag import Group
+    from crystalperf.query.model.execution import Execution
+    from crystalperf.query.model.flow import Flow
+    from crystalperf.query.model.policy import Policy
+    from crystalperf.query.model.records import Columns, Floats, Problems
+    from crystalperf.query.model.trace import Trace
+    from crystalperf.query.model.world import World
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.

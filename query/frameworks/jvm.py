@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from query.frameworks import Role
+from crystalperf.query.frameworks import Role
 
 _PATTERNS: dict[Role, tuple[str, ...]] = {
     "unit": (),

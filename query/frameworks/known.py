@@ -6,9 +6,9 @@ from collections.abc import Iterator, MutableMapping
 from functools import cache
 from importlib import import_module
 
-from indexes.errors import InputError
-from query.frameworks import Framework
-from query.plugins import entries
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.plugins import entries
 
 _BUILT_IN = ("spark", "flink", "jax", "tensorflow", "pytorch", "mxnet")
 """In the order in which they are asked whether a file is theirs: JAX's are TensorFlow's too, by their form."""
@@ -25,7 +25,7 @@ class _Frameworks(MutableMapping[str, Framework]):
     def __getitem__(self, name: str) -> Framework:
         found = self._known[name]
         if found is None:
-            found = getattr(import_module(f"query.frameworks.{name}"), name.upper())
+            found = getattr(import_module(f"crystalperf.query.frameworks.{name}"), name.upper())
             self._known[name] = found
         return found
 

@@ -30,8 +30,8 @@ import msgspec
 import numpy as np
 import zstandard
 
-from indexes.errors import CrystalPerfError, InputError, Remedy
-from query.model.records import Problem, Problems, as_text
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.query.model.records import Problem, Problems, as_text
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is

@@ -12,9 +12,9 @@ from typing import Any
 
 import duckdb
 
-from indexes import attach, guard, resources
-from indexes.exports import locate
-from query.sql import text
+from crystalperf.indexes import attach, guard, resources
+from crystalperf.indexes.exports import locate
+from crystalperf.query.sql import text
 
 NOTICEABLE = 0.05
 """A share of a resource that changed by less is what retraining alone does."""

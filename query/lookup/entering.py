@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from indexes import resources
-from indexes.resources import CPU
-from query.lookup.hot import Heat
+from crystalperf.indexes import resources
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.lookup.hot import Heat
 
 MOST_SHARE = 0.6
 """Of the functions of a name that must take one device, where nothing tells which of them is meant."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from indexes import guard
-from indexes.places import QUALIFIED_NAME
-from query.code.names import Frame, parse_frame
-from query.code.resolve import load_indexes, resolve
+from crystalperf.indexes import guard
+from crystalperf.indexes.places import QUALIFIED_NAME
+from crystalperf.query.code.names import Frame, parse_frame
+from crystalperf.query.code.resolve import load_indexes, resolve
 
 _WHY = {
     "class": "the class is indexed, but no function of it is there",

@@ -14,10 +14,10 @@ from typing import Any
 
 import duckdb
 
-from indexes import open_read_only, resources
-from indexes.apis import device_api
-from indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
-from indexes.exports import Available, available, facts_of, locate, may_have
+from crystalperf.indexes import open_read_only, resources
+from crystalperf.indexes.apis import device_api
+from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
+from crystalperf.indexes.exports import Available, available, facts_of, locate, may_have
 
 MOST_SHOWN = 20
 """Functions of one name that are told with callers and callees."""

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indexes.errors import NoAnswerError
+from crystalperf.indexes.errors import NoAnswerError
 
 if TYPE_CHECKING:
-    from query.run import Run
+    from crystalperf.query.run import Run
 
 _STACKS = """
     WITH times AS (

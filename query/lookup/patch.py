@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from indexes.errors import InputError
+from crystalperf.indexes.errors import InputError
 
 MOST_BYTES = 64 << 20
 """Of a change; more is no change that somebody reads."""

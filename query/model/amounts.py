@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from query.frameworks import plural
+from crystalperf.query.frameworks import plural
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 

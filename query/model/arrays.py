@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Floats, Ints
+from crystalperf.query.model.records import Floats, Ints
 
 PLACES = 8
 """Most places for each unit up to which a table of all places is the quickest."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from query.model.flow import BEHIND, Flow, Hop, Station
+from crystalperf.query.model.flow import BEHIND, Flow, Hop, Station
 
 
 def settled(flow: Flow) -> Flow:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.loads import Loads
-from query.model.records import Floats, Ints
+from crystalperf.query.model.loads import Loads
+from crystalperf.query.model.records import Floats, Ints
 
 STARVED = 1.3
 """Time on the CPU, waiting for one included, over CPU time from which a worker counts as short of CPU."""

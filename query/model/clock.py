@@ -22,9 +22,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from query.frameworks import Framework
-from query.model.records import Floats
-from query.model.timeline import merged
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.timeline import merged
 
 PAUSE_MS = 1000.0
 """Shorter stretches are a program's between two of its scopes; nobody types so fast."""

@@ -21,11 +21,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from indexes.resources import OTHER
-from query.model.arrays import members
-from query.model.dag import Dag, Node, Units
-from query.model.records import Floats, Ints
-from query.model.timeline import Timeline, left_open, merged, overlapping
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.model.arrays import members
+from crystalperf.query.model.dag import Dag, Node, Units
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.timeline import Timeline, left_open, merged, overlapping
 
 _KEPT = 4
 """Groups whose timelines are kept; the path may come back to a long one many times."""

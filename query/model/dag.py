@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Floats, Ints
-from query.model.timeline import Use
-from query.model.trace import EdgeKind
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.timeline import Use
+from crystalperf.query.model.trace import EdgeKind
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from query.frameworks import Barriers
-    from query.model.execution import Slots
+    from crystalperf.query.frameworks import Barriers
+    from crystalperf.query.model.execution import Slots
 
 EPSILON_MS = 1.0
 """Events are stamped in whole milliseconds, so an end and the start it causes may be one apart either way."""

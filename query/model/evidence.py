@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from indexes.resources import CPU, with_other
-from query.model.dag import Units
-from query.model.kinds import ON_CPU, TIMED_KINDS
-from query.model.records import Floats
+from crystalperf.indexes.resources import CPU, with_other
+from crystalperf.query.model.dag import Units
+from crystalperf.query.model.kinds import ON_CPU, TIMED_KINDS
+from crystalperf.query.model.records import Floats
 
 
 @dataclass(frozen=True)

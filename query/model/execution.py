@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import NET, Resource
-from query.model.arrays import over
-from query.model.clock import Clock
-from query.model.critical import fill
-from query.model.dag import Dag, Units
-from query.model.evidence import Evidence
-from query.model.flow import Flow
-from query.model.records import Floats, Ints
-from query.model.world import UNITS, Configuration, called_by
+from crystalperf.indexes.resources import NET, Resource
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.clock import Clock
+from crystalperf.query.model.critical import fill
+from crystalperf.query.model.dag import Dag, Units
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.model.flow import Flow
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.world import UNITS, Configuration, called_by
 
 if TYPE_CHECKING:
-    from query.frameworks import Framework
+    from crystalperf.query.frameworks import Framework
 
 
 @dataclass(frozen=True)

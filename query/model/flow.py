@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from query.model.records import Floats
+from crystalperf.query.model.records import Floats
 
 BUFFER_BYTES = 32768.0
 """Of a buffer that is full, where nothing says otherwise."""

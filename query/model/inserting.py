@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from query.model.records import Coded, Columns
+from crystalperf.query.model.records import Coded, Columns
 
 _ROWS = 245_760
 """Rows of one statement: two row groups of DuckDB, which holds all that a statement is given as it was given."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.arrays import members, over
-from query.model.dag import AT_HOME, ELSEWHERE
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.world import World
+from crystalperf.query.model.arrays import members, over
+from crystalperf.query.model.dag import AT_HOME, ELSEWHERE
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
 
 QUICKEST = 0.25
 """Units that found what they read in memory take as long as this share of them do at most, had all found it: those that

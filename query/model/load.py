@@ -10,23 +10,23 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from indexes.errors import Remedy, SettingError
-from indexes.resources import CPU, Resource, with_other
-from query import sql
-from query.frameworks import Framework, Rules
-from query.frameworks.known import get
-from query.model import dag
-from query.model.arrays import over
-from query.model.capacity import cpu_limits, idle_cores, starved_ms
-from query.model.clock import Clock, without_pauses
-from query.model.dag import Dependency, Group, Units
-from query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
-from query.model.loads import measured_loads
-from query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
-from query.model.records import Floats, Ints
-from query.model.wire import wire_ratio
-from query.model.world import settings_of
+from crystalperf.indexes.errors import Remedy, SettingError
+from crystalperf.indexes.resources import CPU, Resource, with_other
+from crystalperf.query import sql
+from crystalperf.query.frameworks import Framework, Rules
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.model import dag
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.capacity import cpu_limits, idle_cores, starved_ms
+from crystalperf.query.model.clock import Clock, without_pauses
+from crystalperf.query.model.dag import Dependency, Group, Units
+from crystalperf.query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
+from crystalperf.query.model.loads import measured_loads
+from crystalperf.query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.wire import wire_ratio
+from crystalperf.query.model.world import settings_of
 
 ALL, WHOLE = "all", "whole"
 """The whole run, without its pauses and with them."""

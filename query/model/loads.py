@@ -9,10 +9,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from query import sql
-from query.model.clock import Clock
-from query.model.execution import Scope
-from query.model.records import Floats, Ints
+from crystalperf.query import sql
+from crystalperf.query.model.clock import Clock
+from crystalperf.query.model.execution import Scope
+from crystalperf.query.model.records import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from query.model.records import Columns
-from query.model.trace import EdgeKind, Trace
+from crystalperf.query.model.records import Columns
+from crystalperf.query.model.trace import EdgeKind, Trace
 
 NEEDED = ("app_id", "framework", "started_at_ms", "duration_ms")
 """What the run itself must tell."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from query.model.dag import Dag, Group
-from query.plugins import entries
+from crystalperf.query.model.dag import Dag, Group
+from crystalperf.query.plugins import entries
 
 if TYPE_CHECKING:
-    from query.model.execution import Execution
+    from crystalperf.query.model.execution import Execution
 
 
 @dataclass(frozen=True)

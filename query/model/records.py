@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from query.model.redaction import redacted
+from crystalperf.query.model.redaction import redacted
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.arrays import before_any, members, over
-from query.model.dag import AT_HOME, Units
-from query.model.execution import Execution, Volumes
-from query.model.records import Floats, Ints
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.arrays import before_any, members, over
+from crystalperf.query.model.dag import AT_HOME, Units
+from crystalperf.query.model.execution import Execution, Volumes
+from crystalperf.query.model.records import Floats, Ints
 
 MOST_FIXED = 0.8
 """Of a unit's CPU time the most that may be the same whatever it gets to do: all of it did some work."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from query.model.pseudonyms import Kind, Pseudonyms
+from crystalperf.query.model.pseudonyms import Kind, Pseudonyms
 
 if TYPE_CHECKING:
-    from query.frameworks import Framework
+    from crystalperf.query.frameworks import Framework
 
 _NAMED: tuple[tuple[str, str, Kind], ...] = (
     ("runs", "name", "application"),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from query.model.records import Floats, Ints
+from crystalperf.query.model.records import Floats, Ints
 
 if TYPE_CHECKING:
-    from query.model.dag import Units
+    from crystalperf.query.model.dag import Units
 
 
 _FEW = 2_000

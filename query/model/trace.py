@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from indexes.resources import Resource, known
-from query.model.records import Columns, Floats, Problem, RunTables, objects
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.model.records import Columns, Floats, Problem, RunTables, objects
 
 EdgeKind = Literal["barrier", "pipelined", "order", "transfer"]
 """How a group waits for another.

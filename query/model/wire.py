@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from query.model.dag import Units
-from query.model.execution import Volumes
-from query.model.loads import Loads
+from crystalperf.query.model.dag import Units
+from crystalperf.query.model.execution import Volumes
+from crystalperf.query.model.loads import Loads
 
 FRAME_DATA = 1448 / 1514
 """The share of what crosses an Ethernet that is data, of a frame's 1514 bytes."""

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
-from indexes.errors import NoAnswerError, Remedy, SettingError
-from indexes.resources import Resource
-from query.frameworks import Vocabulary
-from query.model.amounts import grouped
+from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.frameworks import Vocabulary
+from crystalperf.query.model.amounts import grouped
 
 Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
 

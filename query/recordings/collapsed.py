@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.errors import InputError
-from query.inputs.containers import LogFile, Part, batches
-from query.model.records import Floats, Problems
-from query.recordings import jfr
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs.containers import LogFile, Part, batches
+from crystalperf.query.model.records import Floats, Problems
+from crystalperf.query.recordings import jfr
 
 _MOST_FRAMES = 2048
 _LINE = re.compile(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")

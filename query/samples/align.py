@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Floats, Ints
+from crystalperf.query.model.records import Floats, Ints
 
 BIN_MS = 10.0
 MAX_SHIFT_MS = 60_000.0

@@ -7,10 +7,10 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from query.code.names import FILE_CALLS
-from query.model.records import Ints
-from query.recordings import jfr
-from query.recordings.jfr.model import FILE_FORCE, FILE_READ, FILE_WRITE
+from crystalperf.query.code.names import FILE_CALLS
+from crystalperf.query.model.records import Ints
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.model import FILE_FORCE, FILE_READ, FILE_WRITE
 
 _JDK = re.compile(r"(java|javax|jdk|sun|com\.sun)\.")
 _WAITS = re.compile(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Floats
-from query.recordings import jfr
+from crystalperf.query.model.records import Floats
+from crystalperf.query.recordings import jfr
 
 LATE_MS = 1.0
 """Ticks that come later than this say that the process is short of CPUs; timers alone are off by less."""

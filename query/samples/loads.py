@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from query.model.arrays import over
-from query.model.records import Columns, Floats, Ints, objects
-from query.recordings import jfr
-from query.recordings.jfr.merge import parse_period_ns
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.records import Columns, Floats, Ints, objects
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import parse_period_ns
 
 _HANDS_ON = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
 """Devices that are no network, or that carry what another one does."""

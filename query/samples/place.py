@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from query.code.decide import StackTable
-from query.frameworks import Framework
-from query.model.records import Columns, Floats, Ints, Problems, objects
-from query.model.trace import Trace
-from query.recordings import jfr
-from query.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
-from query.samples.loads import process_loads
-from query.samples.threadloads import thread_loads
-from query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.model.records import Columns, Floats, Ints, Problems, objects
+from crystalperf.query.model.trace import Trace
+from crystalperf.query.recordings import jfr
+from crystalperf.query.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
+from crystalperf.query.samples.loads import process_loads
+from crystalperf.query.samples.threadloads import thread_loads
+from crystalperf.query.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
 
 ADRIFT = 0.05
 """Time sampled in units that could be tied to none is worth a word from this share."""

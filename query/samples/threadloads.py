@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Columns, Floats, Ints, objects
-from query.recordings import jfr
-from query.recordings.jfr.merge import parse_period_ns
+from crystalperf.query.model.records import Columns, Floats, Ints, objects
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import parse_period_ns
 
 PERIOD_NS = 10_000_000_000
 """Between two looks at threads where a recording does not say: what the JDK's own settings have."""

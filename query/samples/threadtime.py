@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.kinds import RUNNING, TIMED_KINDS, WAKING
-from query.model.records import Floats, Ints
-from query.recordings import jfr
-from query.recordings.jfr.merge import parse_period_ns
-from query.recordings.jfr.model import NATIVE, WALL
-from query.samples.calls import NO_CALL, answered_at_once, file_calls
-from query.samples.lateness import Ticks, ticks, waking
-from query.samples.weights import sample_weights, stated_period_ms
+from crystalperf.query.model.kinds import RUNNING, TIMED_KINDS, WAKING
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import parse_period_ns
+from crystalperf.query.recordings.jfr.model import NATIVE, WALL
+from crystalperf.query.samples.calls import NO_CALL, answered_at_once, file_calls
+from crystalperf.query.samples.lateness import Ticks, ticks, waking
+from crystalperf.query.samples.weights import sample_weights, stated_period_ms
 
 BLOCKING_EVENTS = ("jdk.ThreadPark", "jdk.JavaMonitorWait", "jdk.SocketRead", "jdk.FileRead")
 """Events of blocked threads, which HotSpot's sampler does not see."""

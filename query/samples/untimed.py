@@ -15,14 +15,14 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import CPU
-from query.attribute.split import Recorded
-from query.code.decide import StackTable
-from query.frameworks import Framework, Vocabulary
-from query.model.kinds import RUNNING
-from query.model.records import Columns, Floats, Ints, Problems, objects
-from query.model.trace import Bounds, Trace
-from query.recordings.collapsed import Collapsed, could_run
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.attribute.split import Recorded
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.model.kinds import RUNNING
+from crystalperf.query.model.records import Columns, Floats, Ints, Problems, objects
+from crystalperf.query.model.trace import Bounds, Trace
+from crystalperf.query.recordings.collapsed import Collapsed, could_run
 
 KIND = "untimed"
 """Kind of rows of `samples` that stand for a mixture, beside RUNNING; neither has a thread."""

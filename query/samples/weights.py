@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.records import Floats
-from query.recordings import jfr
-from query.samples.lateness import Ticks
+from crystalperf.query.model.records import Floats
+from crystalperf.query.recordings import jfr
+from crystalperf.query.samples.lateness import Ticks
 
 DEFAULT_PERIOD_MS = 20.0
 """HotSpot's sampling period in its `profile` settings; used where a recording does not state its own."""

@@ -19,12 +19,12 @@ from typing import IO, Any, Literal
 
 import msgspec
 
-from indexes import store
-from indexes.children import own_module, remedy_told
-from indexes.errors import NoAnswerError, Remedy, SettingError
-from indexes.exports import locate
-from query.statements.rows import Batches
-from query.statements.shipping import index_names, mentions
+from crystalperf.indexes import store
+from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.exports import locate
+from crystalperf.query.statements.rows import Batches
+from crystalperf.query.statements.shipping import index_names, mentions
 
 LONGEST_STATEMENT = 100_000
 """Characters of a statement."""
@@ -127,7 +127,7 @@ def index_files(
 def started() -> subprocess.Popen[bytes]:
     """A process that waits for its one request; whoever starts it ends it."""
     return subprocess.Popen(
-        own_module("query.statements.child"),
+        own_module("crystalperf.query.statements.child"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The process that answers one SQL statement: what it may cost ends with it.
 
-`python -m query.statements.child`, isolated, under a limit of addresses, killed by its parent when its time is up: a
-statement can hang DuckDB where no interrupt is heard, and take memory that its own limit does not count.
+`python -m crystalperf.query.statements.child`, isolated, under a limit of addresses, killed by its parent when its time
+is up: a statement can hang DuckDB where no interrupt is heard, and take memory that its own limit does not count.
 
     parent → child   the request, JSON
     child → parent   messages: a letter, the length (8 bytes, little endian), JSON of that length
@@ -25,13 +25,20 @@ from typing import Any
 import duckdb
 import msgspec
 
-from indexes import attach, guard, tables
-from indexes.children import end_with_parent, told
-from indexes.errors import CrystalPerfError, NoAnswerError, Remedy, SettingError
-from query.statements import values
-from query.statements.asking import WANTS_MEMORY, Form, Request
-from query.statements.rows import distinct, json_value
-from query.statements.shipping import index_names, nearest_column, nearest_table, run_names, ship_indexes, ship_run
+from crystalperf.indexes import attach, guard, tables
+from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, Remedy, SettingError
+from crystalperf.query.statements import values
+from crystalperf.query.statements.asking import WANTS_MEMORY, Form, Request
+from crystalperf.query.statements.rows import distinct, json_value
+from crystalperf.query.statements.shipping import (
+    index_names,
+    nearest_column,
+    nearest_table,
+    run_names,
+    ship_indexes,
+    ship_run,
+)
 
 MOST_THREADS = 8
 """Of one statement; each takes addresses, whose number is limited."""

@@ -11,21 +11,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indexes.schema import Table, read
+from crystalperf.indexes.schema import Table, read
 
 if TYPE_CHECKING:
-    from query.answers.values import Debug
+    from crystalperf.query.answers.values import Debug
 
 
 @cache
 def tables(names: tuple[str, ...]) -> tuple[Table, ...]:
     """The tables, for resources of these names."""
-    return read(files("query.sql.views").joinpath("computed.sql").read_text(encoding="utf-8"), names)
+    return read(files("crystalperf.query.sql.views").joinpath("computed.sql").read_text(encoding="utf-8"), names)
 
 
 def rows(run: Path, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
     """The rows of the wanted tables of a run file.  Raises what Run.debug() raises."""
-    from query.run import Run
+    from crystalperf.query.run import Run
 
     answer = Run(run).debug()
     return {each: _ROWS[each](answer) for each in wanted}

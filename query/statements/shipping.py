@@ -10,11 +10,11 @@ from pathlib import Path
 
 import duckdb
 
-from indexes import Table, resources, tables
-from indexes.resources import OTHER
-from query.sql import summed
-from query.statements import computed
-from query.statements.views import View, views, views_of
+from crystalperf.indexes import Table, resources, tables
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.sql import summed
+from crystalperf.query.statements import computed
+from crystalperf.query.statements.views import View, views, views_of
 
 _MISSING_COLUMN = re.compile(
     r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
@@ -102,7 +102,7 @@ def index_names() -> set[str]:
 
 def run_names() -> set[str]:
     """Names of the tables, views and macros that a run file may come with, of whatever framework."""
-    from query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.known import frameworks
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
     for name, framework in frameworks().items():

@@ -69,13 +69,13 @@ class View:
 @cache
 def views(kind: str) -> tuple[View, ...]:
     """The views of a kind of file, index or run; one that reads another comes after it."""
-    return _in(files("query.sql.views").joinpath(kind))
+    return _in(files("crystalperf.query.sql.views").joinpath(kind))
 
 
 @cache
 def views_of(framework: str) -> tuple[View, ...]:
     """The views of a run in the words of a built-in framework, whose package need not be loaded for that."""
-    known = {each.name: each for each in files("query.frameworks").iterdir()}
+    known = {each.name: each for each in files("crystalperf.query.frameworks").iterdir()}
     return _in(known[framework].joinpath("views")) if framework in known else ()
 
 

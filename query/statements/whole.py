@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from query.answers.rows import Rows
-from query.statements.asking import answering_typed, index_files, request_for
-from query.statements.values import received
+from crystalperf.query.answers.rows import Rows
+from crystalperf.query.statements.asking import answering_typed, index_files, request_for
+from crystalperf.query.statements.values import received
 
 MOST_BYTES = 64 << 20
 """Of an answer on its way here, where its values take up to ten times as much memory."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.arrays import before_any, members, over
-from query.model.dag import Units
-from query.model.execution import Execution, Slots
-from query.model.records import Floats, Ints
-from query.whatif.replay import Replayed
+from crystalperf.query.model.arrays import before_any, members, over
+from crystalperf.query.model.dag import Units
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.whatif.replay import Replayed
 
 LATER, FIRST, STARTING = 0, 1, 2
 """Levels: units that come later, the first of their group on their worker, and the first of all there."""

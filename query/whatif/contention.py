@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.arrays import over
-from query.model.execution import Execution, Slots
-from query.model.records import Floats, Ints
-from query.model.world import World
-from query.whatif.effects.speed import starving_ms
-from query.whatif.sharing import Beside
-from query.whatif.transfers import Known, Physics, Transfer, as_recorded, share_of, transfers
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects.speed import starving_ms
+from crystalperf.query.whatif.sharing import Beside
+from crystalperf.query.whatif.transfers import Known, Physics, Transfer, as_recorded, share_of, transfers
 
 
 class Devices:

@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.errors import NoAnswerError
-from indexes.resources import CPU, NET
-from query.answers.values import FlowChange, GroupPrediction, Prediction
-from query.model.execution import Execution
-from query.model.flow import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
-from query.model.world import World, units_of
-from query.whatif.interval import MOST_APART
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.indexes.resources import CPU, NET
+from crystalperf.query.answers.values import FlowChange, GroupPrediction, Prediction
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
+from crystalperf.query.model.world import World, units_of
+from crystalperf.query.whatif.interval import MOST_APART
 
 Z90 = 1.6449
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.resources import Resource
-from query.model.evidence import Evidence
-from query.model.world import World
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.model.world import World
 
 MOST_APART = 3.0
 """The most over the least up to which there is an answer between them: farther apart, only the two are told."""

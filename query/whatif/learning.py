@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from query.model.records import Floats
-from query.whatif.interval import CALIBRATED, Calibration
+from crystalperf.query.model.records import Floats
+from crystalperf.query.whatif.interval import CALIBRATED, Calibration
 
 ALIKE = 2.8
 """ℓ, in log ratios.  On even configurations interval scores fall by less than 2 % beyond it, and by 7 % up to it

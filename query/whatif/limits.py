@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import CPU, Resource
-from query.model.execution import Execution, most_spilling_ms
-from query.model.keeping import anew, kept_bytes, usable_bytes
-from query.model.world import World
-from query.whatif.priors import waits_unknown
-from query.whatif.transfers import moves_known
+from crystalperf.indexes.resources import CPU, Resource
+from crystalperf.query.model.execution import Execution, most_spilling_ms
+from crystalperf.query.model.keeping import anew, kept_bytes, usable_bytes
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.priors import waits_unknown
+from crystalperf.query.whatif.transfers import moves_known
 
 MOST_SLOTS_RATIO = 16
 """Slots over recorded slots, or the reverse, beyond which nothing recorded tells how scheduling would do."""

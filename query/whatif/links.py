@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from indexes.resources import NET
-from query.model.execution import Execution
-from query.model.records import Floats, Ints
-from query.whatif.transfers import PAYLOAD
+from crystalperf.indexes.resources import NET
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.whatif.transfers import PAYLOAD
 
 LENGTHS = 48
 """Lengths of time that are looked at, from the shortest unit's to the whole scope's, evenly by their ratio."""

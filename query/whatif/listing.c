@@ -655,8 +655,8 @@ static PyMethodDef functions[] = {
 
 static struct PyModuleDef described = {
     .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "query.whatif._listing",
-    .m_doc = "Loops of query.whatif as machine code.",
+    .m_name = "crystalperf.query.whatif._listing",
+    .m_doc = "Loops of crystalperf.query.whatif as machine code.",
     .m_size = 0,
     .m_methods = functions,
 };

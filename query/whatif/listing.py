@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
-from query.model.execution import Slots
-from query.model.policy import LongestFirst, Policy, by_rank, fair_share
-from query.model.records import Floats, Ints
+from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.policy import LongestFirst, Policy, by_rank, fair_share
+from crystalperf.query.model.records import Floats, Ints
 
-_COMPILED = "query.whatif._listing"
+_COMPILED = "crystalperf.query.whatif._listing"
 _listing = import_module(_COMPILED) if find_spec(_COMPILED) else None
 assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as listing.c has them
 

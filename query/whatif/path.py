@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from query.model.critical import WallClock, fill, path_by
-from query.model.dag import Node
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.world import World
-from query.whatif.effects import State
-from query.whatif.settle import Settled
+from crystalperf.query.model.critical import WallClock, fill, path_by
+from crystalperf.query.model.dag import Node
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State
+from crystalperf.query.whatif.settle import Settled
 
 
 class _Predicted(WallClock):

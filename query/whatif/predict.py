@@ -17,23 +17,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.errors import NoAnswerError, SettingError
-from indexes.resources import NET, Resource, with_other
-from query.answers.values import GroupPrediction, Prediction
-from query.model.execution import Execution
-from query.model.keeping import anew, concerned, more_room, spared_share, with_room
-from query.model.records import Floats
-from query.model.world import World
-from query.plugins import entries
-from query.whatif.cold import NOTICED as COLD_NOTICED
-from query.whatif.effects.memory import BoundedError
-from query.whatif.interval import MOST_APART, interval, variances
-from query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
-from query.whatif.path import path_parts
-from query.whatif.priors import waits_unknown
-from query.whatif.question import Answer, Question, Unchanged, direction, replay_unchanged
-from query.whatif.replay import Replayed
-from query.whatif.transfers import MODEL, Physics
+from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.indexes.resources import NET, Resource, with_other
+from crystalperf.query.answers.values import GroupPrediction, Prediction
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.keeping import anew, concerned, more_room, spared_share, with_room
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.plugins import entries
+from crystalperf.query.whatif.cold import NOTICED as COLD_NOTICED
+from crystalperf.query.whatif.effects.memory import BoundedError
+from crystalperf.query.whatif.interval import MOST_APART, interval, variances
+from crystalperf.query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
+from crystalperf.query.whatif.path import path_parts
+from crystalperf.query.whatif.priors import waits_unknown
+from crystalperf.query.whatif.question import Answer, Question, Unchanged, direction, replay_unchanged
+from crystalperf.query.whatif.replay import Replayed
+from crystalperf.query.whatif.transfers import MODEL, Physics
 
 ROOM_KNOWN = 1.15
 """What workers have room for is known within this factor (docs/model.md)."""

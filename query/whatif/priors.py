@@ -22,9 +22,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from indexes.resources import CPU, with_other
-from query.model.execution import Execution
-from query.model.records import Floats
+from crystalperf.indexes.resources import CPU, with_other
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
 
 PLAIN_SHARE = 0.1
 """Share of the run's CPU time in units without a device from which they tell how long units wait for a CPU."""

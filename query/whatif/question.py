@@ -9,20 +9,20 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from indexes.resources import CPU, NET, Resource
-from query.frameworks import with_article
-from query.model.execution import Execution
-from query.model.policy import Policy, chosen, policy_of
-from query.model.world import UNITS, World
-from query.whatif.cold import Cold, cold
-from query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
-from query.whatif.links import carried_bps
-from query.whatif.priors import borrowed
-from query.whatif.replay import NoWorkerLeftError, Replayed, replay
-from query.whatif.settle import Settled, settled
-from query.whatif.sharing import Beside
-from query.whatif.transfers import MODEL, Physics
-from query.whatif.waves import sequential_limits
+from crystalperf.indexes.resources import CPU, NET, Resource
+from crystalperf.query.frameworks import with_article
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.policy import Policy, chosen, policy_of
+from crystalperf.query.model.world import UNITS, World
+from crystalperf.query.whatif.cold import Cold, cold
+from crystalperf.query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
+from crystalperf.query.whatif.links import carried_bps
+from crystalperf.query.whatif.priors import borrowed
+from crystalperf.query.whatif.replay import NoWorkerLeftError, Replayed, replay
+from crystalperf.query.whatif.settle import Settled, settled
+from crystalperf.query.whatif.sharing import Beside
+from crystalperf.query.whatif.transfers import MODEL, Physics
+from crystalperf.query.whatif.waves import sequential_limits
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.errors import NoAnswerError
-from query.model.arrays import over
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
-from query.model.execution import Slots
-from query.model.policy import FIRST_COME, Policy, Waiting
-from query.model.records import Floats, Ints
-from query.whatif.listing import Listed, Plan, can_list, followed, has_compiled
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.policy import FIRST_COME, Policy, Waiting
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.whatif.listing import Listed, Plan, can_list, followed, has_compiled
 
 _NO_WORKER = "the replay cannot finish: work is left for which no worker was alive"
 

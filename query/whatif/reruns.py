@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from indexes.errors import InputError, NoAnswerError
-from query.answers.values import Advice, Advised, Learned, Prediction, Rerun
-from query.model.execution import Execution
-from query.model.world import World
-from query.whatif.learning import Guess, Seen, after_run, half_width, learned
+from crystalperf.indexes.errors import InputError, NoAnswerError
+from crystalperf.query.answers.values import Advice, Advised, Learned, Prediction, Rerun
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.learning import Guess, Seen, after_run, half_width, learned
 
 SAME_INPUT = 0.05
 """Two runs whose input differs by a larger share did not do the same work."""

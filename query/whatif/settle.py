@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.arrays import over
-from query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
-from query.model.execution import Execution
-from query.model.policy import Policy
-from query.model.records import Floats
-from query.model.world import World
-from query.whatif.cold import Cold, cold, placed_before
-from query.whatif.contention import Cpus, Crossings, Devices, crossings_before, explained, in_turns
-from query.whatif.effects import State
-from query.whatif.listing import followed
-from query.whatif.replay import Replayed, prepared, replay
-from query.whatif.sharing import Beside
-from query.whatif.transfers import MODEL, Physics
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.policy import Policy
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.cold import Cold, cold, placed_before
+from crystalperf.query.whatif.contention import Cpus, Crossings, Devices, crossings_before, explained, in_turns
+from crystalperf.query.whatif.effects import State
+from crystalperf.query.whatif.listing import followed
+from crystalperf.query.whatif.replay import Replayed, prepared, replay
+from crystalperf.query.whatif.sharing import Beside
+from crystalperf.query.whatif.transfers import MODEL, Physics
 
 ROUNDS = 12
 """Most replays until sharing and schedule agree."""

@@ -11,10 +11,10 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from query.model.execution import Slots
-from query.model.records import Floats, Ints
-from query.whatif.listing import has_compiled, integrals
-from query.whatif.replay import Replayed
+from crystalperf.query.model.execution import Slots
+from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.whatif.listing import has_compiled, integrals
+from crystalperf.query.whatif.replay import Replayed
 
 
 class Sorted:

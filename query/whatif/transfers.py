@@ -20,12 +20,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from indexes.resources import DISK, NET, Resource
-from query.model.arrays import over
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.wire import FRAME_DATA, MOST_READ
-from query.model.world import World
+from crystalperf.indexes.resources import DISK, NET, Resource
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.wire import FRAME_DATA, MOST_READ
+from crystalperf.query.model.world import World
 
 OVERLAP = 0.2
 """α: the least share of a unit's other time in which bytes arrive that it would otherwise wait for; what the recorded

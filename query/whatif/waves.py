@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from query.model.arrays import members
-from query.model.dag import AT_HOME
-from query.model.execution import Execution
-from query.model.policy import Policy
+from crystalperf.query.model.arrays import members
+from crystalperf.query.model.dag import AT_HOME
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.policy import Policy
 
 
 def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service import answering
-from service.state import Service
-from service.table import Answer, Asked, Route
+from crystalperf.service import answering
+from crystalperf.service.state import Service
+from crystalperf.service.table import Answer, Asked, Route
 
 
 async def health(service: Service, request: Request, asked: Asked) -> Response:

@@ -8,13 +8,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from indexes import resources
-from service import answering
-from service.bodies import decoded
-from service.endpoints.runs import OFFSET, table, table_answer
-from service.problems import ProblemError
-from service.state import Service
-from service.table import Answer, Asked, Parameter, Route
+from crystalperf.indexes import resources
+from crystalperf.service import answering
+from crystalperf.service.bodies import decoded
+from crystalperf.service.endpoints.runs import OFFSET, table, table_answer
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.state import Service
+from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 _Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]
 

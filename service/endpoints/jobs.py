@@ -9,14 +9,14 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from service import answering, origins
-from service.bodies import decoded
-from service.jobs import Job
-from service.openapi import reference
-from service.problems import ProblemError, busy
-from service.state import Service, below
-from service.table import Answer, Asked, Parameter, Route
-from service.uploads import FILES
+from crystalperf.service import answering, origins
+from crystalperf.service.bodies import decoded
+from crystalperf.service.jobs import Job
+from crystalperf.service.openapi import reference
+from crystalperf.service.problems import ProblemError, busy
+from crystalperf.service.state import Service, below
+from crystalperf.service.table import Answer, Asked, Parameter, Route
+from crystalperf.service.uploads import FILES
 
 JOB = Parameter("job", "the job's id", where="path", longest=100)
 

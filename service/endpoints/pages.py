@@ -20,22 +20,22 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from indexes import resources, tables
-from indexes.resources import OTHER, known
-from indexes.schema import EACH, Table
-from query.answers.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
-from query.frameworks.known import frameworks
-from query.statements import computed
-from query.statements.asking import LONGEST_STATEMENT
-from query.statements.views import View, views, views_of
-from service import answering, bodies
-from service.endpoints import jobs as job_endpoints
-from service.endpoints.runs import ENDS, OFFSET, RUN
-from service.endpoints.sql import chosen
-from service.problems import ProblemError, headers_of, sentence
-from service.shield import POLICY
-from service.state import Service
-from service.table import Answer, Asked, Parameter, Route
+from crystalperf.indexes import resources, tables
+from crystalperf.indexes.resources import OTHER, known
+from crystalperf.indexes.schema import EACH, Table
+from crystalperf.query.answers.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
+from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.statements import computed
+from crystalperf.query.statements.asking import LONGEST_STATEMENT
+from crystalperf.query.statements.views import View, views, views_of
+from crystalperf.service import answering, bodies
+from crystalperf.service.endpoints import jobs as job_endpoints
+from crystalperf.service.endpoints.runs import ENDS, OFFSET, RUN
+from crystalperf.service.endpoints.sql import chosen
+from crystalperf.service.problems import ProblemError, headers_of, sentence
+from crystalperf.service.shield import POLICY
+from crystalperf.service.state import Service
+from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 HTML = "text/html; charset=utf-8"
 ROWS_SHOWN = 500
@@ -57,7 +57,7 @@ _STATIC = {"style.css": "text/css; charset=utf-8", "job.js": "text/javascript; c
 @cache
 def _templates() -> Environment:
     found = Environment(
-        loader=PackageLoader("service"),
+        loader=PackageLoader("crystalperf.service"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -398,7 +398,7 @@ async def static(service: Service, request: Request, asked: Asked) -> Response:
     """A file that pages load."""
     if asked["file"] not in _STATIC:
         raise ProblemError(404, "there is no such file")
-    content = files("service").joinpath("static", asked["file"]).read_bytes()
+    content = files("crystalperf.service").joinpath("static", asked["file"]).read_bytes()
     return answering.plain(request, content, _STATIC[asked["file"]], tagged=True)
 
 

@@ -9,13 +9,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service import answering
-from service.answering import FORMS, MEDIA_TYPES
-from service.bodies import decoded
-from service.catalog import SORTS, Row
-from service.openapi import reference
-from service.state import Service
-from service.table import Answer, Asked, Parameter, Route
+from crystalperf.service import answering
+from crystalperf.service.answering import FORMS, MEDIA_TYPES
+from crystalperf.service.bodies import decoded
+from crystalperf.service.catalog import SORTS, Row
+from crystalperf.service.openapi import reference
+from crystalperf.service.state import Service
+from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 RUN = Parameter("run", "the run's name, as the list of runs has it", where="path", longest=200)
 SCOPE = Parameter(

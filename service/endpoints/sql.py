@@ -10,13 +10,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from query.statements.asking import LONGEST_STATEMENT
-from service import answering
-from service.bodies import decoded
-from service.endpoints.runs import RUN, table_answer
-from service.problems import ProblemError
-from service.state import Service
-from service.table import Asked, Route
+from crystalperf.query.statements.asking import LONGEST_STATEMENT
+from crystalperf.service import answering
+from crystalperf.service.bodies import decoded
+from crystalperf.service.endpoints.runs import RUN, table_answer
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.state import Service
+from crystalperf.service.table import Asked, Route
 
 _Statement = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_STATEMENT)]
 _Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]

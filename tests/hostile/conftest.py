@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from query.run import Run
+from crystalperf.query.run import Run
 
 
 @pytest.fixture

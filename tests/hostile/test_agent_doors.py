@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cli import agent_tools
-from indexes.errors import SettingError
-from query.run import Run
+from crystalperf.cli import agent_tools
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.run import Run
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 import crystalperf as cp
-from indexes import exports, store
-from indexes.errors import CrystalPerfError
-from indexes.exports import locate, may_have
-from query.run import Run
+from crystalperf.indexes import exports, store
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.exports import locate, may_have
+from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 LOG = Path(__file__).parents[1] / "data" / "runs" / "speculation"

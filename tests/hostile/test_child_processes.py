@@ -13,10 +13,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from fleet import local
-from fleet.logs import found
-from indexes import children
-from indexes.errors import BuildError
+from crystalperf.fleet import local
+from crystalperf.fleet.logs import found
+from crystalperf.indexes import children
+from crystalperf.indexes.errors import BuildError
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -27,7 +27,7 @@ LONG = "SELECT 1 WHERE 7 IN (" + ", ".join(map(str, range(400))) + ")"
 def trapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory whose modules leave a mark when they are run; returns the mark."""
     mark = tmp_path / "ran"
-    for name in ("duckdb", "pip", "csv", "json", "sitecustomize", "indexer", "runpy", "multiprocessing", "fleet"):
+    for name in ("duckdb", "pip", "csv", "json", "sitecustomize", "crystalperf", "runpy", "multiprocessing"):
         (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -57,7 +57,12 @@ def test_pip_is_started_isolated(trapped: Path) -> None:
 def test_a_parser_is_started_isolated(trapped: Path) -> None:
     pytest.importorskip("msgspec")
     done = subprocess.run(
-        children.own_module("indexer.workers"), input=b"", capture_output=True, text=False, timeout=60, check=False
+        children.own_module("crystalperf.indexer.workers"),
+        input=b"",
+        capture_output=True,
+        text=False,
+        timeout=60,
+        check=False,
     )
     assert not trapped.exists()
     assert done.returncode == 0 or b"tree_sitter" in done.stderr
@@ -91,7 +96,7 @@ def test_every_python_is_started_from_one_place() -> None:
 
 def test_a_repository_cannot_name_a_program_to_run(tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
-    from indexer.sources import open_source
+    from crystalperf.indexer.sources import open_source
 
     mark, repository = tmp_path / "ran", tmp_path / "repository"
 

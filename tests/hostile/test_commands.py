@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from crystalperf.query.discover import discover
+from crystalperf.query.inputs.containers import head
 from lab.damage import cases, doors, judging
 from lab.damage.cases import Case
 from lab.damage.sources import Sources
-from query.discover import discover
-from query.inputs.containers import head
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from indexes.errors import CrystalPerfError
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
 from lab.damage.cases import check_trace
-from query.discover import discover
-from query.frameworks.known import get
 
 Answer = Callable[..., tuple[int, str, str]]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from fleet.ask import opened
-from fleet.build import build
-from fleet.engines import Engine
-from fleet.logs import Item, found
-from fleet.reading import Read, read
+from crystalperf.fleet.ask import opened
+from crystalperf.fleet.build import build
+from crystalperf.fleet.engines import Engine
+from crystalperf.fleet.logs import Item, found
+from crystalperf.fleet.reading import Read, read
 from tests.spark_logs import Stage, Task, write
 
 Answer = Callable[..., tuple[int, str, str]]
@@ -97,7 +97,7 @@ def test_a_batch_takes_memory_as_its_logs_are(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 import duckdb
-from fleet.build import build
+from crystalperf.fleet.build import build
 from tests.hostile.test_fleets import InProcess
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 print(build([sys.argv[1]], Path(sys.argv[2]), InProcess()).unread)

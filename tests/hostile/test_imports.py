@@ -11,11 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import indexes
-from indexes import exports
-from indexes.content import content_hash
-from indexes.errors import IndexFileError
-from indexes.exports import import_index, pinned_hashes, prebuilt_folder
+from crystalperf import indexes
+from crystalperf.indexes import exports
+from crystalperf.indexes.content import content_hash
+from crystalperf.indexes.errors import IndexFileError
+from crystalperf.indexes.exports import import_index, pinned_hashes, prebuilt_folder
 
 SHIPPED = "parquet-1.15.2"
 
@@ -38,7 +38,7 @@ def test_a_pinned_hash_that_is_claimed_does_not_load_everything(
     assert path.stat().st_size < 1 << 20
     assert json.loads((export / "metadata.json").read_text())["content_hash"] == pinned_hashes()[SHIPPED]
     loaded = []
-    monkeypatch.setattr("indexes.content.content_hash", lambda *_: loaded.append(1))
+    monkeypatch.setattr("crystalperf.indexes.content.content_hash", lambda *_: loaded.append(1))
     with pytest.raises(IndexFileError, match="MiB of text"):
         import_index(export, tmp_path / "built.duckdb")
     assert not loaded

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from indexes import store, temporary
-from indexes.exports import import_index, prebuilt_folder, verify
+from crystalperf.indexes import store, temporary
+from crystalperf.indexes.exports import import_index, prebuilt_folder, verify
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests" / "data" / "runs" / "speculation"
@@ -35,14 +35,14 @@ import os, signal, sys
 from pathlib import Path
 
 import crystalperf as cp
-import query.profiling, query.run
-from cli.main import run as type_command
-from indexes import store
-from indexes.exports import built_path, export_index, import_index, locate
-from query.frameworks.known import frameworks
+import crystalperf.query.profiling, crystalperf.query.run
+from crystalperf.cli.main import run as type_command
+from crystalperf.indexes import store
+from crystalperf.indexes.exports import built_path, export_index, import_index, locate
+from crystalperf.query.frameworks.known import frameworks
 try:
-    import indexer.build
-    from indexer.sources import open_source
+    import crystalperf.indexer.build
+    from crystalperf.indexer.sources import open_source
     from tests.hash_classifier import HashClassifier
 except ImportError:  # without the extra, an index is built of rows
     open_source = None
@@ -57,7 +57,7 @@ def build():
         with store.create(path, "index", {"content_hash": "none"}) as connection:
             connection.execute("INSERT INTO classes SELECT 'a.B$' || range, 'x', 1, 2 FROM range(3000)")
     else:
-        indexer.build.build("acme-1", open_source("acme-1", [folder / "sources"]), output=path, workers=1,
+        crystalperf.indexer.build.build("acme-1", open_source("acme-1", [folder / "sources"]), output=path, workers=1,
                             classifier=HashClassifier())
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from query.recordings import jfr
-from query.recordings.jfr import source
-from query.recordings.jfr.merge import ThreadTable
-from query.recordings.jfr.model import ProblemLog
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr import source
+from crystalperf.query.recordings.jfr.merge import ThreadTable
+from crystalperf.query.recordings.jfr.model import ProblemLog
 
 DATA = Path(__file__).parents[1] / "data" / "acme"
 
@@ -67,7 +67,7 @@ def test_what_is_packed_again_and_again_is_not_unpacked_to_the_end(
 @pytest.mark.parametrize(
     "error", [IndexError("list index"), ValueError("x"), KeyError(7), MemoryError(), OverflowError()]
 )
-@pytest.mark.parametrize("where", ["query.recordings.jfr.read", "query.samples.place.place"])
+@pytest.mark.parametrize("where", ["crystalperf.query.recordings.jfr.read", "crystalperf.query.samples.place.place"])
 def test_any_error_in_a_recording_leaves_the_run_its_answer(
     where: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

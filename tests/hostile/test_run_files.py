@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import indexes
-from indexes.errors import IndexFileError
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.indexes.errors import IndexFileError
+from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -78,7 +78,7 @@ def test_a_run_file_that_is_not_only_tables_is_refused(
 
 def test_nothing_is_read_before_the_file_is_checked(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a view would read, the connection that looks at the catalogue has no file system."""
-    from indexes import guard
+    from crystalperf.indexes import guard
 
     with duckdb.connect(str(run_copy)) as connection:
         connection.execute("CREATE VIEW mine AS SELECT 1")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from query.inputs.containers import LogFile, Part, batches
-from query.model.records import Problems, shortened
-from query.model.redaction import HIDDEN, redacted
+from crystalperf import indexes
+from crystalperf.query.inputs.containers import LogFile, Part, batches
+from crystalperf.query.model.records import Problems, shortened
+from crystalperf.query.model.redaction import HIDDEN, redacted
 
 DATA = Path(__file__).parents[1] / "data"
 S = "hunter2hunter2"
@@ -107,7 +108,7 @@ def test_no_field_of_a_log_brings_a_secret_into_the_run_file(tmp_path: Path) -> 
     (tmp_path / "log").write_text("\n".join(lines) + "\n")
     run = cp.profile([tmp_path / "log"], output=tmp_path / "run.duckdb")
     assert HIDDEN in run.header().name
-    connection = __import__("indexes").open_read_only(run.path, "run")
+    connection = indexes.open_read_only(run.path, "run")
     tables = [each for (each,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
     for table in tables:
         assert S not in str(connection.execute(f"SELECT * FROM {table}").fetchall()), table
@@ -116,7 +117,7 @@ def test_no_field_of_a_log_brings_a_secret_into_the_run_file(tmp_path: Path) -> 
 
 def test_long_texts_take_no_long_time() -> None:
     """Every repetition in the patterns has an end, but for those of the value, which nothing follows."""
-    from query.model import redaction
+    from crystalperf.query.model import redaction
 
     for pattern in redaction._PATTERNS:
         before_value = pattern.pattern.rsplit("(", 1)[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from service.connections import connection
+from crystalperf.service.connections import connection
 
 SILENT_S = 0.05
 LARGE = 64 << 20

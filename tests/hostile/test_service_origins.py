@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from indexes.errors import SettingError
-from service.origins import below, origin
-from service.problems import ProblemError
+from crystalperf.indexes.errors import SettingError
+from crystalperf.service.origins import below, origin
+from crystalperf.service.problems import ProblemError
 
 GIVEN = ["http://history:18080", "https://gate.corp/one/spark-history"]
 

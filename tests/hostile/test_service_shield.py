@@ -18,15 +18,15 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from cli import serving
-from indexes.errors import SettingError
+from crystalperf.cli import serving
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.run import Run
+from crystalperf.service.problems import ProblemError
+from crystalperf.service.settings import Limits, Settings
+from crystalperf.service.shield import Shield
+from crystalperf.service.uploads import Uploads
 from lab.served import Served
 from lab.served import serving as served_from
-from query.run import Run
-from service.problems import ProblemError
-from service.settings import Limits, Settings
-from service.shield import Shield
-from service.uploads import Uploads
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"

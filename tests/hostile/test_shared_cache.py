@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-import indexes
-from indexes import temporary
-from indexes.errors import IndexFileError
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.indexes import temporary
+from crystalperf.indexes.errors import IndexFileError
+from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,8 @@ def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkey
     """By another process, which cannot know it by its number."""
     with temporary.building_folder(tmp_path / "a") as folder:
         program = (
-            "import sys, pathlib; from indexes import temporary; temporary.remove_stale(pathlib.Path(sys.argv[1]))"
+            "import sys, pathlib; from crystalperf.indexes import temporary;"
+            " temporary.remove_stale(pathlib.Path(sys.argv[1]))"
         )
         subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=True)
         assert folder.is_dir()
@@ -45,7 +46,7 @@ def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkey
 def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
     program = """if True:
         import os, pathlib, sys
-        from indexes import temporary
+        from crystalperf.indexes import temporary
         with temporary.building_folder(pathlib.Path(sys.argv[1])) as folder:
             (folder / "part").write_text("half")
             os._exit(9)
@@ -141,7 +142,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next_one(tmp_path: Path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("indexes.temporary.shutil.rmtree", killed)
+        patched.setattr("crystalperf.indexes.temporary.shutil.rmtree", killed)
         with pytest.raises(KeyboardInterrupt), temporary.building_folder(tmp_path / "a") as folder:
             (folder / "half").write_text("x")
     assert len(os.listdir(tmp_path)) == 1

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from indexes.errors import InputError
-from indexes.names import demangle
-from query.code import names
-from query.code.decide import StackTable
-from query.discover import discover
-from query.frameworks.known import get
-from query.frameworks.spark import files
-from query.inputs import containers
-from query.inputs.containers import LogFile, Part, batches
-from query.inputs.files import Head
-from query.model.records import Problems
-from query.recordings import collapsed
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.names import demangle
+from crystalperf.query.code import names
+from crystalperf.query.code.decide import StackTable
+from crystalperf.query.discover import discover
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.spark import files
+from crystalperf.query.inputs import containers
+from crystalperf.query.inputs.containers import LogFile, Part, batches
+from crystalperf.query.inputs.files import Head
+from crystalperf.query.model.records import Problems
+from crystalperf.query.recordings import collapsed
 
 START = b'{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"app-1","Timestamp":1700000000000}\n'
 

@@ -10,11 +10,11 @@ from typing import Any
 import duckdb
 import pytest
 
-import indexes
-from cli.remedies import with_remedy
-from indexes.errors import IndexFileError, Remedy
-from indexes.exports import built_path, import_index, prebuilt_folder
-from query.run import Run
+from crystalperf import indexes
+from crystalperf.cli.remedies import with_remedy
+from crystalperf.indexes.errors import IndexFileError, Remedy
+from crystalperf.indexes.exports import built_path, import_index, prebuilt_folder
+from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
 LOG = Path(__file__).parents[1] / "data" / "eventlog" / "q9.zstd"
@@ -48,7 +48,7 @@ def test_names_that_are_none(name: str, crystalperf: Answer) -> None:
 def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from indexes import exports
+    from crystalperf.indexes import exports
 
     unpacking = exports.unpacking
 
@@ -69,7 +69,7 @@ def test_words_of_strangers_are_quoted_in_commands_to_paste(word: str) -> None:
 
 
 def test_an_export_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from indexes import exports
+    from crystalperf.indexes import exports
 
     with indexes.create(built_path("mine-1"), "index", {"name": "mine", "version": "1"}):
         pass

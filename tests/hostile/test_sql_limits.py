@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from query.statements import asking
+from crystalperf.query.statements import asking
 
 Answer = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def busy_child(process: subprocess.Popen[bytes]) -> str:
 
 
 def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
-    command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
+    command = [sys.executable, "-m", "crystalperf.cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # tests in the background ignore it, and so would it
@@ -62,7 +62,7 @@ def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
 
 
 def test_the_process_that_answers_ends_with_the_one_that_asked(run_copy: Path) -> None:
-    command = [sys.executable, "-m", "cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
+    command = [sys.executable, "-m", "crystalperf.cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = busy_child(process)
     begin = time.monotonic()
@@ -113,8 +113,8 @@ def test_the_process_that_answers_has_its_limits(run_copy: Path) -> None:
 def test_there_is_a_limit_of_time_without_being_asked() -> None:
     import inspect
 
-    from cli.commands import sql
-    from query.answers.rows import TIMEOUT_S
+    from crystalperf.cli.commands import sql
+    from crystalperf.query.answers.rows import TIMEOUT_S
 
     assert inspect.signature(sql).parameters["timeout"].default == TIMEOUT_S > 0
 

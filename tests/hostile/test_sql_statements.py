@@ -13,8 +13,8 @@ from random import Random
 import duckdb
 import pytest
 
-from query.run import Run
-from query.statements import child
+from crystalperf.query.run import Run
+from crystalperf.query.statements import child
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -182,8 +182,8 @@ def test_a_statement_that_writes_ends_in_one_sentence(
 
 
 def test_a_cached_index_is_not_overwritten(crystalperf: Answer, tmp_path: Path) -> None:
-    import indexes
-    from indexes.exports import built_path
+    from crystalperf import indexes
+    from crystalperf.indexes.exports import built_path
 
     path = built_path("kept-1.0")
     with indexes.create(path, "index", {}):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indexes.errors import Remedy
-from query.answers.values import NextStep
+from crystalperf.indexes.errors import Remedy
+from crystalperf.query.answers.values import NextStep
 
 
 def _alone(sentence: str, remedy: Remedy | None) -> str:

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from indexes import guard
-from indexes.errors import CrystalPerfError
-from indexes.places import load_part
-from indexes.resources import OTHER, with_other
-from query import sql
-from query.answers.figures import grouped
-from query.answers.picture.stacktree import least_cut, name_of, pairs, tree_of
-from query.answers.picture.values import Flames, Labels, Sampled
-from query.code.names import declaring_names
-from query.model.evidence import sampled_sums
-from query.model.records import Floats, Ints
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.places import load_part
+from crystalperf.indexes.resources import OTHER, with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.figures import grouped
+from crystalperf.query.answers.picture.stacktree import least_cut, name_of, pairs, tree_of
+from crystalperf.query.answers.picture.values import Flames, Labels, Sampled
+from crystalperf.query.code.names import declaring_names
+from crystalperf.query.model.evidence import sampled_sums
+from crystalperf.query.model.records import Floats, Ints
 
 if TYPE_CHECKING:
-    from query.model.execution import Execution
+    from crystalperf.query.model.execution import Execution
 
 MOST_NODES = 12_000
 """Nodes of the tree that a page holds …"""

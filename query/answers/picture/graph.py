@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from indexes.resources import with_other
-from query import sql
-from query.answers.figures import counted, grouped
-from query.answers.picture.values import Graph, GraphNode, GraphScope, PlanNode, Spread
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.figures import counted, grouped
+from crystalperf.query.answers.picture.values import Graph, GraphNode, GraphScope, PlanNode, Spread
 
 if TYPE_CHECKING:
     import duckdb
 
-    from query.answers.values import Debug
-    from query.model.execution import Execution
+    from crystalperf.query.answers.values import Debug
+    from crystalperf.query.model.execution import Execution
 
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 

@@ -11,20 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from indexes.errors import CrystalPerfError, NoAnswerError
-from query.answers.bottleneck import bottleneck_in
-from query.answers.figures import grouped, time_unit
-from query.answers.picture.values import Curve, Grid, Pair, Point
-from query.answers.values import Prediction, Sweep
-from query.answers.verdict import knee_of
-from query.answers.words import Told, knee_sentence, most_sentence, refusal_sentence
-from query.model.world import Setting, settings_of
+from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError
+from crystalperf.query.answers.bottleneck import bottleneck_in
+from crystalperf.query.answers.figures import grouped, time_unit
+from crystalperf.query.answers.picture.values import Curve, Grid, Pair, Point
+from crystalperf.query.answers.values import Prediction, Sweep
+from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.answers.words import Told, knee_sentence, most_sentence, refusal_sentence
+from crystalperf.query.model.world import Setting, settings_of
 
 if TYPE_CHECKING:
-    from query.answers.values import Verdict
-    from query.frameworks import Vocabulary
-    from query.model.execution import Execution
-    from query.run import Run
+    from crystalperf.query.answers.values import Verdict
+    from crystalperf.query.frameworks import Vocabulary
+    from crystalperf.query.model.execution import Execution
+    from crystalperf.query.run import Run
 
 MOST_SETTINGS = 60
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from query.answers.picture import flames, graph, timeline
-from query.answers.picture.grid import grid
-from query.answers.picture.said import said
-from query.answers.picture.values import Picture
+from crystalperf.query.answers.picture import flames, graph, timeline
+from crystalperf.query.answers.picture.grid import grid
+from crystalperf.query.answers.picture.said import said
+from crystalperf.query.answers.picture.values import Picture
 
 if TYPE_CHECKING:
     import duckdb
 
-    from query.answers.picture.door import Door
-    from query.answers.values import PathItem, Verdict
-    from query.model.execution import Execution
-    from query.run import Run
+    from crystalperf.query.answers.picture.door import Door
+    from crystalperf.query.answers.values import PathItem, Verdict
+    from crystalperf.query.model.execution import Execution
+    from crystalperf.query.run import Run
 
 MOST_PATH = 2_000
 """Stretches of the critical path that a page has; in between shorter ones are left out."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from indexes.resources import OTHER
-from query.answers.figures import TimeUnit, printable, time_unit
-from query.answers.picture.values import Figure, Said, SaidAction, SaidFinding, SaidTable, SaidWhatIf
-from query.answers.stations import stations_note, stations_table
-from query.answers.values import Cause
-from query.answers.whatifs import told
-from query.answers.words import (
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.answers.figures import TimeUnit, printable, time_unit
+from crystalperf.query.answers.picture.values import Figure, Said, SaidAction, SaidFinding, SaidTable, SaidWhatIf
+from crystalperf.query.answers.stations import stations_note, stations_table
+from crystalperf.query.answers.values import Cause
+from crystalperf.query.answers.whatifs import told
+from crystalperf.query.answers.words import (
     bottleneck_sentence,
     capitalised,
     cause_words,
@@ -32,8 +32,8 @@ from query.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from query.answers.picture.door import Door
-    from query.answers.values import Verdict, WhatIf
+    from crystalperf.query.answers.picture.door import Door
+    from crystalperf.query.answers.values import Verdict, WhatIf
 
 RANGE = "90 % range"
 

@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from query import sql
-from query.model.records import Floats, Ints
+from crystalperf.query import sql
+from crystalperf.query.model.records import Floats, Ints
 
 _NAMED = (
     (r":\d+$", ""),

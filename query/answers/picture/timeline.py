@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indexes.resources import with_other
-from query.answers.figures import grouped, time_unit
-from query.answers.picture.said import figure_of
-from query.answers.picture.values import Bars, Places, Stretches, Timeline
-from query.model.records import Floats, Ints
+from crystalperf.indexes.resources import with_other
+from crystalperf.query.answers.figures import grouped, time_unit
+from crystalperf.query.answers.picture.said import figure_of
+from crystalperf.query.answers.picture.values import Bars, Places, Stretches, Timeline
+from crystalperf.query.model.records import Floats, Ints
 
 if TYPE_CHECKING:
     import duckdb
 
-    from query.model.execution import Execution
+    from crystalperf.query.model.execution import Execution
 
 MOST_BARS = 100_000
 """Rows of units that a page holds; more of them are drawn together where they are short and follow each other."""

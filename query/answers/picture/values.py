@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from query.answers.values import Basis, Parts, Verdict
-from query.model.world import Unit
+from crystalperf.query.answers.values import Basis, Parts, Verdict
+from crystalperf.query.model.world import Unit
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]

@@ -7,18 +7,18 @@ whose cost is their sum (added_up).  The rules hold of any framework and are tol
 try is the framework's where it knows better.
 """
 
-from query.explain.findings.alone import COMMITTING as COMMITTING
-from query.explain.findings.alone import coordinator as coordinator
-from query.explain.findings.devices import odd_use as odd_use
-from query.explain.findings.lanes import idle_advice as idle_advice
-from query.explain.findings.lanes import idle_slots as idle_slots
-from query.explain.findings.lanes import short_of_cpus as short_of_cpus
-from query.explain.findings.lanes import starting_units as starting_units
-from query.explain.findings.memory import collecting_garbage as collecting_garbage
-from query.explain.findings.memory import reading_anew as reading_anew
-from query.explain.findings.memory import spilling as spilling
-from query.explain.findings.parts import Part as Part
-from query.explain.findings.parts import added_up as added_up
-from query.explain.findings.parts import on_a_device as on_a_device
-from query.explain.findings.stragglers import slow_hosts as slow_hosts
-from query.explain.findings.stragglers import straggler as straggler
+from crystalperf.query.explain.findings.alone import COMMITTING as COMMITTING
+from crystalperf.query.explain.findings.alone import coordinator as coordinator
+from crystalperf.query.explain.findings.devices import odd_use as odd_use
+from crystalperf.query.explain.findings.lanes import idle_advice as idle_advice
+from crystalperf.query.explain.findings.lanes import idle_slots as idle_slots
+from crystalperf.query.explain.findings.lanes import short_of_cpus as short_of_cpus
+from crystalperf.query.explain.findings.lanes import starting_units as starting_units
+from crystalperf.query.explain.findings.memory import collecting_garbage as collecting_garbage
+from crystalperf.query.explain.findings.memory import reading_anew as reading_anew
+from crystalperf.query.explain.findings.memory import spilling as spilling
+from crystalperf.query.explain.findings.parts import Part as Part
+from crystalperf.query.explain.findings.parts import added_up as added_up
+from crystalperf.query.explain.findings.parts import on_a_device as on_a_device
+from crystalperf.query.explain.findings.stragglers import slow_hosts as slow_hosts
+from crystalperf.query.explain.findings.stragglers import straggler as straggler

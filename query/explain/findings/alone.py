@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from query.answers.values import Cause, Finding
-from query.explain.wording import Terms
-from query.frameworks import plural
-from query.model.amounts import lasting
+from crystalperf.query.answers.values import Cause, Finding
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.frameworks import plural
+from crystalperf.query.model.amounts import lasting
 
 COMMITTING = "committing"
 """The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""

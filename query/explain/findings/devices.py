@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from indexes.resources import DISK, NET
-from query.explain.facts import Detail
-from query.explain.findings.parts import Part, group_name
-from query.explain.wording import Terms
-from query.model.amounts import lasting, volume
+from crystalperf.indexes.resources import DISK, NET
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.parts import Part, group_name
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.model.amounts import lasting, volume
 
 SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""

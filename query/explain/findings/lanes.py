@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.answers.values import Finding
-from query.explain.facts import Detail, Neighbours
-from query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, Part, group_name, usual_unit_ms
-from query.explain.wording import Terms
-from query.frameworks import Vocabulary, either
-from query.model.amounts import counted, lasting, part_of
-from query.model.capacity import STARVED
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail, Neighbours
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, Part, group_name, usual_unit_ms
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.frameworks import Vocabulary, either
+from crystalperf.query.model.amounts import counted, lasting, part_of
+from crystalperf.query.model.capacity import STARVED
 
 HELD_BACK = 0.5
 """Share of a quota's periods in which it was used up, while units waited for a CPU, from which on it is the cause."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indexes.resources import DISK, OTHER
-from query.answers.values import Finding
-from query.explain.facts import Detail
-from query.explain.findings.parts import group_name
-from query.explain.wording import Terms
-from query.model.amounts import counted, volume
-from query.model.execution import most_spilling_ms
+from crystalperf.indexes.resources import DISK, OTHER
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.parts import group_name
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.model.amounts import counted, volume
+from crystalperf.query.model.execution import most_spilling_ms
 
 GC = 0.1
 """… and garbage collection."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from query.answers.values import Basis, Finding
-from query.explain.facts import Detail
-from query.explain.wording import Terms
-from query.model.amounts import counted, lasting
+from crystalperf.query.answers.values import Basis, Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.model.amounts import counted, lasting
 
 SKEW = 2.0
 """A group is skewed where its longest unit takes this many times the median."""

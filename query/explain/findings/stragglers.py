@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from indexes.resources import CPU, OTHER
-from query.answers.values import Basis, Finding
-from query.explain.facts import Detail
-from query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, group_name, usual_unit_ms
-from query.explain.hosts import HostTime
-from query.explain.wording import Terms
-from query.frameworks import with_article
-from query.model.amounts import counted, lasting, part_of, volume
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.answers.values import Basis, Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, group_name, usual_unit_ms
+from crystalperf.query.explain.hosts import HostTime
+from crystalperf.query.explain.wording import Terms
+from crystalperf.query.frameworks import with_article
+from crystalperf.query.model.amounts import counted, lasting, part_of, volume
 
 FEWEST_FOR_SKEW = 3
 

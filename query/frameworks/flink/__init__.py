@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from query.frameworks import Framework, Rules, Vocabulary
-from query.frameworks.flink import (
+from crystalperf.query.frameworks import Framework, Rules, Vocabulary
+from crystalperf.query.frameworks.flink import (
     chances,
     files,
     flow,
@@ -38,7 +38,7 @@ from query.frameworks.flink import (
 
 def _collect(address: str, job: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
     """What collect.collect says; clients of clusters are imported where there is an address."""
-    from query.frameworks.flink import collect
+    from crystalperf.query.frameworks.flink import collect
 
     return collect.collect(address, job, folder, progress)
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from query.explain.chances import Chance
-from query.explain.findings import idle_advice
-from query.frameworks import Vocabulary
-from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.findings import idle_advice
+from crystalperf.query.frameworks import Vocabulary
+from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 
 if TYPE_CHECKING:
-    from query.explain.facts import Detail
-    from query.model.flow import Flow
+    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.model.flow import Flow
 
 COLLECT = (
     "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"

@@ -17,11 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from indexes.errors import InputError, Remedy
-from indexes.temporary import building_folder
-from query.frameworks.flink.poll import FLUSH_EVERY, Poll
-from query.frameworks.flink.series import SUFFIX
-from query.model.records import shortened
+from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.temporary import building_folder
+from crystalperf.query.frameworks.flink.poll import FLUSH_EVERY, Poll
+from crystalperf.query.frameworks.flink.series import SUFFIX
+from crystalperf.query.model.records import shortened
 
 Progress = Callable[[str], None]
 

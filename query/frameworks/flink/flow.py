@@ -11,18 +11,18 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 
-from query import sql
-from query.frameworks.flink.chances import LOOP
-from query.frameworks.flink.held import held_ms
-from query.frameworks.flink.hops import edges_of, hops_of, ordered
-from query.frameworks.flink.places import awake, cores_by_thread, places_of
-from query.frameworks.flink.steady import steady_stretch, what_subtasks_did
-from query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
-from query.model.backlog import settled
-from query.model.execution import Execution
-from query.model.flow import Flow, Station
-from query.model.kinds import ON_CPU
-from query.model.records import Floats
+from crystalperf.query import sql
+from crystalperf.query.frameworks.flink.chances import LOOP
+from crystalperf.query.frameworks.flink.held import held_ms
+from crystalperf.query.frameworks.flink.hops import edges_of, hops_of, ordered
+from crystalperf.query.frameworks.flink.places import awake, cores_by_thread, places_of
+from crystalperf.query.frameworks.flink.steady import steady_stretch, what_subtasks_did
+from crystalperf.query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
+from crystalperf.query.model.backlog import settled
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow, Station
+from crystalperf.query.model.kinds import ON_CPU
+from crystalperf.query.model.records import Floats
 
 
 def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:

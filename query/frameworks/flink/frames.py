@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from query.frameworks import Names, Role, jvm
+from crystalperf.query.frameworks import Names, Role, jvm
 
 _ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),

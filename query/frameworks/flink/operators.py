@@ -9,9 +9,9 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 
-from indexes.resources import with_other
-from query.frameworks import Operators
-from query.model.records import Columns, Floats, integers, objects
+from crystalperf.indexes.resources import with_other
+from crystalperf.query.frameworks import Operators
+from crystalperf.query.model.records import Columns, Floats, integers, objects
 
 _PUSHED = r"\.(Chaining|CopyingChaining)Output\.pushToOperator(:|$)"
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import duckdb
 
-from query.frameworks.flink.frames import COMPILING, FIXED, NETWORK, helper
-from query.model.flow import Flow, Place
+from crystalperf.query.frameworks.flink.frames import COMPILING, FIXED, NETWORK, helper
+from crystalperf.query.model.flow import Flow, Place
 
 Threads = Mapping[str, Mapping[str | None, float]]
 """By TaskManager, cores of its threads by what they do (frames.HELPERS), None for those of subtasks and all others."""

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from indexes.errors import NoAnswerError
-from query.frameworks import Planned
-from query.model.execution import Execution
-from query.model.recut import with_units
-from query.model.world import UNITS, World, units_of
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.recut import with_units
+from crystalperf.query.model.world import UNITS, World, units_of
 
 SKEWED = 2.0
 """A subtask with this many times the median's time has a key of its own, which more subtasks do not divide."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from indexes.errors import InputError
-from query.frameworks.flink import series
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.flink import series
 
 if TYPE_CHECKING:
-    from query.frameworks.flink.collect import Rest
+    from crystalperf.query.frameworks.flink.collect import Rest
 
 LONGEST_LIST = 3000
 """Characters of metrics' names in one request: Flink takes no request line of more than 4096."""

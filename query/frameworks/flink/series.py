@@ -23,8 +23,8 @@ from typing import Any
 
 import msgspec
 
-from query.inputs.containers import LogFile, lines
-from query.model.records import Problems
+from crystalperf.query.inputs.containers import LogFile, lines
+from crystalperf.query.model.records import Problems
 
 SUFFIX = ".series.gz"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from query.frameworks import Setup
-from query.recordings.flags import jfr_flag
+from crystalperf.query.frameworks import Setup
+from crystalperf.query.recordings.flags import jfr_flag
 
 
 def facts(folder: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import duckdb
 import numpy as np
 
-from query import sql
-from query.model.records import Floats
+from crystalperf.query import sql
+from crystalperf.query.model.records import Floats
 
 WARM_UP_MS = 15_000.0
 """Left out at the start: JVMs compile, and sources catch up."""

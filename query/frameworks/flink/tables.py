@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from query.frameworks.flink.series import COLUMNS, LATENCIES, OPERATOR, WORKER, Series
-from query.model.records import RunTables, integers, numbers, objects
+from crystalperf.query.frameworks.flink.series import COLUMNS, LATENCIES, OPERATOR, WORKER, Series
+from crystalperf.query.model.records import RunTables, integers, numbers, objects
 
 
 def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:

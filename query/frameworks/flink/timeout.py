@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import duckdb
 
-from query import sql
-from query.model.flow import COUNTED_OFF, Hop
-from query.model.kinds import TIMED_KINDS
+from crystalperf.query import sql
+from crystalperf.query.model.flow import COUNTED_OFF, Hop
+from crystalperf.query.model.kinds import TIMED_KINDS
 
 TIMEOUT_MS = 100.0
 """Flink's own timeout of buffers, where the job's settings have none."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import duckdb
 
-from query import sql
-from query.frameworks.flink.chances import lacking
-from query.frameworks.flink.frames import helper
-from query.frameworks.flink.held import asking
-from query.model.execution import Execution
-from query.model.flow import Flow
-from query.model.kinds import RUNNING
+from crystalperf.query import sql
+from crystalperf.query.frameworks.flink.chances import lacking
+from crystalperf.query.frameworks.flink.frames import helper
+from crystalperf.query.frameworks.flink.held import asking
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.flow import Flow
+from crystalperf.query.model.kinds import RUNNING
 
 LEAST_MS = 100.0
 """Helpers that were seen running for less are not worth a word."""

@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.resources import known
-from indexes.schema import Table, read
-from query import sql
-from query.frameworks.flink import archive, series, tables
-from query.frameworks.flink.archive import Archive, Attempt
-from query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
-from query.frameworks.flink.series import Series
-from query.inputs.containers import LogFile
-from query.model.records import Columns, Problems, integers, numbers, objects, shortened
-from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
+from crystalperf.indexes.resources import known
+from crystalperf.indexes.schema import Table, read
+from crystalperf.query import sql
+from crystalperf.query.frameworks.flink import archive, series, tables
+from crystalperf.query.frameworks.flink.archive import Archive, Attempt
+from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.series import Series
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.records import Columns, Problems, integers, numbers, objects, shortened
+from crystalperf.query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
 
 _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
 _JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed", "SUSPENDED": "failed"}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import duckdb
 
-from query import sql
-from query.frameworks.flink.chances import LOOP
-from query.frameworks.flink.planning import STOPPED
-from query.model.execution import Execution
+from crystalperf.query import sql
+from crystalperf.query.frameworks.flink.chances import LOOP
+from crystalperf.query.frameworks.flink.planning import STOPPED
+from crystalperf.query.model.execution import Execution
 
 FULL = 0.95
 """A vertex with a subtask that is busy for this share of its time takes no more records."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from query.frameworks.tensorflow import files
-from query.inputs.files import Application, Head, LogPart
-from query.model.records import Problems
+from crystalperf.query.frameworks.tensorflow import files
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.records import Problems
 
 _MARKS = re.compile(rb"jax(?:lib)?_version|PjitFunction\(|py_xla_execute|PjRtCApiLoadedExecutable")
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from query.frameworks.tensorflow.xplane import Line, Traced
-from query.frameworks.training.calls import device_of
-from query.frameworks.training.nesting import innermost
-from query.frameworks.training.program import Operation
+from crystalperf.query.frameworks.tensorflow.xplane import Line, Traced
+from crystalperf.query.frameworks.training.calls import device_of
+from crystalperf.query.frameworks.training.nesting import innermost
+from crystalperf.query.frameworks.training.program import Operation
 
 _SHORTEST_MS = 0.05
 """Functions of Python that take less are a part of their callers."""

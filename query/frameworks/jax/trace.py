@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from query.frameworks.jax.operations import of_line
-from query.frameworks.tensorflow import trace
-from query.inputs.containers import LogFile
-from query.model.trace import Trace
+from crystalperf.query.frameworks.jax.operations import of_line
+from crystalperf.query.frameworks.tensorflow import trace
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.trace import Trace
 
 
 def read(log: LogFile) -> Trace:

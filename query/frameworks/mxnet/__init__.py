@@ -7,8 +7,8 @@ setup.py   what a program needs so that it leaves one
 
 from __future__ import annotations
 
-from query.frameworks.mxnet import files, setup
-from query.frameworks.training.framework import of_training
+from crystalperf.query.frameworks.mxnet import files, setup
+from crystalperf.query.frameworks.training.framework import of_training
 
 MXNET = of_training(
     name="mxnet",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from query.frameworks.training.chrome import is_json
-from query.inputs.containers import LogFile
-from query.inputs.files import Application, Head, LogPart
-from query.model.records import Problems
+from crystalperf.query.frameworks.training.chrome import is_json
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.records import Problems
 
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _DEVICE = re.compile(rb'"args"\s*:\s*\{\s*"name"\s*:\s*"(?:cpu|gpu|cpu pinned|cpu shared)/\d*"')

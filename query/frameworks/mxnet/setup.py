@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from query.frameworks import Job, Setup
+from crystalperf.query.frameworks import Job, Setup
 
 
 def text(job: Job) -> str:

@@ -14,14 +14,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from query.frameworks.training import chrome, program
-from query.frameworks.training.chrome import Event, number
-from query.frameworks.training.devices import GPU, HBM, PCIE, bound_by
-from query.frameworks.training.lanes import Lane, Signal, filled, stretches
-from query.frameworks.training.program import Device, Operation, Program
-from query.inputs.containers import LogFile
-from query.model.records import Problems
-from query.model.trace import Trace
+from crystalperf.query.frameworks.training import chrome, program
+from crystalperf.query.frameworks.training.chrome import Event, number
+from crystalperf.query.frameworks.training.devices import GPU, HBM, PCIE, bound_by
+from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, stretches
+from crystalperf.query.frameworks.training.program import Device, Operation, Program
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import Trace
 
 PROCESS = "process"
 """The device that the program's own calls run on."""

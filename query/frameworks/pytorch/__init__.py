@@ -21,27 +21,27 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from query.frameworks.pytorch import files, setup
-from query.frameworks.training.devices import GPU
-from query.frameworks.training.framework import of_training
-from query.frameworks.training.rules import RULES
+from crystalperf.query.frameworks.pytorch import files, setup
+from crystalperf.query.frameworks.training.devices import GPU
+from crystalperf.query.frameworks.training.framework import of_training
+from crystalperf.query.frameworks.training.rules import RULES
 
 if TYPE_CHECKING:
-    from query.answers.values import Finding
-    from query.explain.facts import Detail
-    from query.model.execution import Execution
+    from crystalperf.query.answers.values import Finding
+    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.model.execution import Execution
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
     """What rules.findings says; they name what readers find, and are imported where there is a trace."""
-    from query.frameworks.pytorch import rules
+    from crystalperf.query.frameworks.pytorch import rules
 
     return rules.findings(connection, details)
 
 
 def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
     """What rules.or_else says."""
-    from query.frameworks.pytorch import rules
+    from crystalperf.query.frameworks.pytorch import rules
 
     return rules.or_else(connection, execution)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from query.frameworks.pytorch.kineto import Process, Ran
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.pytorch.names import COLLECTIVE, collective_key, kernel_name
-from query.frameworks.pytorch.operators import Outermost
-from query.frameworks.training.collectives import Collective, shifts, tell_uneven
-from query.frameworks.training.program import Operation
-from query.model.records import Problems
+from crystalperf.query.frameworks.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.pytorch.operators import Outermost
+from crystalperf.query.frameworks.training.collectives import Collective, shifts, tell_uneven
+from crystalperf.query.frameworks.training.program import Operation
+from crystalperf.query.model.records import Problems
 
 
 def clock_shifts(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from query.frameworks.pytorch.kineto import Process, Thread
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.pytorch.names import kernel_name
-from query.frameworks.training.lanes import without
-from query.frameworks.training.program import Operation
+from crystalperf.query.frameworks.pytorch.kineto import Process, Thread
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.pytorch.names import kernel_name
+from crystalperf.query.frameworks.training.lanes import without
+from crystalperf.query.frameworks.training.program import Operation
 
 FIRST_USE = "first use of kernels"
 """What a thread does in a launch that loads the kernel, or makes room for it."""

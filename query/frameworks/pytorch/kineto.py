@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling
-from query.frameworks.training.chrome import Event, number
+from crystalperf.query.frameworks.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling
+from crystalperf.query.frameworks.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
 CALLS = frozenset(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from query.frameworks.training.collectives import Collective
-from query.frameworks.training.lanes import Lane, Signal
-from query.frameworks.training.program import Device, Operation
+from crystalperf.query.frameworks.training.collectives import Collective
+from crystalperf.query.frameworks.training.lanes import Lane, Signal
+from crystalperf.query.frameworks.training.program import Device, Operation
 
 Launched = tuple[Operation, tuple[int, float] | None]
 """A kernel with the lane and the moment, ms, of its launch where the trace tells it."""

@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from indexes.resources import CPU
-from query.frameworks.pytorch.lanes import Built, Launched
-from query.frameworks.training.lanes import CLOSE_MS, MOST_STRETCHES, WAIT_MS, Signal, filled
-from query.frameworks.training.program import Operation
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.frameworks.pytorch.lanes import Built, Launched
+from crystalperf.query.frameworks.training.lanes import CLOSE_MS, MOST_STRETCHES, WAIT_MS, Signal, filled
+from crystalperf.query.frameworks.training.program import Operation
 
 _GAP_MS = 0.008
 """Between two kernels that were both launched early enough: what the device needs to go from one to the next."""

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from query.frameworks.training.calls import device_of
+from crystalperf.query.frameworks.training.calls import device_of
 
 MODULE = "nn.Module: "
 """What a module of a model is told with, as a function of Python."""

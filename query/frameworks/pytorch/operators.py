@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from query.frameworks.pytorch.kineto import Ran, Thread
-from query.frameworks.pytorch.names import MODULE, mark_phase
+from crystalperf.query.frameworks.pytorch.kineto import Ran, Thread
+from crystalperf.query.frameworks.pytorch.names import MODULE, mark_phase
 
 _BACKWARD = "autograd::engine::evaluate_function: "
 _NAMESPACED = re.compile(r"[\w.]+::")

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from indexes.resources import CPU
-from query.frameworks.pytorch.kineto import SHORTEST_US, Process, Thread
-from query.frameworks.pytorch.names import UNNAMED, Frame, device_of_c, frame_of, is_wait
-from query.frameworks.training.nesting import innermost
-from query.frameworks.training.program import Operation
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.frameworks.pytorch.kineto import SHORTEST_US, Process, Thread
+from crystalperf.query.frameworks.pytorch.names import UNNAMED, Frame, device_of_c, frame_of, is_wait
+from crystalperf.query.frameworks.training.nesting import innermost
+from crystalperf.query.frameworks.training.program import Operation
 
 NAMED_SHARE = 0.01
 """A function that took more than this share of all that is traced of its thread is an operator of its own."""

@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from query.frameworks.pytorch.kineto import Process, Ran
-from query.frameworks.pytorch.names import LAUNCHES
-from query.frameworks.pytorch.streams import Done
+from crystalperf.query.frameworks.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.pytorch.names import LAUNCHES
+from crystalperf.query.frameworks.pytorch.streams import Done
 
 FULL = 900
 """Launches that have not begun, from which the queue may be full: CUDA's has room for 1024, some of which no trace has.

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from query import sql
-from query.answers.values import Finding
-from query.explain.facts import Detail
-from query.frameworks.pytorch.first_uses import FIRST_USE
-from query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
-from query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
-from query.frameworks.training import rules
-from query.frameworks.training.rules import input_waits
-from query.model.amounts import counted
-from query.model.execution import Execution
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.pytorch.first_uses import FIRST_USE
+from crystalperf.query.frameworks.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.pytorch.waits import FREEING, STARTING, WAITING
+from crystalperf.query.frameworks.training import rules
+from crystalperf.query.frameworks.training.rules import input_waits
+from crystalperf.query.model.amounts import counted
+from crystalperf.query.model.execution import Execution
 
 _MOST = 0.5
 """Share of the time on no resource from which what it was is what it was."""

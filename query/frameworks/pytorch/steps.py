@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from query.frameworks.pytorch.kineto import Process
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.training.lanes import CLOSE_MS
-from query.frameworks.training.program import Step, numbered
+from crystalperf.query.frameworks.pytorch.kineto import Process
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.training.lanes import CLOSE_MS
+from crystalperf.query.frameworks.training.program import Step, numbered
 
 _BEHIND_SHARE = 0.03
 """Of its steps' time, how much longer an accelerator took for their work, so that marks do not tell their length."""

@@ -6,14 +6,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from query.frameworks.pytorch.kineto import Process, Ran
-from query.frameworks.pytorch.lanes import Built, Launched
-from query.frameworks.pytorch.names import COLLECTIVE, collective_key, kernel_name
-from query.frameworks.pytorch.operators import Outermost
-from query.frameworks.training.collectives import Collective
-from query.frameworks.training.devices import HBM, PCIE, bound_by
-from query.frameworks.training.lanes import Lane
-from query.frameworks.training.program import Device, Operation
+from crystalperf.query.frameworks.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.pytorch.lanes import Built, Launched
+from crystalperf.query.frameworks.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.pytorch.operators import Outermost
+from crystalperf.query.frameworks.training.collectives import Collective
+from crystalperf.query.frameworks.training.devices import HBM, PCIE, bound_by
+from crystalperf.query.frameworks.training.lanes import Lane
+from crystalperf.query.frameworks.training.program import Device, Operation
 
 Done = tuple[float, float, int]
 """What ran on a stream: its end and its begin, ms, and the number of the stream's lane."""

@@ -10,13 +10,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from query.frameworks.pytorch.kineto import Process, Thread
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.pytorch.names import mark_phase
-from query.frameworks.pytorch.operators import Outermost, inputs
-from query.frameworks.pytorch.python import Part, Python, named
-from query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
-from query.frameworks.training.program import Operation
+from crystalperf.query.frameworks.pytorch.kineto import Process, Thread
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.pytorch.names import mark_phase
+from crystalperf.query.frameworks.pytorch.operators import Outermost, inputs
+from crystalperf.query.frameworks.pytorch.python import Part, Python, named
+from crystalperf.query.frameworks.training.lanes import Lane, Signal, end_in_time, filled, waits
+from crystalperf.query.frameworks.training.program import Operation
 
 PYTHON = "Python"
 """What a thread does between two operators."""

@@ -11,18 +11,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indexes.errors import InputError
-from query.frameworks.pytorch import collectives, first_uses, launches, queue, steps, streams, threads, waits
-from query.frameworks.pytorch.kineto import MOST_EVENTS, Process, Ran
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.pytorch.operators import Outermost, outermost
-from query.frameworks.training import chrome, program
-from query.frameworks.training.collectives import joined
-from query.frameworks.training.lanes import Lane, filled, stretches
-from query.frameworks.training.program import Device, Operation, Program
-from query.inputs.containers import LogFile
-from query.model.records import Problems, shortened
-from query.model.trace import Trace
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.pytorch import (
+    collectives,
+    first_uses,
+    launches,
+    queue,
+    steps,
+    streams,
+    threads,
+    waits,
+)
+from crystalperf.query.frameworks.pytorch.kineto import MOST_EVENTS, Process, Ran
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.pytorch.operators import Outermost, outermost
+from crystalperf.query.frameworks.training import chrome, program
+from crystalperf.query.frameworks.training.collectives import joined
+from crystalperf.query.frameworks.training.lanes import Lane, filled, stretches
+from crystalperf.query.frameworks.training.program import Device, Operation, Program
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.records import Problems, shortened
+from crystalperf.query.model.trace import Trace
 
 
 def read(log: LogFile) -> Trace:

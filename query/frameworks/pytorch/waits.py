@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from query.frameworks.pytorch.kineto import Process, Ran, Thread
-from query.frameworks.pytorch.lanes import Built
-from query.frameworks.pytorch.names import FREES, INQUIRES, SETS_UP, SYNCHRONIZES
-from query.frameworks.pytorch.queue import Queue
-from query.frameworks.pytorch.streams import Done
-from query.frameworks.pytorch.threads import RUNTIME_GAP_MS
-from query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, Signal, without
-from query.frameworks.training.program import Operation
+from crystalperf.query.frameworks.pytorch.kineto import Process, Ran, Thread
+from crystalperf.query.frameworks.pytorch.lanes import Built
+from crystalperf.query.frameworks.pytorch.names import FREES, INQUIRES, SETS_UP, SYNCHRONIZES
+from crystalperf.query.frameworks.pytorch.queue import Queue
+from crystalperf.query.frameworks.pytorch.streams import Done
+from crystalperf.query.frameworks.pytorch.threads import RUNTIME_GAP_MS
+from crystalperf.query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, Signal, without
+from crystalperf.query.frameworks.training.program import Operation
 
 WAITING = "waiting for the accelerator"
 """What a thread does, or a stream that it waits for, while nothing that the trace has runs on an accelerator."""

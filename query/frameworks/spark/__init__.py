@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from query.frameworks import Framework, Operators, Vocabulary
-from query.frameworks.spark import (
+from crystalperf.query.frameworks import Framework, Operators, Vocabulary
+from crystalperf.query.frameworks.spark import (
     attended,
     chances,
     files,
@@ -41,7 +41,7 @@ from query.frameworks.spark import (
 
 def _served(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
     """What history.served says; clients of servers are imported where there is an address."""
-    from query.frameworks.spark import history
+    from crystalperf.query.frameworks.spark import history
 
     return history.served(address, app, folder, progress)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from query.frameworks.spark.settings import whole
-from query.model.arrays import members, over
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.recut import MOST_FIXED, with_cpu_time
+from crystalperf.query.frameworks.spark.settings import whole
+from crystalperf.query.model.arrays import members, over
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.recut import MOST_FIXED, with_cpu_time
 
 FILE_MS, FILE_APART_MS = 0.5, 0.5
 """CPU time of a file, ms, and how far that differs between machines; a run's own tasks tell it closer

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from query.answers.values import Debug
-from query.explain.chances import STOPPED, Chance
-from query.explain.facts import Detail
-from query.explain.findings.lanes import idle_slots, on_one, starting_units
-from query.explain.findings.parts import LITTLE_BYTES, Part
-from query.explain.findings.stragglers import straggler
-from query.explain.wording import terms_of
-from query.frameworks.spark import results
-from query.frameworks.spark.memory import usable_bytes
-from query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
-from query.frameworks.spark.rules import (
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.explain.chances import STOPPED, Chance
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.lanes import idle_slots, on_one, starting_units
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
+from crystalperf.query.explain.findings.stragglers import straggler
+from crystalperf.query.explain.wording import terms_of
+from crystalperf.query.frameworks.spark import results
+from crystalperf.query.frameworks.spark.memory import usable_bytes
+from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
+from crystalperf.query.frameworks.spark.rules import (
     MOST_EXECUTORS,
     ONE_WINDOW,
     RULES,
@@ -34,10 +34,10 @@ from query.frameworks.spark.rules import (
     reads_schema,
     unasked_slots,
 )
-from query.frameworks.spark.scheduling import LOCALITY_WAIT
-from query.frameworks.spark.settings import flag, is_local, size_bytes, whole
-from query.model.amounts import counted, volume
-from query.model.execution import Execution
+from crystalperf.query.frameworks.spark.scheduling import LOCALITY_WAIT
+from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
+from crystalperf.query.model.amounts import counted, volume
+from crystalperf.query.model.execution import Execution
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"

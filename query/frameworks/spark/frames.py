@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from query.frameworks import Names, Role, jvm
-from query.frameworks.spark.settings import version_number
+from crystalperf.query.frameworks import Names, Role, jvm
+from crystalperf.query.frameworks.spark.settings import version_number
 
 _ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),

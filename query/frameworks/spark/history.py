@@ -26,13 +26,13 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
 
-from indexes.errors import InputError, Remedy
-from indexes.exports import writable
-from indexes.temporary import building_folder
-from query.discover import choose
-from query.inputs.containers import ZIP_MAGIC, LogFile
-from query.inputs.files import Application, Inputs
-from query.model.records import shortened
+from crystalperf.indexes.errors import InputError, Remedy
+from crystalperf.indexes.exports import writable
+from crystalperf.indexes.temporary import building_folder
+from crystalperf.query.discover import choose
+from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
+from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.model.records import shortened
 
 TIMEOUT_S = 30.0
 """Of a connection, and between two pieces of an answer."""

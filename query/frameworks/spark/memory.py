@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from query.frameworks import MemoryRule
-from query.frameworks.spark.settings import share
+from crystalperf.query.frameworks import MemoryRule
+from crystalperf.query.frameworks.spark.settings import share
 
 HEAP_RESERVED_BYTES = 300 * 2**20
 """Spark keeps this much of the heap for itself (UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES)."""

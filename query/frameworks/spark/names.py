@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from query.frameworks import OperatorFrame
+from crystalperf.query.frameworks import OperatorFrame
 
 PIPELINE = "wholestagecodegen"
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from indexes.resources import CPU, DISK, NET, OTHER, with_other
-from query.frameworks import OperatorFrame
-from query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
-from query.model.evidence import is_interval, sampled_sums
-from query.model.records import Columns, Floats, integers, objects
-from query.sql import summed
+from crystalperf.indexes.resources import CPU, DISK, NET, OTHER, with_other
+from crystalperf.query.frameworks import OperatorFrame
+from crystalperf.query.frameworks.spark.names import PIPELINE, TITLES, of_node, title
+from crystalperf.query.model.evidence import is_interval, sampled_sums
+from crystalperf.query.model.records import Columns, Floats, integers, objects
+from crystalperf.query.sql import summed
 
 NOT_ATTRIBUTED = "not attributed"
 OVERHEAD = "starting and ending tasks"

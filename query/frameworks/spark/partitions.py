@@ -20,15 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexes.errors import NoAnswerError
-from query.frameworks import Planned
-from query.frameworks.spark.blocks import files_ms, with_partitions
-from query.frameworks.spark.settings import flag, is_local, size_bytes, whole
-from query.model.arrays import members
-from query.model.execution import Execution
-from query.model.records import Ints
-from query.model.recut import with_units
-from query.model.world import World
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
+from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
+from crystalperf.query.model.arrays import members
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Ints
+from crystalperf.query.model.recut import with_units
+from crystalperf.query.model.world import World
 
 MIB = 2**20
 DEFAULTS = {

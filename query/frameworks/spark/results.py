@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import duckdb
 
-from query import sql
-from query.answers.values import Debug
-from query.explain.chances import Chance
-from query.explain.facts import Detail
-from query.model.amounts import volume
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.model.amounts import volume
 
 MANY_BYTES = 32 * 2**20
 """A stage that sends the driver less brings it a result, not its data."""

@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import numpy as np
 
-from indexes.resources import with_other
-from query import sql
-from query.answers.values import Finding
-from query.explain.facts import Detail
-from query.explain.findings.alone import COMMITTING
-from query.explain.findings.lanes import is_uneven, were_bound, were_free
-from query.explain.findings.parts import LITTLE_BYTES, Part
-from query.frameworks import Rules
-from query.frameworks.spark import failures, streaming
-from query.frameworks.spark.names import TITLES
-from query.frameworks.spark.partitions import size_set
-from query.frameworks.spark.settings import flag, number, whole
-from query.frameworks.spark.storage import file_findings
-from query.model.amounts import counted, lasting
-from query.model.execution import Execution
-from query.model.load import most_at_a_time
-from query.model.timeline import covered, merged
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.alone import COMMITTING
+from crystalperf.query.explain.findings.lanes import is_uneven, were_bound, were_free
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
+from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks.spark import failures, streaming
+from crystalperf.query.frameworks.spark.names import TITLES
+from crystalperf.query.frameworks.spark.partitions import size_set
+from crystalperf.query.frameworks.spark.settings import flag, number, whole
+from crystalperf.query.frameworks.spark.storage import file_findings
+from crystalperf.query.model.amounts import counted, lasting
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.load import most_at_a_time
+from crystalperf.query.model.timeline import covered, merged
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _INFERRED = re.compile(r"(csv|json|load|xml) at ")

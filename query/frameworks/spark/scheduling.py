@@ -7,9 +7,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
-from query.frameworks.spark.settings import duration_ms, flag
-from query.model.dag import EPSILON_MS, Group
-from query.model.policy import Policy, by_rank, fair_share
+from crystalperf.query.frameworks.spark.settings import duration_ms, flag
+from crystalperf.query.model.dag import EPSILON_MS, Group
+from crystalperf.query.model.policy import Policy, by_rank, fair_share
 
 LOCALITY_WAIT = "spark.locality.wait"
 LOCALITY_WAIT_MS = 3000.0

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from indexes.errors import SettingError
-from query.frameworks import Job, Setup
-from query.frameworks.spark.places import NOT_TRIED, PLACES, Place, written
-from query.frameworks.spark.settings import version_number
-from query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
+from crystalperf.indexes.errors import SettingError
+from crystalperf.query.frameworks import Job, Setup
+from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES, Place, written
+from crystalperf.query.frameworks.spark.settings import version_number
+from crystalperf.query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
 
 
 def executor_file(folder: str) -> str:

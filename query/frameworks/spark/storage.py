@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import duckdb
 
-from indexes.resources import CPU
-from query import sql
-from query.answers.values import Finding
-from query.explain.facts import Detail
-from query.frameworks.spark.memory import usable_bytes
-from query.frameworks.spark.settings import size_bytes
-from query.model.amounts import counted, grouped, volume
+from crystalperf.indexes.resources import CPU
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.spark.memory import usable_bytes
+from crystalperf.query.frameworks.spark.settings import size_bytes
+from crystalperf.query.model.amounts import counted, grouped, volume
 
 MANY_FILES = 100
 SMALL_BYTES = 2**20

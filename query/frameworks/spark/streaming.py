@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from query import sql
-from query.model.amounts import counted
-from query.model.execution import Execution
+from crystalperf.query import sql
+from crystalperf.query.model.amounts import counted
+from crystalperf.query.model.execution import Execution
 
 BUSY = 0.95
 """Share of the time in triggers above which a query has no room left, where it ran several batches."""

@@ -18,18 +18,28 @@ from typing import Any
 
 import numpy as np
 
-from indexes.resources import CPU, DISK, NET, resources
-from indexes.schema import Table, read
-from query import sql
-from query.attribute.storage import roots
-from query.frameworks.spark.log.run import collect
-from query.frameworks.spark.log.tables import tables
-from query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
-from query.frameworks.spark.settings import is_local
-from query.inputs.containers import LogFile
-from query.model.places import KEPT
-from query.model.records import Columns, Floats, Problem, RunTables, coded, integers, numbers, objects, renamed
-from query.model.trace import Bounds, Trace
+from crystalperf.indexes.resources import CPU, DISK, NET, resources
+from crystalperf.indexes.schema import Table, read
+from crystalperf.query import sql
+from crystalperf.query.attribute.storage import roots
+from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.tables import tables
+from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
+from crystalperf.query.frameworks.spark.settings import is_local
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.places import KEPT
+from crystalperf.query.model.records import (
+    Columns,
+    Floats,
+    Problem,
+    RunTables,
+    coded,
+    integers,
+    numbers,
+    objects,
+    renamed,
+)
+from crystalperf.query.model.trace import Bounds, Trace
 
 DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
 """How near the data of a task were, by Spark's word; NO_PREF is no wish."""

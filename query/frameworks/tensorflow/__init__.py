@@ -12,8 +12,8 @@ setup.py      what a program needs so that it leaves traces
 
 from __future__ import annotations
 
-from query.frameworks.tensorflow import files, setup
-from query.frameworks.training.framework import of_training
+from crystalperf.query.frameworks.tensorflow import files, setup
+from crystalperf.query.frameworks.training.framework import of_training
 
 TENSORFLOW = of_training(
     name="tensorflow",

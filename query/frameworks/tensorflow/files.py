@@ -12,10 +12,10 @@ import os
 import re
 from collections.abc import Sequence
 
-from query.frameworks.training.chrome import is_json
-from query.inputs.containers import LogFile
-from query.inputs.files import Application, Head, LogPart
-from query.model.records import Problems
+from crystalperf.query.frameworks.training.chrome import is_json
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.records import Problems
 
 KINDS = ("run metadata", "timeline", "xplane", "summary")
 

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from query.frameworks.tensorflow.messages import (
+from crystalperf.query.frameworks.tensorflow.messages import (
     DeviceStats,
     NodeDef,
     NodeStats,
@@ -25,13 +25,13 @@ from query.frameworks.tensorflow.messages import (
     kernel_label,
     transfer_label,
 )
-from query.frameworks.tensorflow.operators import is_input, likely_of
-from query.frameworks.training.devices import PCIE, bound_by
-from query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
-from query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch, numbered
-from query.frameworks.training.servers import Demand, union_ms
-from query.model.records import Problems
-from query.model.trace import EdgeKind
+from crystalperf.query.frameworks.tensorflow.operators import is_input, likely_of
+from crystalperf.query.frameworks.training.devices import PCIE, bound_by
+from crystalperf.query.frameworks.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
+from crystalperf.query.frameworks.training.program import Device, Operation, Program, Source, Step, Stretch, numbered
+from crystalperf.query.frameworks.training.servers import Demand, union_ms
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import EdgeKind
 
 _TASK = re.compile(r"/job:(?P<job>[^/]+)/replica:\d+/task:(?P<task>\d+)")
 _ACCELERATOR = re.compile(r"(?:device:)?(?P<kind>gpu|tpu):(?P<number>\d+)", re.IGNORECASE)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from query.frameworks.tensorflow import graph, xplane
-from query.frameworks.tensorflow.messages import DeviceStats, NodeStats, RunMetadata
-from query.frameworks.tensorflow.xplane import HostOperations, Line, Plane, Traced
-from query.frameworks.training import chrome
-from query.frameworks.training.chrome import Event
-from query.frameworks.training.program import Program
-from query.inputs.containers import LogFile
-from query.model.records import Problems
+from crystalperf.query.frameworks.tensorflow import graph, xplane
+from crystalperf.query.frameworks.tensorflow.messages import DeviceStats, NodeStats, RunMetadata
+from crystalperf.query.frameworks.tensorflow.xplane import HostOperations, Line, Plane, Traced
+from crystalperf.query.frameworks.training import chrome
+from crystalperf.query.frameworks.training.chrome import Event
+from crystalperf.query.frameworks.training.program import Program
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.records import Problems
 
 _COMPUTE = " Compute"
 

@@ -7,16 +7,16 @@ import re
 import struct
 from collections.abc import Iterator
 
-from indexes.errors import InputError
-from query.frameworks.tensorflow import files, graph, timeline, xplane
-from query.frameworks.tensorflow.messages import RunMetadata, embedded, plausible, run_metadata
-from query.frameworks.tensorflow.xplane import HostOperations
-from query.frameworks.training import program
-from query.frameworks.training.wire import DamagedMessageError
-from query.inputs.containers import LogFile, Part, head, pieces
-from query.inputs.files import HEAD_BYTES, Head
-from query.model.records import Problems
-from query.model.trace import Trace
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.tensorflow import files, graph, timeline, xplane
+from crystalperf.query.frameworks.tensorflow.messages import RunMetadata, embedded, plausible, run_metadata
+from crystalperf.query.frameworks.tensorflow.xplane import HostOperations
+from crystalperf.query.frameworks.training import program
+from crystalperf.query.frameworks.training.wire import DamagedMessageError
+from crystalperf.query.inputs.containers import LogFile, Part, head, pieces
+from crystalperf.query.inputs.files import HEAD_BYTES, Head
+from crystalperf.query.model.records import Problems
+from crystalperf.query.model.trace import Trace
 
 _MOST_BYTES = 2 << 30
 """Of one message; Protocol Buffers write none larger."""

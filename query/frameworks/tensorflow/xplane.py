@@ -14,14 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from query.frameworks.tensorflow.operators import is_input, likely_of
-from query.frameworks.training import collectives
-from query.frameworks.training.collectives import Collective
-from query.frameworks.training.devices import PCIE, bound_by
-from query.frameworks.training.lanes import Lane, Signal, filled, stretches
-from query.frameworks.training.nesting import innermost
-from query.frameworks.training.program import Device, Operation, Program, Step, numbered
-from query.frameworks.training.wire import (
+from crystalperf.query.frameworks.tensorflow.operators import is_input, likely_of
+from crystalperf.query.frameworks.training import collectives
+from crystalperf.query.frameworks.training.collectives import Collective
+from crystalperf.query.frameworks.training.devices import PCIE, bound_by
+from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, stretches
+from crystalperf.query.frameworks.training.nesting import innermost
+from crystalperf.query.frameworks.training.program import Device, Operation, Program, Step, numbered
+from crystalperf.query.frameworks.training.wire import (
     DamagedMessageError,
     all_of,
     double,
@@ -33,8 +33,8 @@ from query.frameworks.training.wire import (
     text,
     why_damaged,
 )
-from query.inputs.containers import Part
-from query.model.records import Problems
+from crystalperf.query.inputs.containers import Part
+from crystalperf.query.model.records import Problems
 
 
 @dataclass(slots=True)

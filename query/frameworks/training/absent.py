@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import duckdb
 
-from indexes.resources import NET
-from query.frameworks.training.operators import kind_times
-from query.model.execution import Execution
-from query.model.world import World
+from crystalperf.indexes.resources import NET
+from crystalperf.query.frameworks.training.operators import kind_times
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.world import World
 
 WORTH = 0.1
 """Share of a run's time that its collectives take, from which ranks without a trace are worth a word."""

@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 
-from indexes.resources import CPU, NET
-from query.frameworks import Growth
-from query.frameworks.training.devices import GPU
-from query.model.execution import Execution
+from crystalperf.indexes.resources import CPU, NET
+from crystalperf.query.frameworks import Growth
+from crystalperf.query.frameworks.training.devices import GPU
+from crystalperf.query.model.execution import Execution
 
 _OF_PARAMETERS = re.compile(
     r"^(Python|between |starting )"  # what the program does between operators, and once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from indexes.apis import device_api
+from crystalperf.indexes.apis import device_api
 
 _OF_DESCRIPTORS = frozenset([("posix", "read"), ("posix", "write")])
 """A descriptor may be a pipe's, which is no disk's."""

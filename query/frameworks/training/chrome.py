@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from query.inputs.containers import LogFile, Part, pieces
-from query.model.records import Problems
+from crystalperf.query.inputs.containers import LogFile, Part, pieces
+from crystalperf.query.model.records import Problems
 
 CHUNK_BYTES = 4 << 20
 """Text that is decoded at a time."""

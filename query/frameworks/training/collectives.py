@@ -13,9 +13,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from query.frameworks.training.lanes import WAIT_MS, Lane, Signal
-from query.frameworks.training.program import Operation
-from query.model.records import Problems
+from crystalperf.query.frameworks.training.lanes import WAIT_MS, Lane, Signal
+from crystalperf.query.frameworks.training.program import Operation
+from crystalperf.query.model.records import Problems
 
 CONTRADICTORY = 0.1
 """Share of collectives that ended somewhere before they could begin, from which clocks are taken to be apart."""

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from indexes.errors import SettingError
-from indexes.resources import Resource
+from crystalperf.indexes.errors import SettingError
+from crystalperf.indexes.resources import Resource
 
 GPU = Resource("gpu", "GPU", "device.arithmetic", "speed")
 HBM = Resource("gpumem", "GPU memory", "device.memory", "speed")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from query.frameworks import Framework, Vocabulary, plural
-from query.frameworks.training import absent, batches, devices, operators, rules, servers, worlds
-from query.inputs.containers import LogFile
-from query.model.trace import Trace
+from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks.training import absent, batches, devices, operators, rules, servers, worlds
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.trace import Trace
 
 
 def of_training(*, name: str, title: str, log_hint: str, process: str = "process", **own: Any) -> Framework:
@@ -22,7 +22,7 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
     return Framework(
         name=name,
         title=title,
-        read=_reader(f"query.frameworks.{name}.trace"),
+        read=_reader(f"crystalperf.query.frameworks.{name}.trace"),
         raw=operators.raw_tables,
         vocabulary=Vocabulary(
             worker="device",

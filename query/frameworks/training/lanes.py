@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from query.frameworks.training.program import Operation, Source, Stretch
+from crystalperf.query.frameworks.training.program import Operation, Source, Stretch
 
 CLOSE_MS = 0.002
 """Two moments of one clock that are no farther apart are one: profilers stamp whole microseconds, some twice that."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import duckdb
 
-from indexes.resources import with_other
-from indexes.schema import Table, read
-from query import sql
-from query.frameworks import Operators
-from query.model.records import Columns
+from crystalperf.indexes.resources import with_other
+from crystalperf.indexes.schema import Table, read
+from crystalperf.query import sql
+from crystalperf.query.frameworks import Operators
+from crystalperf.query.model.records import Columns
 
 
 def raw_tables() -> tuple[Table, ...]:

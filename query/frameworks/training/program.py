@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from indexes.errors import InputError
-from indexes.resources import Resource, known
-from query.frameworks.training.devices import GPU, HBM, PCIE
-from query.model.records import Problems, integers, numbers, objects, shortened
-from query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.frameworks.training.devices import GPU, HBM, PCIE
+from crystalperf.query.model.records import Problems, integers, numbers, objects, shortened
+from crystalperf.query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
 
 
 @dataclass(slots=True)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from indexes.resources import DISK
-from query import sql
-from query.answers.values import Finding
-from query.explain.facts import Detail
-from query.frameworks import Rules
-from query.frameworks.training import absent
-from query.frameworks.training.operators import kind_times
-from query.model.amounts import counted
-from query.model.execution import Execution
+from crystalperf.indexes.resources import DISK
+from crystalperf.query import sql
+from crystalperf.query.answers.values import Finding
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks.training import absent
+from crystalperf.query.frameworks.training.operators import kind_times
+from crystalperf.query.model.amounts import counted
+from crystalperf.query.model.execution import Execution
 
 _WORTH = 0.02
 """Share of the time from which a sentence is worth its line."""

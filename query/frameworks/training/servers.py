@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from query.frameworks import Steady
-from query.model.execution import Execution
-from query.model.world import SPEED, World
-from query.whatif.transfers import PAYLOAD
+from crystalperf.query.frameworks import Steady
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.world import SPEED, World
+from crystalperf.query.whatif.transfers import PAYLOAD
 
 SENDING_MS_PER_MB = 1.35
 SENDING_MOST = 1.3

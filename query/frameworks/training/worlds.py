@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from indexes.errors import NoAnswerError
-from indexes.resources import NET
-from query.frameworks import Planned
-from query.model.execution import Execution
-from query.model.world import World
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.indexes.resources import NET
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.world import World
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:

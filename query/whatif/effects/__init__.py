@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.arrays import over
-from query.model.dag import Dag
-from query.model.execution import Execution, Slots
-from query.model.records import Floats
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.arrays import over
+from crystalperf.query.model.dag import Dag
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.records import Floats
 
 
 @dataclass(frozen=True)

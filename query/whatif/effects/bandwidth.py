@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import Resource
-from query.model.records import Floats
-from query.model.world import World
-from query.whatif.effects import State
-from query.whatif.transfers import MODEL, Physics, transfers
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State
+from crystalperf.query.whatif.transfers import MODEL, Physics, transfers
 
 
 def apply(state: State, world: World, physics: Physics = MODEL) -> State:

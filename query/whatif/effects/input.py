@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from query.model.execution import Volumes
-from query.model.world import World
-from query.whatif.effects import State, around, computing, waiting
+from crystalperf.query.model.execution import Volumes
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State, around, computing, waiting
 
 
 def apply(state: State, world: World) -> State:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.errors import NoAnswerError, Remedy
-from indexes.resources import CPU, DISK
-from query.frameworks import MemoryRule
-from query.model.world import World
-from query.whatif.effects import State
-from query.whatif.limits import no_room
-from query.whatif.transfers import moves_known
+from crystalperf.indexes.errors import NoAnswerError, Remedy
+from crystalperf.indexes.resources import CPU, DISK
+from crystalperf.query.frameworks import MemoryRule
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State
+from crystalperf.query.whatif.limits import no_room
+from crystalperf.query.whatif.transfers import moves_known
 
 MUCH_COLLECTING = 0.1
 """Share of the units' time in garbage collection from which another heap changes more than is known of it."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from query.model.records import Floats
-from query.model.world import World, is_meant
-from query.whatif.effects import State, computing
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World, is_meant
+from crystalperf.query.whatif.effects import State, computing
 
 _SECONDS_MS = 10_000.0
 """Time from which on it is said in seconds."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from query.model.execution import Volumes
-from query.model.records import Floats
-from query.model.world import World
-from query.whatif.effects import State, waiting
+from crystalperf.query.model.execution import Volumes
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State, waiting
 
 
 def apply(state: State, world: World) -> State:

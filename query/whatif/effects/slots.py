@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.errors import NoAnswerError
-from query.frameworks import Planned
-from query.model.execution import Execution, Slots
-from query.model.world import UNITS, World
-from query.whatif.effects import State
+from crystalperf.indexes.errors import NoAnswerError
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.world import UNITS, World
+from crystalperf.query.whatif.effects import State
 
 
 def apply(state: State, world: World, *, replans: bool) -> State:

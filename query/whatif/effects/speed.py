@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from indexes.resources import CPU
-from query.model.execution import Execution
-from query.model.records import Floats
-from query.model.world import World
-from query.whatif.effects import State
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.records import Floats
+from crystalperf.query.model.world import World
+from crystalperf.query.whatif.effects import State
 
 LEAST_LEFT = 0.25
 """Of the CPU that a worker would have less of, what units keep at least: what works by the clock may itself starve."""

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import msgspec
 from msgspec import Raw, Struct, field
 
-from query.inputs.containers import LogFile
-from query.model.records import Problems, shortened
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.model.records import Problems, shortened
 
 _S = TypeVar("_S", bound=Struct)
 

@@ -18,14 +18,14 @@ import numpy.typing as npt
 from msgspec import Raw
 from msgspec.json import Decoder
 
-from indexes.errors import InputError
-from query.frameworks.spark.failures import cause, loss
-from query.frameworks.spark.log import events as spark
-from query.frameworks.spark.log.second import Second, Told
-from query.frameworks.spark.log.streaming import Batches
-from query.inputs.containers import Batch, LogFile, batches
-from query.model.records import Problems, coded, shortened
-from query.model.redaction import HIDDEN, is_secret
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.spark.failures import cause, loss
+from crystalperf.query.frameworks.spark.log import events as spark
+from crystalperf.query.frameworks.spark.log.second import Second, Told
+from crystalperf.query.frameworks.spark.log.streaming import Batches
+from crystalperf.query.inputs.containers import Batch, LogFile, batches
+from crystalperf.query.model.records import Problems, coded, shortened
+from crystalperf.query.model.redaction import HIDDEN, is_secret
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,4 +1,6 @@
-"""A second process that reads every other batch of a large log, `python -m query.frameworks.spark.log.second`.
+"""A second process that reads every other batch of a large log.
+
+It is `python -m crystalperf.query.frameworks.spark.log.second`.
 
 Most of the time of a large log goes to the ends of its tasks, which say nothing of each other.  Both processes go
 through the whole log, for only who has unpacked it knows where a batch begins, and split and decode their own batches
@@ -23,10 +25,10 @@ from pathlib import Path
 
 import msgspec
 
-from indexes import guard
-from indexes.children import end_with_parent, own_module
-from query.inputs.containers import Batch, LogFile, Part, batches, is_url
-from query.model.records import Problems
+from crystalperf.indexes import guard
+from crystalperf.indexes.children import end_with_parent, own_module
+from crystalperf.query.inputs.containers import Batch, LogFile, Part, batches, is_url
+from crystalperf.query.model.records import Problems
 
 LEAST_BYTES = 128 << 20
 """Of a log that a second process reads, as it is stored; it takes 0.2 s to start."""
@@ -185,7 +187,7 @@ def _cpus() -> float:
 
 def serve() -> None:
     """Be the second process."""
-    from query.frameworks.spark.log.run import Reader
+    from crystalperf.query.frameworks.spark.log.run import Reader
 
     end_with_parent()
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)

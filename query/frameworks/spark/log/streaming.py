@@ -11,8 +11,8 @@ from datetime import datetime
 
 import numpy as np
 
-from query.frameworks.spark.log import events as spark
-from query.model.records import Columns, numbers, objects, shortened
+from crystalperf.query.frameworks.spark.log import events as spark
+from crystalperf.query.model.records import Columns, numbers, objects, shortened
 
 _UNKNOWN = float("nan")
 _LARGEST_ID = 1 << 53

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from query.frameworks.spark.log.run import (
+from crystalperf.query.frameworks.spark.log.run import (
     KINDS,
     MOST_ATTEMPTS,
     RESUBMITTED,
@@ -28,11 +28,11 @@ from query.frameworks.spark.log.run import (
     Run,
     Stage,
 )
-from query.frameworks.spark.memory import heap_bytes
-from query.frameworks.spark.settings import number, size_bytes, unread, version_number
-from query.model.arrays import members
-from query.model.places import KEPT
-from query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
+from crystalperf.query.frameworks.spark.memory import heap_bytes
+from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
+from crystalperf.query.model.arrays import members
+from crystalperf.query.model.places import KEPT
+from crystalperf.query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
