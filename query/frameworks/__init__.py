@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
@@ -352,6 +353,7 @@ class Framework:
     endless     properties of a run → why nothing is told of how long it would take, None where it has an end of its own
     memory      what a worker's memory is to its units
     rules       what its user can do, and its own findings
+    sentences   the sentences of kinds of findings, recommendations, refusals and assumptions that only it has
     setup       what a job needs so that it leaves a log and samples
     served      an address, an application to choose, a folder of the cache, progress → the log that a server of its own
                 hands out, as a file below that folder; None where no such server answers
@@ -405,6 +407,7 @@ class Framework:
     endless: Callable[[Mapping[str, str]], str | None] = lambda _properties: None
     memory: MemoryRule | None = None
     rules: Rules | None = None
+    sentences: Sentences | None = None
     setup: Setup | None = None
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None

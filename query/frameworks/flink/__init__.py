@@ -28,6 +28,7 @@ from crystalperf.query.frameworks.flink import (
     operators,
     planning,
     private,
+    sentences,
     series,
     setup,
     told,
@@ -84,6 +85,7 @@ FLINK = Framework(
     flow=flow.flow,
     endless=planning.endless,
     shown_lanes=planning.shown_lanes,
+    sentences=sentences.SENTENCES,
     rules=Rules(
         advice=chances.ADVICE,
         idle=chances.idle,

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from crystalperf.query.frameworks import Framework, Vocabulary, plural
-from crystalperf.query.frameworks.training import absent, batches, devices, operators, rules, servers, worlds
+from crystalperf.query.frameworks.training import absent, batches, devices, operators, rules, sentences, servers, worlds
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.model.trace import Trace
 
@@ -19,6 +19,7 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
     """
     processes = plural(process)
     own.setdefault("rules", rules.RULES)
+    own.setdefault("sentences", sentences.SENTENCES)
     return Framework(
         name=name,
         title=title,

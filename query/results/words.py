@@ -1,0 +1,31 @@
+"""The terms in which an answer is written: its framework's for what ran, its resources' for devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.frameworks import Vocabulary
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a sentence needs to know of a run besides the value that it is about.
+
+    framework   its name in crystalperf.query.frameworks.known, for kinds that only it has; empty for none
+    vocabulary  what it calls a task, a stage, a slot, an executor
+    resources   what the run's resources are called
+    """
+
+    framework: str = ""
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    resources: tuple[Resource, ...] = ()
+
+    def device(self, resource: str) -> str:
+        """The device of a resource within a sentence, with an article where it needs one: the CPU, disk."""
+        found = next(each for each in self.resources if each.name == resource)
+        return f"the {found.device}" if found.unit == "speed" else found.device
+
+    def device_name(self, resource: str) -> str:
+        """The device of a resource without an article: CPU, disk."""
+        return next(each.device for each in self.resources if each.name == resource)

@@ -1,0 +1,1 @@
+"""What an answer takes for granted, in a sentence each."""

@@ -1,0 +1,1 @@
+"""What cost time, in a sentence each."""

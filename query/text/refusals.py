@@ -1,0 +1,1 @@
+"""Why a question has no answer, in a sentence each."""
