@@ -24,7 +24,10 @@ class Served:
     def __init__(self, home: Path, port: int) -> None:
         self.home, self.port = home, port
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
-        self.get, self.post = self.client.get, self.client.post
+        self.get = self.client.get
+
+    def post(self, path: str, json: Any = None, **settings: Any) -> httpx.Response:
+        return self.client.post(path, json=json, **settings)
 
     def job_over(self, job_id: str, within_s: float = 180.0) -> dict[str, Any]:
         """The job, once it is over."""

@@ -894,7 +894,7 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_traced(tm
     """One that slept for 20 ms an example, traced without stacks, was told as CPU time."""
     run = cp.profile(written(tmp_path / "t.json", OWN))
     verdict = run.verdict()
-    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("input", pytest.approx(8.00, abs=0.005))
+    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
     assert verdict.debug.runtime_ms == pytest.approx(10.00, abs=0.005)
     (told,) = verdict.debug.findings
     assert told.rule == "own batches"
