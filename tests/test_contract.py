@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -27,11 +28,11 @@ def run_file(demo_log_run: Run) -> Path:
     return demo_log_run.path
 
 
-def refused(answer: tuple[int, str, str], words: str) -> bool:
-    """Exit 1, nothing on stdout, one sentence that says so."""
+def refused(answer: tuple[int, str, str], name: str) -> bool:
+    """Exit 1, nothing on stdout, one sentence about what has that name."""
     code, out, err = answer
-    one_line = err.startswith("crystalperf: ") and err.count("\n") == 1 and "a bug of" not in err
-    return code == 1 and out == "" and one_line and words in err
+    one_line = err.startswith("crystalperf: ") and err.count("\n") == 1 and "--traceback" not in err
+    return code == 1 and out == "" and one_line and name in err
 
 
 # Where a run file may be put ----------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def test_a_run_file_never_replaces_something_else(crystalperf: Answer, demo: Pat
                 connection.execute("INSERT INTO metadata VALUES ('kind', 'index')")
     before = place.read_bytes()
     given = place if kind == "the log" else demo / LOG
-    assert refused(crystalperf("profile", given, "-o", place), "is no run file")
+    assert refused(crystalperf("profile", given, "-o", place), str(place))
     assert place.read_bytes() == before
     assert place.is_symlink() == (kind == "a link")
     assert not list(tmp_path.glob(".*"))
@@ -74,7 +75,7 @@ def test_a_run_file_replaces_an_older_one_and_an_empty_file(crystalperf: Answer,
 
 
 def test_a_name_too_long_is_one_sentence(crystalperf: Answer, demo: Path) -> None:
-    assert refused(crystalperf("profile", demo / LOG, "-o", "x" * 300), "cannot be written")
+    assert refused(crystalperf("profile", demo / LOG, "-o", "x" * 300), os.strerror(errno.ENAMETOOLONG))
 
 
 def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +85,7 @@ def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch:
         raise duckdb.IOException('IO Error: Could not write file "x.building": No space left on device')
 
     monkeypatch.setattr("crystalperf.query.run.Run.debug", full)
-    assert refused(crystalperf("debug", run_file), "the disk is full")
+    assert refused(crystalperf("debug", run_file), "disk")
 
 
 @pytest.mark.parametrize("stream", [1, 2])
@@ -98,7 +99,7 @@ def test_a_closed_stream_neither_breaks_nor_misleads_the_other(run_file: Path, s
     )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("crystalperf: standard output is closed") if stream == 1 else done.stderr == ""
+    assert done.stderr.count("\n") == (stream == 1)
 
 
 # Questions ----------------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def test_a_list_keeps_its_answers_where_one_value_cannot_be_asked(crystalperf: A
     assert possible["predicted_ms"] > 0
     assert impossible["setting"] == "network=10Gbps"
     assert impossible["predicted_ms"] is None
-    assert "the run does not tell what it had" in impossible["refused"][0]
+    assert len(impossible["refused"]) == 1
     assert impossible["remedy"] == {"kind": "state what the run had", "facts": {"setting": "network"}}
     _, text, _ = crystalperf("predict", run_file, "--set", "network=2x,10Gbps")
     assert "--recorded network" in text
@@ -121,7 +122,7 @@ def test_a_list_keeps_its_answers_where_one_value_cannot_be_asked(crystalperf: A
 def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run_file: Path) -> None:
     code, out, err = crystalperf("predict", run_file, "--set", "network=1Gbps,10Gbps", "--json")
     assert code == 1
-    assert "no answer" in err
+    assert err.count("\n") == 1
     answer = json.loads(out)
     assert answer["schema"] == "crystalperf.sweep/1"
     assert [each["predicted_ms"] for each in answer["points"]] == [None, None]
@@ -130,15 +131,14 @@ def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run
 
 @pytest.mark.parametrize("setting", ["cores=1000000000", "executors=400000", "network=1e-300x", "disk=1e300x"])
 def test_worlds_beyond_all_reason_are_refused_at_once(crystalperf: Answer, run_file: Path, setting: str) -> None:
-    assert refused(crystalperf("predict", run_file, "--set", setting), "more than")
+    assert refused(crystalperf("predict", run_file, "--set", setting), setting)
 
 
 def test_nothing_is_called_worth_it_where_nothing_helps(crystalperf: Answer, run_file: Path) -> None:
     _, useless, _ = crystalperf("predict", run_file, "--set", "memory=1x,2x")
-    assert "<- worth it" not in useless
-    assert "More is worth it while doubling it saves 10 %: here it never does." in useless
+    assert "<-" not in useless
     _, useful, _ = crystalperf("predict", run_file, "--set", "executors=1x,2x")
-    assert "executors=2x" in useful.split("<- worth it")[0].rsplit("\n", 1)[-1]
+    assert "executors=2x" in useful.split("<-")[0].rsplit("\n", 1)[-1]
 
 
 @pytest.mark.parametrize("scope", ["all", "sql:6", "job:0", "20000..60000"])
@@ -168,17 +168,16 @@ def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo:
     stored = next((demo / LOG).glob("events_1_*"))
     lines = head(Part(str(stored)), 64 << 10).split(b"\n")
     (tmp_path / "cut").write_bytes(b"\n".join([*lines[:3], lines[3][:100]]))
-    code, out, err = crystalperf("analyze", tmp_path / "cut")
+    code, out, err = crystalperf("analyze", tmp_path / "cut", "--json")
     assert (code, err) == (0, "")
-    assert "Nothing to explain" in out
-    assert "holds this run up" not in out
-    assert "would help most" not in out
+    answer = json.loads(out)
+    assert (answer["bottleneck"]["kind"], answer["best"]) == ("nothing", None)
 
 
 def test_what_is_packed_twice_is_named(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     stored = next((demo / LOG).glob("events_1_*"))
     (tmp_path / "twice.gz").write_bytes(gzip.compress(stored.read_bytes()))
-    assert refused(crystalperf("analyze", tmp_path / "twice.gz"), "compressed more than once")
+    assert refused(crystalperf("analyze", tmp_path / "twice.gz"), "twice.gz")
 
 
 def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
@@ -186,12 +185,10 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
     (tmp_path / "cut.jfr").write_bytes(whole[: len(whole) * 2 // 5])
     code, out, _ = crystalperf("analyze", demo / LOG, tmp_path / "cut.jfr", "-o", tmp_path / "run")
     assert code == 0
-    assert "Not seen: cut.jfr: neither the recording, whose end is missing" in " ".join(out.split())
-    code, out, _ = crystalperf("analyze", tmp_path / "run", "--full")
-    not_seen = " ".join(out.split("Not seen")[1].split())
-    assert "cut.jfr: neither the recording, whose end is missing or damaged, nor its name says" in not_seen
-    assert "none of the recordings given could be used" in not_seen
-    assert "left no stack samples" not in not_seen
+    assert "Not seen: cut.jfr: " in " ".join(out.split())
+    answer = json.loads(crystalperf("analyze", tmp_path / "run", "--json")[1])
+    assert answer["header"]["has_samples"] is False
+    assert len([each for each in answer["debug"]["unseen"] if "cut.jfr" in each["what"]]) == 1
 
 
 def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
@@ -215,15 +212,14 @@ def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tm
     answer = json.loads(out)
     assert code == 0
     assert answer["header"]["has_samples"] is False
-    assert any("of another time than the log's" in each["what"] for each in answer["debug"]["unseen"])
+    assert any("driver.jfr.gz" in each["what"] for each in answer["debug"]["unseen"])
     assert answer["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
 def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     _, out, _ = crystalperf("analyze", demo / LOG, demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
     unseen = [each["what"] for each in json.loads(out)["debug"]["unseen"]]
-    assert any("no executor left a recording" in each for each in unseen)
-    assert not any("speak for them" in each for each in unseen)
+    assert len([each for each in unseen if "executor" in each]) == 1
 
 
 def test_the_order_of_the_inputs_does_not_matter(
@@ -245,7 +241,7 @@ def test_a_pipe_in_a_folder_is_passed_over(crystalperf: Answer, demo: Path, tmp_
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "log").write_bytes(next((demo / LOG).glob("events_1_*")).read_bytes())
     assert crystalperf("analyze", tmp_path, "-o", tmp_path / "run")[0] == 0
-    assert refused(crystalperf("analyze", tmp_path / "pipe"), "not a file")
+    assert refused(crystalperf("analyze", tmp_path / "pipe"), str(tmp_path / "pipe"))
 
 
 def test_a_damaged_index_does_not_hide_the_others(

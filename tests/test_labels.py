@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
 import sys
 import zipfile
 from collections import Counter
@@ -250,7 +251,7 @@ class TestFunctions:
         assert text_hash(["a = 1"]) != text_hash(["a = 2"])
 
     def test_of_a_library_that_is_not_fetched(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="fetch the libraries first"):
+        with pytest.raises(InputError, match="requests"):
             list(functions_of(library("requests"), tmp_path))
 
 
@@ -307,7 +308,7 @@ class TestSample:
         shown = sample.show("t1", located("f", "y" * 9000))
         assert shown.startswith("### t1 requests a/b.py:1-4 a.b.f\n")
         assert len(shown) < sample.SHOWN_CODE_CHARS + 200
-        assert "[… cut, 6500 characters more]" in shown
+        assert f" {9000 - sample.SHOWN_CODE_CHARS} " in shown[-100:]  # so many characters are cut
 
 
 class TestCollect:
@@ -364,7 +365,7 @@ class TestCollect:
         its = [each for each in functions_of(library("tensorflow"), sources) if is_reserved(each.file)]
         sample.write([sample.Candidate("x0", "dev-tensorflow", "dev-tensorflow-000", its[0], "other", 1.0)], work)
         read(work, "A", "dev-tensorflow-000", "x0\tdisk\t3\n")
-        with pytest.raises(InputError, match="reserve is broken"):
+        with pytest.raises(InputError, match="reserve"):
             collect.collect(sources, work)
 
     def test_rows_of_other_draws_stay(self, sources: Path, work: Path, tmp_path: Path) -> None:
@@ -383,7 +384,7 @@ class TestCollect:
             ("u1", "numpy", "cpu"),
         ]
         write_table(path, Label, [label(id="t0", library="numpy", file="c.py")])
-        with pytest.raises(InputError, match=r"t0 is a function of numpy in c\.py, drawn with another WORK"):
+        with pytest.raises(InputError, match=r"t0.*numpy.*c\.py"):
             collect.merge(path, Label, fresh, places, lambda each: (each.id,))
 
     def test_command_writes_tables_batches_and_figures(
@@ -446,7 +447,7 @@ class TestRebuild:
         assert [(each["id"], each["first_line"]) for each in records] == [("t0", 8)]
 
     def test_without_labels(self, sources: Path, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="holds no labels"):
+        with pytest.raises(InputError, match=re.escape(str(tmp_path))):
             list(rebuild.rebuild(sources, tmp_path))
 
 
@@ -490,11 +491,11 @@ class TestFetch:
 
     def test_a_missing_tool_is_one_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(BuildError, match="mvn is missing"):
+        with pytest.raises(BuildError, match="mvn"):
             fetch.fetch(tmp_path / "libraries", frozenset({"fs2"}))
 
     def test_an_unknown_library_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(SettingError, match="no library is called junk"):
+        with pytest.raises(SettingError, match="junk"):
             fetch.fetch(tmp_path, frozenset({"junk"}))
 
     def test_what_is_there_is_left_alone(self, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,7 +513,7 @@ class TestCard:
         assert "old" not in once
         assert "| a \\1 |" in once
         assert statistics.with_figures(once, "| a \\1 |") == once
-        with pytest.raises(InputError, match="lacks its marks"):
+        with pytest.raises(InputError, match="marks"):
             statistics.with_figures("no marks", "")
 
     def test_a_damaged_table_is_named(self, tmp_path: Path) -> None:
@@ -522,5 +523,5 @@ class TestCard:
         with pytest.raises(InputError, match="line 3: 2 columns"):
             read_table(path, Label)
         path.write_text("garbage", encoding="utf-8")
-        with pytest.raises(InputError, match="is not a table of labels"):
+        with pytest.raises(InputError, match=r"train\.tsv"):
             read_table(path, Label)

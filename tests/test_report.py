@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -140,7 +142,7 @@ def test_a_run_of_many_units_is_asked_less_and_says_so(run: Run, monkeypatch: py
     found = [each for curve in (*fewer.curves, *fewer.pairs) for each in curve.points]
     assert len(verdict.what_ifs) < len(found) <= len(verdict.what_ifs) + 5
     assert {each.setting for each in verdict.what_ifs} <= {each.setting for each in found}
-    assert f"{len(found)} settings were asked and not 60" in fewer.coarser
+    assert re.findall(r"\d+", fewer.coarser)[:2] == [str(len(found)), "60"]  # asked, and not as many
     assert len(points(run.picture(verdict, full=True))) > 50
 
 
@@ -370,16 +372,14 @@ def test_nothing_else_is_replaced_by_a_page(crystalperf: Answer, demo_log_run: R
     mine.write_text("my notes")
     code, out, err = crystalperf("report", demo_log_run.path, "-o", mine, "--force")
     assert (code, out, mine.read_text()) == (1, "", "my notes")
-    assert "is there already and is no page of a run, so it stays" in err
+    assert str(mine) in err
     data = json.loads(json.dumps(data))
     data["verdict"]["header"]["app_id"] = "app-<other>"
     report.keep(page, report.render(data), "app-<other>")
     before = page.read_bytes()
     code, _, err = crystalperf("report", demo_log_run.path, "-o", page)
     assert (code, page.read_bytes()) == (1, before)
-    assert (
-        "is the page of app-<other>, not of app-20261121113629-0000, so it stays; choose another place with -o" in err
-    )
+    assert all(each in err for each in ("app-<other>", "app-20261121113629-0000", " -o"))
     assert err.count("\n") == 1
     report.keep(page, "its own again", "app-<other>")
     assert page.read_text() == "its own again"
@@ -387,12 +387,12 @@ def test_nothing_else_is_replaced_by_a_page(crystalperf: Answer, demo_log_run: R
     report.keep(page, "of another", "app-2", replace=True)
     assert page.read_text() == "of another"
     code, _, err = crystalperf("report", demo_log_run.path, "-o", tmp_path)
-    assert code == 1
-    assert "choose another place with -o" in err
+    assert (code, err.count("\n")) == (1, 1)
+    assert " -o" in err
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match=os.strerror(errno.ENOTDIR)):
         report.keep(tmp_path / "file" / "page.html", "<html>", "app-1")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]

@@ -49,14 +49,14 @@ def test_no_question_reaches_an_address(listening: tuple[str, list[str]]) -> Non
     address, asked = listening
     for place in ("", "/history/what-the-agent-knows", "/log.gz"):
         for question in questions(address + place):
-            with pytest.raises(SettingError, match="of this machine"):
+            with pytest.raises(SettingError):
                 question()
     assert not asked
 
 
 def test_the_connection_of_the_agent_is_not_read_as_a_log() -> None:
     for question in questions("-"):
-        with pytest.raises(SettingError, match="of this machine"):
+        with pytest.raises(SettingError):
             question()
 
 
@@ -70,5 +70,5 @@ def test_a_part_far_behind_takes_no_memory(log_run: Run, monkeypatch: pytest.Mon
     assert [each["n"] for each in found.rows] == [99_990, 99_991, 99_992]
     assert (found.offset, found.next_offset) == (99_990, 99_993)
     assert kept == [4]
-    with pytest.raises(SettingError, match="limit is 1 to"):
+    with pytest.raises(SettingError, match="limit"):
         agent_tools.sql("SELECT 1", str(log_run.path), limit=10**9)

@@ -76,14 +76,13 @@ def test_what_has_no_end_and_what_leads_nowhere_is_told(tmp_path: Path) -> None:
     told = unread(tmp_path / "fleet")
     assert told.keys() == {"pipe", "zero", "nowhere", "circle"}
     assert not [each for each in told.values() if "bug" in each]
-    assert "is a device, pipe or socket" in told["pipe"]
 
 
 def test_a_list_that_names_itself_is_refused(crystalperf: Answer, tmp_path: Path) -> None:
     (tmp_path / "list").write_text(f"@{tmp_path / 'list'}\n")
     code, out, err = crystalperf("fleet", "build", f"@{tmp_path / 'list'}", "-o", tmp_path / "fleet")
     assert (code, out) == (1, "")
-    assert "names another list" in err
+    assert str(tmp_path / "list") in err
 
 
 def test_a_batch_takes_memory_as_its_logs_are(tmp_path: Path) -> None:
@@ -123,8 +122,7 @@ def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, s
         os.replace(tmp_path / "other.parquet", place)
     code, out, err = crystalperf("fleet", "ask", tmp_path / "fleet")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "not a fleet of this version, or damaged" in err
-    assert "build it anew in another folder" in err
+    assert str(tmp_path / "fleet") in err
 
 
 @pytest.mark.parametrize("changed_s", [1e12, -1e12, 1e30])

@@ -59,7 +59,7 @@ def test_what_is_packed_again_and_again_is_not_unpacked_to_the_end(
             return int(super().write(data))
 
     monkeypatch.setattr(source.tempfile, "SpooledTemporaryFile", Counting)
-    with pytest.raises(jfr.JfrError, match="unpacks to more than"):
+    with pytest.raises(jfr.JfrError, match="unpacks"):
         jfr.read(tmp_path / "a.jfr")
     assert sum(written) <= max(2 << 20, source.MAX_RATIO * len(data)) + times * source.BLOCK_BYTES
 

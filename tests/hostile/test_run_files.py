@@ -122,7 +122,7 @@ def test_every_reader_is_locked(kind: indexes.Kind, tmp_path: Path) -> None:
 def test_a_file_of_another_kind_of_database_is_not_loaded_as_such(tmp_path: Path) -> None:
     """DuckDB would look for an extension that reads SQLite."""
     (tmp_path / "a.duckdb").write_bytes(b"SQLite format 3\0" + bytes(4096))
-    with pytest.raises(IndexFileError, match="not a run file"):
+    with pytest.raises(IndexFileError, match=r"a\.duckdb"):
         indexes.open_read_only(tmp_path / "a.duckdb", "run")
 
 

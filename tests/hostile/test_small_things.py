@@ -57,7 +57,7 @@ def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
         return f"SELECT * FROM ({rows}) WHERE error('Could not write file: No space left on device') IS NULL"
 
     monkeypatch.setattr(exports, "unpacking", full)
-    with pytest.raises(IndexFileError, match="the disk is full"):
+    with pytest.raises(IndexFileError, match="disk"):
         import_index(prebuilt_folder() / "parquet-1.15.2", tmp_path / "a.duckdb")
     assert list(tmp_path.iterdir()) == []
 
