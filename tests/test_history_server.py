@@ -24,7 +24,7 @@ import pytest
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import history
 from crystalperf.query.frameworks.spark.history import Address, address_of
-from lab.served import Served, serving
+from tests.served import Served, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = "app-20261121113629-0000"
