@@ -389,17 +389,6 @@ def test_one_unit_for_an_answer() -> None:
 # Setup --------------------------------------------------------------------------------------------------------------
 
 
-def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
-    from lab.runs.samplers import async_flag
-    from lab.runs.spark import Sampling
-
-    printed = settings("/tmp")
-    executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
-    assert printed["spark.executor.extraJavaOptions"] == Sampling().flag(executor)
-    assert printed["spark.driver.extraJavaOptions"] == Sampling().flag("/tmp/crystalperf-driver.jfr")
-    assert async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text(Job("/tmp"))
-
-
 @pytest.mark.parametrize("place", list(PLACES))
 def test_setup_can_be_appended_to_spark_defaults(place: str) -> None:
     """Every line is a comment, empty, or a setting that Java's properties would read as we mean it."""

@@ -24,8 +24,8 @@ import pytest
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import history
 from crystalperf.query.frameworks.spark.history import Address, address_of
-from lab.served import Served, serving
 from tests.refusals import is_one_line, refused
+from tests.served import Served, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = "app-20261121113629-0000"

@@ -399,8 +399,8 @@ def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
     threads.  It was told as CPU time, by what the pipeline's own threads showed."""
     run = cp.profile(DATA / "tensorflow-input")
     verdict = run.verdict()
-    held = verdict.bottleneck
-    assert (held.kind, held.name, round(held.time_ms), round(verdict.debug.runtime_ms)) == ("cause", "upstream", 201, 218)
+    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(201, abs=0.5))
+    assert verdict.debug.runtime_ms == pytest.approx(218, abs=0.5)
     faster = run.predict(["cpu_speed=2x"])
     assert faster.predicted_ms is None
     assert faster.bound_ms is not None
@@ -441,8 +441,8 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     path.write_text(json.dumps({"traceEvents": events}))
     run = cp.profile(path)
     verdict = run.verdict()
-    held = verdict.bottleneck
-    assert (held.kind, held.name, round(held.time_ms), round(verdict.debug.runtime_ms)) == ("cause", "upstream", 70, 100)
+    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(70, abs=0.5))
+    assert verdict.debug.runtime_ms == pytest.approx(100, abs=0.5)
     assert [(each.rule, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
     assert "Read ahead" in verdict.actions[0].what  # of a step, a second is no measure
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
