@@ -19,6 +19,7 @@ from crystalperf.query.sql import summed
 from crystalperf.query.statements import child
 from crystalperf.query.statements.asking import answering, request_for
 from crystalperf.query.statements.views import view, views, views_of
+from tests.refusals import is_one_line
 
 MANY_TASKS = Path(__file__).parent / "data/runs/rolled"
 
@@ -226,8 +227,7 @@ def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
 def test_a_misspelt_name_is_told_the_nearest(crystalperf: Answer, statement: str, near: str) -> None:
     code, out, err = crystalperf("sql", "--index", "python-3.11", statement)
     assert (code, out) == (1, "")
-    assert err.rstrip().endswith(f'the nearest is "{near}"')
-    assert err.count("\n") == 1
+    is_one_line(err, f'"{near}"')
 
 
 def test_a_view_of_what_was_not_named_says_what_it_comes_with(crystalperf: Answer) -> None:
