@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.query import sql
 from crystalperf.query.answers.values import Failed, LostWorker, Outcome, Tally
-from crystalperf.query.frameworks import Exhausted, Rules, Vocabulary
+from crystalperf.query.frameworks import Exhausted, Rules, Vocabulary, rules_of
 from crystalperf.query.model.critical import Piece
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import ALL, WHOLE
@@ -67,7 +67,7 @@ class Ended:
 
 def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
     """How a scope ended; of a part of the run, how that part did."""
-    words, rules = execution.framework.vocabulary, execution.framework.rules or Rules()
+    words, rules = execution.framework.vocabulary, rules_of(execution)
     scopes = _scopes(connection, execution, rules)
     groups = _groups(connection, execution, scopes, rules)
     ended = ended_units(connection, execution, [each.id for each in groups])

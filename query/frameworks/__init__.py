@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.answers.values import Debug, Finding
+    from crystalperf.query.answers.values import Debug
     from crystalperf.query.explain.chances import Chance
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.inputs.containers import LogFile
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.findings import Finding
     from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -234,7 +236,6 @@ class Rules:
 
     idle         a group that left lanes idle → what to do, None where nothing can or need be done
     skew         a group of which one unit reads much more than most → what to do
-    advice       by Finding.rule what to do, where that is more than what holds of any framework
     own_device   whether a group's time on devices has a finding of its own
     delegates    what a group reads and writes → whether other processes compute for its units, which so wait for no CPU
                  themselves
@@ -258,9 +259,8 @@ class Rules:
     exhausted    an error, or why a worker ended → what ran out of memory, None where nothing did
     """
 
-    idle: Callable[[Detail], str | None] | None = None
-    skew: Callable[[Detail], str] | None = None
-    advice: Mapping[str, str] = field(default_factory=dict)
+    idle: Callable[[Detail], Advice | None] | None = None
+    skew: Callable[[Detail], Advice] | None = None
     own_device: Callable[[Detail], bool] = lambda _detail: False
     delegates: Callable[[str], bool] = lambda _what: False
     delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
@@ -285,6 +285,11 @@ class Rules:
         Within a scope, as a query is one, they keep no rows.
         """
         return scope is None and self.delegates(what)
+
+
+def rules_of(execution: Execution) -> Rules:
+    """What a run's framework knows to advise; none of it where it says nothing."""
+    return execution.framework.rules or Rules()
 
 
 @dataclass(frozen=True)

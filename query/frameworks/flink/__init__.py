@@ -87,7 +87,6 @@ FLINK = Framework(
     shown_lanes=planning.shown_lanes,
     sentences=sentences.SENTENCES,
     rules=Rules(
-        advice=chances.ADVICE,
         idle=chances.idle,
         unmeasured=chances.unmeasured,
         unending=unending.told,

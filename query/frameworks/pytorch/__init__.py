@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.frameworks.pytorch import files, setup
+from crystalperf.query.frameworks.pytorch import files, sentences, setup
 from crystalperf.query.frameworks.training.devices import GPU
 from crystalperf.query.frameworks.training.framework import of_training
 from crystalperf.query.frameworks.training.rules import RULES
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Finding
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.execution import Execution
+    from crystalperf.query.results.findings import Finding
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -55,5 +55,6 @@ PYTORCH = of_training(
     gather=files.gather,
     setup=setup.SETUP,
     rules=replace(RULES, more=_findings, or_else=_or_else),
+    sentences=sentences.SENTENCES,
     checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
 )
