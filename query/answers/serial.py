@@ -3,7 +3,8 @@
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
 An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them.  A value of a kind has its key, its sentence and its fields; a finding keeps its fields apart as evidence.  `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence.
+`schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
     python -m crystalperf.query.answers.serial --write docs/schema     the schemas, one file per kind
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -37,8 +38,9 @@ from crystalperf.query.answers.values import (
     Verdict,
 )
 from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.findings import Finding
-from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
@@ -161,6 +163,8 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
+    if "Finding" in known:
+        known |= _of_kinds()
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -177,6 +181,32 @@ def _schema(answer: type) -> dict[str, Any]:
         "required": list(properties),
         **({"$defs": dict(sorted(known.items()))} if known else {}),
     }
+
+
+def _of_kinds() -> dict[str, dict[str, Any]]:
+    """The shapes of findings and advice, which differ by their kind: what all of them have."""
+    kind = {"type": "string", "description": "the same key in every version"}
+    text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
+    advice = {
+        "title": "Advice",
+        "description": FindingAdvice.__doc__,
+        "type": "object",
+        "properties": {"kind": kind, "text": text},
+    }
+    finding = {
+        "title": "Finding",
+        "description": Finding.__doc__,
+        "type": "object",
+        "properties": {
+            "kind": kind,
+            "cost_ms": {"type": "number"},
+            "basis": {"enum": sorted(get_args(Basis))},
+            "text": text,
+            "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
+            "evidence": {"type": "object", "description": "names and numbers by kind, the unit in the name"},
+        },
+    }
+    return {"Finding": finding, "Advice": advice}
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

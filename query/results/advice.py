@@ -101,7 +101,7 @@ class AvoidExhaustion(Advice):
 
 @dataclass(frozen=True)
 class MoreCpu(Advice):
-    """CPUs for all tasks: a larger limit, machines of their own, or fewer slots (than cores, where nothing else helps)."""
+    """CPUs for all tasks: a larger limit, machines of their own, or fewer slots."""
 
     kind: ClassVar[str] = "more-cpu"
 

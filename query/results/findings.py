@@ -156,7 +156,10 @@ class SlowHost(StragglerCause):
 
 @dataclass(frozen=True)
 class FirstOnWorker(StragglerCause):
-    """It was the first on its worker, a new process; `confirmed` is whether its CPU time and other first tasks say so."""
+    """It was the first on its worker, a new process.
+
+    `confirmed` is whether its CPU time and other first tasks say so.
+    """
 
     kind: ClassVar[str] = "first-on-worker"
 
@@ -395,8 +398,10 @@ class NoWorker(Finding):
 
 @dataclass(frozen=True)
 class LostWorkers(Finding):
-    """Workers that were lost, of `workers` in all: `redone_tasks` ran again, which had run for `redone_ms`, and what ran
-    on fewer slots took at most `short_ms` longer."""
+    """Workers that were lost, of `workers` in all.
+
+    `redone_tasks` ran again, which had run for `redone_ms`; what ran on fewer slots took at most `short_ms` longer.
+    """
 
     kind: ClassVar[str] = "lost-workers"
 

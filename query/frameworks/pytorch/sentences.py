@@ -22,22 +22,26 @@ def _lost(found: findings.Lost, text: str) -> str:
     return f"{text}, {found.disk_ms:.0f} ms of them on the disk"
 
 
+def _names(found: findings.Lost) -> str:
+    return " and ".join(found.names)
+
+
 @SENTENCES.of(findings.UntoldWait)
 def untold_wait(found: findings.UntoldWait, _words: Words) -> str:
-    text = f"threads waited {found.lost_ms:.0f} ms in {' and '.join(found.names)} while nothing that was traced ran on an accelerator"
-    return _lost(found, text)
+    waited = f"threads waited {found.lost_ms:.0f} ms in {_names(found)}"
+    return _lost(found, f"{waited} while nothing that was traced ran on an accelerator")
 
 
 @SENTENCES.of(findings.FreeingMemory)
 def freeing_memory(found: findings.FreeingMemory, _words: Words) -> str:
-    text = f"threads took {found.lost_ms:.0f} ms to free memory of the accelerator, most in {' and '.join(found.names)}"
+    text = f"threads took {found.lost_ms:.0f} ms to free memory of the accelerator, most in {_names(found)}"
     return _lost(found, text)
 
 
 @SENTENCES.of(findings.Starting)
 def starting(found: findings.Starting, _words: Words) -> str:
-    text = f"threads took {found.lost_ms:.0f} ms to start the accelerator and its libraries, most in {' and '.join(found.names)}"
-    return _lost(found, text)
+    took = f"threads took {found.lost_ms:.0f} ms to start the accelerator and its libraries"
+    return _lost(found, f"{took}, most in {_names(found)}")
 
 
 @SENTENCES.of(findings.UntoldHostTime)
@@ -48,7 +52,7 @@ def untold_host_time(found: findings.UntoldHostTime, _words: Words) -> str:
 
 @SENTENCES.of(findings.WaitingInPython)
 def waiting_in_python(found: findings.WaitingInPython, _words: Words) -> str:
-    text = f"threads waited {found.lost_ms:.0f} ms in functions of Python, most in {' and '.join(found.names)}"
+    text = f"threads waited {found.lost_ms:.0f} ms in functions of Python, most in {_names(found)}"
     return _lost(found, text)
 
 

@@ -213,7 +213,8 @@ def inspect_ended_tasks(found: advice.InspectEndedTasks, _words: Words) -> str:
 def avoid_exhaustion(found: advice.AvoidExhaustion, _words: Words) -> str:
     return {
         "container": (
-            "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more partitions"
+            "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more"
+            " partitions"
         ),
         "killed": (
             "the cluster manager's log says who killed it; where that was for memory, a larger"
