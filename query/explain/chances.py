@@ -1,7 +1,7 @@
 """What could be changed about a run so that it is shorter, before anybody knows by how much.
 
-The framework brings what its users can set or write (Rules.chances) and says how a what-if's setting is changed in its
-terms (Rules.resized); what can be bought is the same for all.  query.answers.actions asks what each brings.
+The framework brings what its users can set or write (Advisor.chances) and says how a what-if's setting is changed in
+its terms (Advisor.resized); what can be bought is the same for all.  query.answers.actions asks what each brings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import duckdb
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.values import Debug
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules, rules_of
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.results.advice import AvoidExhaustion, RecordSamples, StartWorkersSooner
 from crystalperf.query.results.findings import (
@@ -77,8 +77,8 @@ def chances(
     connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail], debug: Debug
 ) -> list[Chance]:
     """Everything that could be changed, in no order."""
-    rules, words = rules_of(execution), debug.words
-    own = [] if rules.chances is None else list(rules.chances(connection, execution, details, debug))
+    advisor, words = execution.framework.advisor, debug.words
+    own = [] if advisor.chances is None else list(advisor.chances(connection, execution, details, debug))
     alone = _alone(words, debug, {each.why for each in own})
     known = {each.why for each in (*own, *alone)}
     memory = None if debug.outcome is None else debug.outcome.memory
@@ -87,11 +87,11 @@ def chances(
     findings = [each for each in debug.findings if twice is None or each.advice != twice]
     return [
         *([] if any(each.why == STOPPED for each in own) else _failure(debug)),
-        *_unmeasured(connection, rules),
+        *_unmeasured(connection, advisor),
         *own,
         *alone,
-        *_other_findings(words, findings, known, has_own=rules.chances is not None),
-        *_resized(rules, execution, debug),
+        *_other_findings(words, findings, known, has_own=advisor.chances is not None),
+        *_resized(advisor, execution, debug),
     ]
 
 
@@ -109,9 +109,9 @@ def _failure(debug: Debug) -> list[Chance]:
     return [Chance("code", what, "outcome", "measured", comes_first=True)]
 
 
-def _unmeasured(connection: duckdb.DuckDBPyConnection, rules: Rules) -> list[Chance]:
+def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Chance]:
     """That what the user asks for was not recorded."""
-    what = rules.unmeasured(connection)
+    what = advisor.unmeasured(connection)
     return [] if what is None else [Chance("record", what, "measure", "measured", comes_first=True)]
 
 
@@ -156,7 +156,7 @@ def _capitalised(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _resized(rules: Rules, execution: Execution, debug: Debug) -> list[Chance]:
+def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Chance]:
     """More lanes, more memory and faster devices, as far as something waits for them.
 
     More lanes are none where the run failed, where a device computed that is not modelled, where the run is held up by
@@ -167,9 +167,9 @@ def _resized(rules: Rules, execution: Execution, debug: Debug) -> list[Chance]:
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     on_units_ms = whole_ms - debug.coordinator_ms
     if not failed and debug.unmodelled is None and on_units_ms > whole_ms / 2 and _busy_share(debug) > 1 - MOST_IDLE:
-        found.append(_one(rules, execution, "workers", 2.0, f"Run on twice the {words.counted}"))
+        found.append(_one(advisor, execution, "workers", 2.0, f"Run on twice the {words.counted}"))
     if not failed:
-        found.append(_one(rules, execution, "memory", 2.0, f"Give each {words.worker} twice the memory"))
+        found.append(_one(advisor, execution, "memory", 2.0, f"Give each {words.worker} twice the memory"))
     changed: set[str] = set()
     for each in execution.resources:
         if each.setting in changed:  # one setting may stand for several
@@ -196,8 +196,8 @@ def _busy_share(debug: Debug) -> float:
     return 1 - idle_ms / whole_ms if whole_ms else 0.0
 
 
-def _one(rules: Rules, execution: Execution, key: str, ratio: float, neutral: str) -> Chance | None:
+def _one(advisor: Advisor, execution: Execution, key: str, ratio: float, neutral: str) -> Chance | None:
     """More of a countable thing, in the framework's terms; None where it has no such thing to change."""
-    if rules.resized is not None:
-        return rules.resized(execution, key, ratio)
+    if advisor.resized is not None:
+        return advisor.resized(execution, key, ratio)
     return Chance("machine", neutral, key, "modelled", asks=f"{key}={ratio:g}x")

@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.query.answers.values import LostWorker
 from crystalperf.query.explain.outcome import Ended, merged_reasons
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     AvoidExhaustion,
@@ -25,13 +25,13 @@ from crystalperf.query.results.findings import EndReason, Loss, LostWorkers, NoW
 
 
 def no_worker(
-    rules: Rules, waited_ms: float, first_worker_ms: float | None, lost: Sequence[LostWorker], lost_wait_ms: float
+    advisor: Advisor, waited_ms: float, first_worker_ms: float | None, lost: Sequence[LostWorker], lost_wait_ms: float
 ) -> list[NoWorker]:
     """What held the run up while no worker was there: `lost_wait_ms` of it since the last of them was lost."""
     first_ms = first_worker_ms or None
     if lost_wait_ms <= 0:
         return [NoWorker(waited_ms, "measured", StartWorkersSooner(), ever_came=True, first_worker_ms=first_ms)]
-    return [NoWorker(waited_ms, "measured", _after_loss(rules, lost), True, first_ms, lost_wait_ms, _loss(lost))]
+    return [NoWorker(waited_ms, "measured", _after_loss(advisor, lost), True, first_ms, lost_wait_ms, _loss(lost))]
 
 
 def never_a_worker(waited_ms: float) -> list[NoWorker]:
@@ -40,7 +40,7 @@ def never_a_worker(waited_ms: float) -> list[NoWorker]:
 
 
 def lost_workers(
-    rules: Rules, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int
+    advisor: Advisor, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int
 ) -> list[LostWorkers]:
     """Workers that were lost: work that had to be done again, and what ran on fewer lanes from then on.
 
@@ -52,7 +52,7 @@ def lost_workers(
     cost_ms = short_ms + redone_ms / max(slots, 1)
     return [
         LostWorkers(
-            cost_ms, "modelled", _after_loss(rules, lost), _loss(lost), workers, redone, redone_ms, short_ms
+            cost_ms, "modelled", _after_loss(advisor, lost), _loss(lost), workers, redone, redone_ms, short_ms
         )
     ]  # fmt: skip
 
@@ -62,12 +62,12 @@ def _loss(lost: Sequence[LostWorker]) -> Loss:
     return Loss(tuple(each.worker for each in lost), lived_ms, lost[0].why)
 
 
-def _after_loss(rules: Rules, lost: Sequence[LostWorker]) -> Advice:
-    exhausted = next((kind for each in lost if (kind := rules.exhausted(each.why))), None)
+def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
+    exhausted = next((kind for each in lost if (kind := advisor.exhausted(each.why))), None)
     return ReadWorkerLog(lost[0].worker, lost[0].host) if exhausted is None else AvoidExhaustion(exhausted)
 
 
-def wasted(rules: Rules, ended: Sequence[Ended], slots: int) -> list[Wasted]:
+def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]:
     """Work that was thrown away: units that failed, and those that were killed, each with the commonest reasons.
 
     Those that were killed did not fail: a copy was faster, or their group was over.
@@ -75,12 +75,12 @@ def wasted(rules: Rules, ended: Sequence[Ended], slots: int) -> list[Wasted]:
     found = []
     statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
     for status in statuses:
-        mine = [e for e in ended if e.status == status and not rules.called_off(e.reason or "")]
+        mine = [e for e in ended if e.status == status and not advisor.called_off(e.reason or "")]
         if not mine or slots <= 0:
             continue
         reasons = tuple(EndReason(*each) for each in merged_reasons(mine))
         units, unit_ms = sum(each.units for each in mine), sum(each.unit_ms for each in mine)
-        exhausted = next((kind for each in reasons if (kind := rules.exhausted(each.reason))), None)
+        exhausted = next((kind for each in reasons if (kind := advisor.exhausted(each.reason))), None)
         advice = InspectEndedTasks(status) if exhausted is None else AvoidExhaustion(exhausted)
         found.append(Wasted(unit_ms / slots, "modelled", advice, status, units, unit_ms, reasons))
     return found

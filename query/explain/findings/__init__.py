@@ -4,7 +4,7 @@ A rule states its evidence and what would contradict it, and looks for both; a c
 A cost is the most that the finding can have cost: the time it held the critical path, or what would be left of it at
 best.  What the words for a basis mean is said in query.results.kinds.Basis.  Stages of one kind make one finding,
 whose cost is their sum (added_up).  The rules hold of any framework; what to try is the framework's where it knows
-better (Rules).
+better (Advisor).
 """
 
 from crystalperf.query.explain.findings.alone import coordinator as coordinator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import InspectDevice
 from crystalperf.query.results.findings import OddUseStage
 
@@ -13,7 +13,7 @@ SLOW_BPS = 1e6
 """A device that moves less than this while it is used is used for something else than moving data."""
 
 
-def odd_use(rules: Rules, details: Sequence[Detail], limits: Collection[str]) -> list[OddUseStage]:
+def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]) -> list[OddUseStage]:
     """Time on a device that hardly moved data: a misconfiguration as a rule (§4.2, §7.5).
 
     `limits` are the resources that hold the run up: a device that is slow because it is full is no sign of a
@@ -22,7 +22,7 @@ def odd_use(rules: Rules, details: Sequence[Detail], limits: Collection[str]) ->
     found = []
     for detail in details:
         facts = detail.facts
-        if facts.path_ms <= 0 or rules.own_device(detail):
+        if facts.path_ms <= 0 or advisor.own_device(detail):
             continue
         for resource, moved in detail.moved_bytes.items():
             time_ms = facts.resource_ms[resource]

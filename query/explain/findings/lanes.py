@@ -9,7 +9,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.explain.facts import Detail, Neighbours
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.capacity import STARVED
 from crystalperf.query.results.advice import (
     Advice,
@@ -43,7 +43,7 @@ def _waited_ms(detail: Detail) -> float:
     return max(longest.duration_ms - usual_ms - longest.cpu_ms, 0.0)
 
 
-def idle_slots(rules: Rules, detail: Detail) -> list[IdleStage]:
+def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
     """Slots without work while a group was on the path: too few units, or a last wave that is half empty.
 
     Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
@@ -65,7 +65,7 @@ def idle_slots(rules: Rules, detail: Detail) -> list[IdleStage]:
         cost_ms = path_ms * min(1 - detail.with_data / facts.slots, idle)
     elif cause == "bound-to-data":
         cost_ms = ran_ms * idle
-    advice = idle_advice(detail) if rules.idle is None else rules.idle(detail)
+    advice = idle_advice(detail) if advisor.idle is None else advisor.idle(detail)
     if advice is None or cost_ms <= 0:
         return []
     return [idle_stage(detail, cause, cost_ms, idle, advice)]
@@ -152,7 +152,7 @@ def starting_units(detail: Detail) -> list[StartingStage]:
 
 
 def short_of_cpus(
-    rules: Rules,
+    advisor: Advisor,
     details: Sequence[Detail],
     neighbours: Sequence[Neighbours],
     cores_per_slot: float,
@@ -164,7 +164,7 @@ def short_of_cpus(
     group, in which share of the quota's periods meanwhile their container had used it up, where that was measured.  A
     unit for which another process computes has no CPU itself.
     """
-    mine = [each for each in details if each.ready_ms > 0 and not rules.delegates(each.what)]
+    mine = [each for each in details if each.ready_ms > 0 and not advisor.delegates(each.what)]
     ready_ms = sum(each.ready_ms for each in mine)
     cpu_ms = sum(each.facts.resource_ms[CPU] for each in mine)
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:

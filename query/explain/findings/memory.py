@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crystalperf.indexes.resources import DISK, OTHER
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.execution import most_spilling_ms
 from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
 from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
@@ -15,7 +15,7 @@ GC = 0.1
 """… and garbage collection."""
 
 
-def spilling(rules: Rules, details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
+def spilling(advisor: Advisor, details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
     """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
 
     Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
@@ -32,7 +32,7 @@ def spilling(rules: Rules, details: Sequence[Detail], spilled_by: Sequence[str])
         on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
         cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
     worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
-    advice = AvoidSpilling(delegated=all(rules.spills_apart(each.what, each.facts.scope) for each in groups))
+    advice = AvoidSpilling(delegated=all(advisor.spills_apart(each.what, each.facts.scope) for each in groups))
     operator = spilled_by[0] if spilled_by else None
     return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
 

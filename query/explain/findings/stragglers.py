@@ -10,7 +10,7 @@ from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.explain.facts import Detail
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
 from crystalperf.query.explain.hosts import HostTime
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     CompareHosts,
@@ -47,7 +47,7 @@ class Why:
     basis: Basis
 
 
-def straggler(rules: Rules, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
+def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
     """A group whose longest unit takes much longer than those like it, and why.
 
     Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.  What read
@@ -60,7 +60,7 @@ def straggler(rules: Rules, detail: Detail, hosts: Sequence[HostTime]) -> list[S
     if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
-    why = next(each for each in _reasons(rules, detail, hosts, excess_ms) if each is not None)
+    why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
     return [
         StragglerStage(
             facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
@@ -69,9 +69,9 @@ def straggler(rules: Rules, detail: Detail, hosts: Sequence[HostTime]) -> list[S
     ]  # fmt: skip
 
 
-def _reasons(rules: Rules, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
     """Reasons for a straggler in the order of their evidence's strength; the last always holds."""
-    yield _more_data(rules, detail, excess_ms)
+    yield _more_data(advisor, detail, excess_ms)
     yield _collections(detail, excess_ms)
     yield _slow_node(detail, hosts, excess_ms)
     yield _first_of_its_worker(detail, excess_ms)
@@ -79,7 +79,7 @@ def _reasons(rules: Rules, detail: Detail, hosts: Sequence[HostTime], excess_ms:
     yield _unexplained(detail, excess_ms)
 
 
-def _more_data(rules: Rules, detail: Detail, excess_ms: float) -> Why | None:
+def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None:
     """Evidence: it read as many times the median as it took.  Contradicted by others that read as much, sooner."""
     longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
     duration_ms = longest.duration_ms
@@ -88,7 +88,7 @@ def _more_data(rules: Rules, detail: Detail, excess_ms: float) -> Why | None:
         return None
     if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
         return None
-    advice = SpreadInput() if rules.skew is None else rules.skew(detail)
+    advice = SpreadInput() if advisor.skew is None else advisor.skew(detail)
     return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 

@@ -13,7 +13,7 @@ from crystalperf.query import sql
 from crystalperf.query.explain.facts import Detail
 from crystalperf.query.explain.findings.lanes import idle_stage, is_uneven, were_bound, were_free
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
 from crystalperf.query.frameworks.spark.findings import (
     CommitFewerFiles,
@@ -309,7 +309,7 @@ def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> s
     return None
 
 
-RULES = Rules(
+RULES = Advisor(
     idle=idle_advice,
     skew=uneven_advice,
     own_device=reads_schema,

@@ -9,7 +9,7 @@ import duckdb
 from crystalperf.indexes.resources import DISK
 from crystalperf.query import sql
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.training import absent
 from crystalperf.query.frameworks.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.training.operators import kind_times
@@ -98,4 +98,4 @@ def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapp
     return found
 
 
-RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
+RULES = Advisor(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
