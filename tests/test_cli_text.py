@@ -29,7 +29,6 @@ from crystalperf.query.answers.values import (
     Action,
     Debug,
     Doubt,
-    Finding,
     FunctionTime,
     GroupFacts,
     GroupPrediction,
@@ -52,6 +51,8 @@ from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
+from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from tests import hand_made
 from tests.spark_logs import START
 
@@ -83,7 +84,7 @@ DEBUG = Debug(
     critical_path=PATH,
     samples=SampleCounts(5_000, 4_000, 3_900, {"not indexed": 100}),
     scopes=(ScopeItem("sql:3", "select 1", 0.0, 26_000.0),),
-    findings=(Finding("straggler", 5_000.0, "stage:2.0 is skewed", "measured", "look for a skewed key"),),
+    findings=(NoScope(5_000.0, "measured", InspectProgram()),),
     functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
     unseen=(Note("blocked threads"),),
     vocabulary=get("spark").vocabulary,
@@ -156,7 +157,8 @@ def test_what_changes_nothing_is_one_line_also_where_it_is_refused() -> None:
 def test_a_long_answer_has_45_lines_and_loses_rows_only() -> None:
     path = tuple(item(f"stage:{number}.0", 1_000 * number, 1_000 * number + 1_000, "cpu") for number in range(26))
     long = "what it is, told at a length that takes several lines of the screen, as some rules of a framework do, alas"
-    findings = tuple(Finding("rule", 9_000.0, long, "measured", long) for _ in range(5))
+    lost = Loss(("1",), 5_000.0, long)
+    findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
     debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
     to_do = tuple(Action("code", long, 9_000.0, (1.0, 2.0), "modelled", "rule", ("first", "second")) for _ in range(3))

@@ -439,6 +439,6 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     run = cp.profile(path)
     verdict = run.verdict()
     assert first_sentence(verdict).startswith("Waiting for the next batch of input holds this run up: 70 of 100 ms")
-    assert [(each.rule, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
+    assert [(each.kind, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
     assert "Read ahead" in verdict.actions[0].what  # of a step, a second is no measure
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
