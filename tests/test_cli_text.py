@@ -29,7 +29,6 @@ from crystalperf.query.answers.values import (
     Action,
     Debug,
     Doubt,
-    Finding,
     FunctionTime,
     GroupFacts,
     GroupPrediction,
@@ -52,6 +51,9 @@ from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
+from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
+from crystalperf.query.text.sentences import text_of
 from tests import hand_made
 from tests.spark_logs import START
 
@@ -84,7 +86,7 @@ DEBUG = Debug(
     critical_path=PATH,
     samples=SampleCounts(5_000, 4_000, 3_900, {"not indexed": 100}),
     scopes=(ScopeItem("sql:3", "select 1", 0.0, 26_000.0),),
-    findings=(Finding("straggler", 5_000.0, "stage:2.0 is skewed", "measured", "look for a skewed key"),),
+    findings=(NoScope(5_000.0, "measured", InspectProgram()),),
     functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
     unseen=(Note("blocked threads"),),
     vocabulary=get("spark").vocabulary,
@@ -134,7 +136,7 @@ def test_first_screen_answers_first_and_keeps_details_for_full() -> None:
     assert lines[-1].endswith("crystalperf sql")
     assert "TransportClient.fetch" not in words
     _, words = screen(found, full=True)
-    assert DEBUG.findings[0].what in words
+    assert text_of(DEBUG.findings[0], DEBUG.words) in words
     assert "TransportClient.fetch" in words  # the end of a long name says more than its beginning
 
 
@@ -154,7 +156,8 @@ def test_counts_a_refusal_between_equal_bounds_as_no_effect() -> None:
 def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     path = tuple(item(f"stage:{number}.0", 1_000 * number, 1_000 * number + 1_000, "cpu") for number in range(26))
     long = "what it is, at a length that takes several lines of the screen, as some rules of a framework do, alas, alas"
-    findings = tuple(Finding("rule", 9_000.0, long, "measured", long) for _ in range(5))
+    lost = Loss(("1",), 5_000.0, long)
+    findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
     debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
     to_do = tuple(Action("code", long, 9_000.0, (1.0, 2.0), "modelled", "rule", ("first", "second")) for _ in range(3))

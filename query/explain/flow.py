@@ -11,7 +11,6 @@ from crystalperf.query.explain.chances import Chance
 from crystalperf.query.explain.diagnose import seen_of
 from crystalperf.query.explain.facts import named
 from crystalperf.query.explain.outcome import outcome
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.flow import Flow, legs
 from crystalperf.query.whatif.flow import highest, is_far, main_resource, reached
@@ -60,8 +59,10 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         unseen=(*unseen, *_unmeasured(flow, execution)),
         other_ms=other_ms,
         vocabulary=execution.framework.vocabulary,
+        framework=execution.framework.name,
+        resources=execution.resources,
         outcome=outcome(connection, execution),
-        told=tuple(terms_of(execution).rules.told(connection, execution)),
+        told=tuple(execution.framework.advisor.told(connection, execution)),
         flow=flow_facts(flow, execution),
     )
 

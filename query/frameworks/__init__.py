@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.answers.values import Debug, Finding
+    from crystalperf.query.answers.values import Debug
     from crystalperf.query.explain.chances import Chance
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.inputs.containers import LogFile
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.findings import Finding
     from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -260,12 +262,10 @@ class Setup:
 class Advisor:
     """Findings and recommendations that only a framework has, and how its jobs are set up.  All of it is optional."""
 
-    idle: Callable[[Detail], str | None] | None = None
+    idle: Callable[[Detail], Advice | None] | None = None
     """A group that left slots idle → what to do, None where nothing can or need be done."""
-    skew: Callable[[Detail], str] | None = None
+    skew: Callable[[Detail], Advice] | None = None
     """A group of which one unit reads much more than most → what to do."""
-    advice: Mapping[str, str] = field(default_factory=dict)
-    """By Finding.rule what to do, where that is more than what holds of any framework."""
     own_device: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
     delegates: Callable[[str], bool] = lambda _what: False

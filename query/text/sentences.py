@@ -24,7 +24,9 @@ class Sentences:
         return f"{counted(found.groups, words.vocabulary.group)} leave lanes idle"
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Sentences | None = None) -> None:
+        """`base` has those of kinds that this one has none for."""
+        self._base = base
         self._by_type: dict[type[Kind], Callable[[Any, Words], str]] = {}
 
     def of(self, kind: type[K]) -> Callable[[Callable[[K, Words], str]], Callable[[K, Words], str]]:
@@ -38,7 +40,8 @@ class Sentences:
 
     def find(self, kind: type[Kind]) -> Callable[[Any, Words], str] | None:
         """The function for a type, or for the nearest of its bases that has one; None without any."""
-        return next((write for each in kind.__mro__ if (write := self._by_type.get(each))), None)
+        own = next((write for each in kind.__mro__ if (write := self._by_type.get(each))), None)
+        return own or (self._base and self._base.find(kind))
 
 
 CORE = Sentences()

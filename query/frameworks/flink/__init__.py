@@ -94,7 +94,6 @@ FLINK = Framework(
         checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
     ),
     advisor=Advisor(
-        advice=chances.ADVICE,
         idle=chances.idle,
         unmeasured=chances.unmeasured,
         unending=unending.told,
