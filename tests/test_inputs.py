@@ -154,7 +154,7 @@ def test_rolled_log(tmp_path: Path) -> None:
     assert inputs.problems == ()
     (gap,) = choose(inputs).log.problems
     assert (gap.name, gap.severity, gap.count, gap.first_where) == ("missing_part", "data loss", 6, "part 3")
-    assert gap.name in get("spark").unread_work
+    assert gap.name in get("spark").reader.unread_work
 
     (folder / "events_10_app-1.compact").write_text(log("app-1"))
     inputs = discover([tmp_path])

@@ -225,7 +225,7 @@ def test_spark_settings_reach_the_executors() -> None:
     assert "jdk.ThreadPark#threshold=1ms" in java
     assert settings["spark.driver.extraJavaOptions"].count("filename=/o/jfr/driver.jfr") == 1
     assert spark.properties_text({"spark.a.b": "x #y=z"}) == "spark.a.b x #y=z\n"
-    with pytest.raises(LabError, match="spark.a"):
+    with pytest.raises(LabError, match=r"spark\.a"):
         spark.properties_text({"spark.a": "1\nspark.b 2"})
 
 

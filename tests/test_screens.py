@@ -1,7 +1,4 @@
-"""First screens: four word by word, and what holds of every screen, on recordings and public logs.
-
-python -m tests.test_screens        writes the four to tests/data/screens; read them before you commit them
-"""
+"""First screens: four word by word, which `python -m tests.test_shown` writes, and what holds of every screen."""
 
 from __future__ import annotations
 
@@ -68,7 +65,7 @@ def screen(found: Verdict, name: str = "run") -> str:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_matches_the_kept_screen(name: str, tmp_path: Path) -> None:
     text = screen(verdict(GOLDEN[name], tmp_path), name)
-    assert text == (SCREENS / f"{name}.txt").read_text(encoding="utf-8"), "see the head of this file"
+    assert text == (SCREENS / f"{name}.txt").read_text(encoding="utf-8"), "python -m tests.test_shown writes it"
     if name != "stream":  # which has a table of vertices more, and 49 lines
         check(text)
 
@@ -140,7 +137,8 @@ def _check_path(lines: list[str]) -> float:
     return times[-1]
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the four screens."""
     os.environ.update(COLUMNS="80", NO_COLOR="1")
     for each, paths in GOLDEN.items():
         with tempfile.TemporaryDirectory() as place:
