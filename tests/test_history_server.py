@@ -307,10 +307,10 @@ def zipped(**files: bytes) -> bytes:
 
 
 def is_refused(crystalperf: Answer, hostile: Hostile, *named: object) -> None:
-    """Expect one sentence about the address, which names these values."""
+    """Expect one sentence that names these values."""
     code, out, err = crystalperf("analyze", hostile.address)
     assert (code, out) == (1, "")
-    is_one_line(err, hostile.address, *named)
+    is_one_line(err, *named)
 
 
 def test_another_server_is_not_asked(crystalperf: Answer, hostile: Hostile) -> None:
