@@ -1,9 +1,9 @@
 """Whether another version of CrystalPerf gives the same answers, at every interface, over real runs.
 
-    python -m lab.same check [--inputs quick|default|all] [--text]      this checkout against the kept reference
-    python -m lab.same collect OUT [--checkout FOLDER] [INPUT…]         what a checkout answers
-    python -m lab.same compare BEFORE AFTER [--text]                    two collections
-    python -m lab.same keep COLLECTION --commit COMMIT                  make the reference of a collection
+    python -m lab.same check [--inputs quick|default|all] [--text]     this checkout against the kept reference
+    python -m lab.same collect OUT [--checkout FOLDER]                 what a checkout answers
+    python -m lab.same compare BEFORE AFTER [--text]                   two collections
+    python -m lab.same keep COLLECTION --commit COMMIT                 make the reference of a collection
 
 Figures, kinds and the number and order of entries must be the same; a field that only one side has must stand in
 lab/reference/renames.toml.  Sentences may differ, and are compared with --text.
@@ -34,7 +34,7 @@ ANSWERS, RENAMES = REFERENCE / "answers.json.zst", REFERENCE / "renames.toml"
 LEVEL = 19
 
 
-def collect(checkout: Path, asked: Sequence[Input], processes: int) -> dict[str, Any]:
+def collect(checkout: Path, asked: Sequence[Input], processes: int, nice: int) -> dict[str, Any]:
     """What the version in a checkout answers, as tables, by input and question."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
@@ -43,6 +43,7 @@ def collect(checkout: Path, asked: Sequence[Input], processes: int) -> dict[str,
         job = {
             "command": scripts["crystalperf"],
             "processes": processes,
+            "nice": nice,
             "roots": [str(each) for each in (ROOT, PUBLIC) if each is not None],
             "inputs": [
                 {
@@ -98,8 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(ANSWERS, {"commit": options.commit, "inputs": kept_of(read(options.collection)["inputs"])})
         return 0
     if options.command in ("collect", "check"):
-        asked = given(options.inputs_named) if options.inputs_named else inputs(options.inputs)
-        after = {"commit": "", "inputs": collect(options.checkout.resolve(), asked, options.processes)}
+        asked = given(options.only) if options.only else inputs(options.inputs)
+        after = {"commit": "", "inputs": collect(options.checkout.resolve(), asked, options.processes, options.nice)}
     if options.command == "collect":
         write(options.to, after)
         return 0
@@ -121,10 +122,11 @@ def _options() -> argparse.ArgumentParser:
         command = commands.add_parser(name)
         if name == "collect":
             command.add_argument("to", type=Path, metavar="OUT")
-        command.add_argument("inputs_named", type=Path, nargs="*", metavar="INPUT")
+        command.add_argument("--only", nargs="+", metavar="INPUT", help="a path, or a part of the names of inputs")
         command.add_argument("--inputs", choices=("quick", "default", "all"), default="default")
         command.add_argument("--checkout", type=Path, default=ROOT)
         command.add_argument("--processes", type=int, default=2)
+        command.add_argument("--nice", type=int, default=10)
     comparing = commands.add_parser("compare")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)

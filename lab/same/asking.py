@@ -32,17 +32,19 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 PREDICTIONS = (
-    ("--set", "cores=2x", "--no-replan"),
     ("--set", "cores=0.5x"),
     ("--set", "workers=0.5x,3x"),
-    ("--set", "cpu_speed=0.5x"),
-    ("--set", "disk=0.25x", "--recorded", "disk=200MB/s"),
     ("--set", "network=0.25x,4x", "--recorded", "network=1Gbps"),
-    ("--set", "memory=0.75x"),
-    ("--set", "cores=2x", "--set", "network=2x", "--set", "cpu_speed=1.5x"),
-    ("--set", "input=2x", "--set", "skew=none"),
+    ("--set", "cores=2x", "--set", "disk=2x", "--set", "cpu_speed=1.5x"),
 )
 """Asked of every run, besides the questions that `analyze` asks."""
+MORE_PREDICTIONS = (
+    ("--set", "cores=2x", "--no-replan"),
+    ("--set", "cpu_speed=0.5x"),
+    ("--set", "disk=0.25x", "--recorded", "disk=200MB/s"),
+    ("--set", "memory=0.75x"),
+    ("--set", "input=2x", "--set", "skew=none"),
+)
 MACHINES = """name,price_per_hour,cores,memory,network,disk,cpu_speed
 small,0.4,2,8GiB,1Gbps,100MB/s,1
 large,1.5,8,32GiB,10Gbps,500MB/s,1.2
@@ -60,7 +62,7 @@ TABLES = ("runs", "groups", "operators", "functions", "findings", "problems")
 def main(job_file: str, to: str) -> None:
     """Answers by input and question."""
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
-    os.nice(10)
+    os.nice(job["nice"])
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(CRYSTALPERF_HOME=f"{folder}/home", NO_COLOR="1", CRYSTALPERF_ENTRY=job["command"])
         Path(folder, "home").mkdir()
@@ -90,9 +92,9 @@ def of_input(job: Mapping[str, Any], given: Mapping[str, Any], folder: str) -> d
         answers[f"analyze {app}"] = ask("analyze", *given["paths"], "-o", kept, "--force", "--json", "--app", app)
     if Path(kept).exists():
         ids = [each["id"] for each in answers["analyze"].get("debug", {}).get("scopes", ())]
-        for scope in ("whole", "0..10000", *ids[:1], *ids[-1:], "sql:9999"):
+        for scope in ("whole", *ids[-1:], *(("0..10000", "sql:9999") if given["thorough"] else ())):
             answers[f"debug {scope}"] = ask("debug", kept, "--scope", scope, "--json")
-        for question in PREDICTIONS:
+        for question in (*PREDICTIONS, *(MORE_PREDICTIONS if given["thorough"] else ())):
             answers[" ".join(("predict", *question))] = ask("predict", kept, *question, "--json")
         if given["thorough"]:
             answers |= _thoroughly(ask, kept, folder)
@@ -133,7 +135,7 @@ def _in_python(kept: str) -> dict[str, Any]:
         except cp.CrystalPerfError as error:
             return {"error": type(error).__name__, "sentence": str(error)}
         if hasattr(answer, "types"):
-            return {"columns": list(answer.columns), "types": list(answer.types), "rows": [dict(each) for each in _dicts(answer)]}
+            return {"columns": list(answer.columns), "types": list(answer.types), "rows": _dicts(answer)}
         return {**cp.as_json(answer), "table": _dicts(answer.rows()) if hasattr(answer, "rows") else []}
 
     return {
@@ -159,8 +161,9 @@ def of_indexes() -> dict[str, Any]:
     import crystalperf as cp
 
     found = cp.index("spark-4.0.1").functions(class_name="ShuffleBlockFetcherIterator", limit=20)
-    counted = cp.index("jdk-17").sql("SELECT label, count(*) AS n, sum(share) AS share FROM labelled GROUP BY ALL ORDER BY ALL")
-    return {"functions": {"functions": _dicts(found.rows()), "total": found.total}, "labels": {"labels": _dicts(counted)}}
+    statement = "SELECT label, count(*) AS n, sum(share) AS share FROM labelled GROUP BY ALL ORDER BY ALL"
+    counted = _dicts(cp.index("jdk-17").sql(statement))
+    return {"functions": {"functions": _dicts(found.rows()), "total": found.total}, "labels": {"labels": counted}}
 
 
 def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
@@ -176,7 +179,8 @@ def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
         key = "path, severity, what" if table == "problems" else "run_id, filename, file_row_number"
         with duckdb.connect() as connection:
             try:
-                found = connection.execute(f"SELECT * EXCLUDE (day, filename, file_row_number) FROM {files} ORDER BY {key}")
+                columns = "* EXCLUDE (day, filename, file_row_number)"
+                found = connection.execute(f"SELECT {columns} FROM {files} ORDER BY {key}")
             except duckdb.IOException:  # a table without rows
                 continue
             names = [each[0] for each in found.description]
@@ -193,11 +197,12 @@ def of_service(runs: Sequence[Path], folder: str) -> dict[str, Any]:
         (home / "indexes").symlink_to(Path(folder, "home", "indexes"))
     for each in runs:
         shutil.copy(each, home / "runs")
+    counted = "SELECT run, count(*) AS n FROM runs.units GROUP BY ALL ORDER BY ALL"
     with _serving(home) as get:
         answers = {
-            "runs": get("/api/runs?limit=100&sort=name"),
+            "runs": get("/api/runs?limit=100&sort=run"),
             "indexes": get("/api/indexes"),
-            "sql": get("/api/sql", {"statement": "SELECT run, count(*) AS n FROM runs.units GROUP BY ALL ORDER BY ALL"}),
+            "sql": get("/api/sql", {"statement": counted, "runs": None}),
             "function": get("/api/functions?name=HashMap.putVal&index=jdk-17&why=true"),
             "functions": get("/api/indexes/jdk-17/functions?class=HashMap&resource=cpu&limit=20"),
             "resolve": get("/api/resolve", {"frames": ["at java.util.HashMap.get(HashMap.java:564)"]}),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.same.renames import Renames, longest
-from lab.same.tables import Column, is_number, kept_table
+from lab.same.tables import Column, is_number, kept_table, named
 
 CLOSE = 1e-9
 """Relative difference of two numbers that counts as none."""
@@ -51,7 +51,9 @@ class Differences:
 _LISTS = (FIGURES, ENTRIES, FIELDS, SENTENCES)
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any], renames: Renames, *, text: bool = False) -> Differences:
+def compare(
+    before: Mapping[str, Any], after: Mapping[str, Any], renames: Renames, *, text: bool = False
+) -> Differences:
     """What two versions answered differently; inputs that only before was asked are left out."""
     found = Differences()
     for name, asked in after.items():
@@ -65,7 +67,8 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], renames: Rename
             if old is None or new is None:
                 known = longest(f"{kind} {question}", renames.added if old is None else renames.removed)
                 if known is None:
-                    found.add(FIELDS, f"({kind})", f"{name}: {question}", "only before" if new is None else "only after")
+                    side = "before" if new is None else "after"
+                    found.add(FIELDS, f"({kind})", f"{name}: {question}", f"only {side}")
                 continue
             if before[name].get("kept") and not asked.get("kept"):
                 new = kept_table(new, asked["public"])
@@ -114,7 +117,7 @@ class _Tables:
         elif len(old) != len(new):
             self._add(ENTRIES, path, f"{len(old)} before, {len(new)} after")
         elif path.endswith("#"):
-            if list(old) != list(new):
+            if [each or 0 for each in old] != [each or 0 for each in new]:
                 self._add(ENTRIES, path, f"{_short(old)} before, {_short(new)} after")
         elif self.renames.is_prose(path):
             self._sentences(path, old, new)
@@ -140,10 +143,15 @@ class _Tables:
         for place, (one, other) in enumerate(pairs):
             if bool(one) != bool(other):
                 self._add(ENTRIES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
+            elif one and named(one) != named(other) and longest(path, self.renames.free) is None:
+                self._add(FIGURES, f"{path}, what is named", f"[{place}] {named(one)} before, {named(other)} after")
             elif one != other and self.text:
                 masked = _without_numbers(one) == _without_numbers(other)
-                name = f"{path}, in their numbers" if masked else path
-                self._add(SENTENCES, name, f"[{place}]\n    before: {one}\n    after:  {other}")
+                self._add(
+                    SENTENCES,
+                    f"{path}, in their numbers" if masked else path,
+                    f"[{place}]\n    before: {one}\n    after:  {other}",
+                )
         both = {each for each in old if each} & {each for each in new if each}
         orders = [list(dict.fromkeys(each for each in side if each in both)) for side in (old, new)]
         if orders[0] != orders[1]:

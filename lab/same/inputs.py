@@ -20,25 +20,26 @@ QUICK = (
 )
 """One of each kind of framework; a fleet and a service are asked about these."""
 THOROUGH = (
-    "lab/recordings/gzip-text/1-core",
     "lab/recordings/odd/lost-executor.zstd",
     "lab/recordings/odd/micro-batches.zstd",
-    "lab/recordings/odd/skewed-key.zstd",
     "lab/recordings/sweeps/flink/049-rocks-0",
     "lab/recordings/sweeps/pytorch/transformer-r2-c0.6-n200.0",
-    "tests/data/flink/join-and-sort",
-    "tests/data/jax",
     "tests/data/training/tensorflow-ps",
 )
-"""Asked at every interface, too."""
+"""Asked at every interface, too; of the others analyze, debug and predict."""
 _KEPT = (
-    *("lab/recordings/gzip-text/*/", "lab/recordings/odd/*.zstd", "lab/recordings/sweeps/*/*/"),
+    *("lab/recordings/gzip-text/*/", "lab/recordings/odd/*.zstd", "lab/recordings/sweeps/*/base-0-*/"),
+    *("lab/recordings/sweeps/flink/*/", "lab/recordings/sweeps/pytorch/*/", "lab/recordings/sweeps/tensorflow/*/"),
     *("lab/recordings/files/*/", "lab/recordings/batches/*/", "tests/data/acme", "tests/data/eventlog/q9.zstd"),
     *("tests/data/runs/*", "tests/data/spark/*", "tests/data/flink/*.json.gz", "tests/data/dask/*", "tests/data/jax"),
     *("tests/data/training/*/", "tests/data/training/*.run_metadata.pb", "tests/data/training/*.timeline.json"),
 )
-_MORE = ("lab/recordings/again/*/*/", "lab/recordings/repeated/*/*/")
-_PUBLIC = ("spark-eventlog/*/*", "flink/history-archive/*", "pytorch/*/*", "tensorflow/*/*", "other/dask/*", "other/mxnet/*")
+_PUBLIC = (
+    *("spark-eventlog/apache-spark/*", "spark-eventlog/kubeflow/*", "spark-eventlog/gluten/*"),
+    *("flink/history-archive/*", "pytorch/kineto/*", "tensorflow/timeline/*", "other/dask/*", "other/mxnet/*"),
+)
+_MORE = ("lab/recordings/sweeps/*/base-*/", "lab/recordings/again/*/*/", "lab/recordings/repeated/*/*/")
+_MORE_PUBLIC = ("spark-eventlog/*/*", "pytorch/*/*", "tensorflow/*/*")
 
 
 @dataclass(frozen=True)
@@ -64,21 +65,22 @@ def inputs(which: str) -> list[Input]:
     """The inputs of a set: quick, default or all."""
     found = [_kept(each) for each in QUICK]
     if which != "quick":
-        found += _of(ROOT, _KEPT)
+        found += [*(_kept(each) for each in THOROUGH), *_of(ROOT, _KEPT), *_of(PUBLIC, _PUBLIC)]
     if which == "all":
-        found += _of(ROOT, _MORE)
-    if which != "quick" and PUBLIC is not None:
-        found += _of(PUBLIC, _PUBLIC)
+        found += [*_of(ROOT, _MORE), *_of(PUBLIC, _MORE_PUBLIC)]
     return list({each.name: each for each in found}.values())
 
 
-def given(paths: Sequence[Path]) -> list[Input]:
-    """Inputs named by their paths."""
-    return [Input(str(each), (each.absolute(),)) for each in paths]
+def given(names: Sequence[str]) -> list[Input]:
+    """Inputs named by a part of their names, or by the path of one that is in no set."""
+    known = inputs("all")
+    found = [each for each in known if any(name in each.name for name in names)]
+    others = [name for name in names if not any(name in each.name for each in known)]
+    return [*found, *(Input(name, (Path(name).absolute(),)) for name in others)]
 
 
-def _of(root: Path, patterns: Sequence[str]) -> Iterator[Input]:
-    for pattern in patterns:
+def _of(root: Path | None, patterns: Sequence[str]) -> Iterator[Input]:
+    for pattern in patterns if root is not None else ():
         for path in sorted(root.glob(pattern)):
             name = str(path.relative_to(root))
             yield _kept(name.removesuffix(".json.gz")) if root == ROOT else Input(name, (path,), public=True)

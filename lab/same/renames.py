@@ -24,6 +24,7 @@ class Renames:
     removed  by name before: why it has gone
     added    by name after: why there is more
     prose    names after of fields that are sentences; a field of `figures` is none, although it is part of one
+    free     names after of sentences that may name other stages than before
     """
 
     renamed: Mapping[str, Mapping[str, str]]
@@ -32,6 +33,7 @@ class Renames:
     added: Mapping[str, str]
     prose: frozenset[str]
     figures: frozenset[str]
+    free: frozenset[str]
 
     @classmethod
     def read(cls, file: Path) -> Renames:
@@ -42,8 +44,8 @@ class Renames:
     def of(cls, stated: Mapping[str, Any]) -> Renames:
         """The renames that a file states."""
         kept = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
-        text = stated.get("text", {})
-        return cls(**kept, prose=frozenset(text.get("prose", ())), figures=frozenset(text.get("figures", ())))
+        text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
+        return cls(**kept, **text)
 
     def after(self, kind: str, path: str) -> str:
         """What became of a path."""

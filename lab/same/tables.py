@@ -1,12 +1,13 @@
 """Answers as tables: by path of a field, its values in order; and what the reference keeps of them.
 
-    {"groups": [{"id": "a", "ms": 1}, {"id": "b"}]}  →  {"groups#": [2], "groups[]/id": ["a", "b"],
-                                                         "groups[]/ms": [1, null]}
+{"groups": [{"id": "a", "ms": 1}, {"id": "b"}]}  →  {"groups#": [2], "groups[]/id": ["a", "b"],
+                                                     "groups[]/ms": [1, null]}
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -59,7 +60,7 @@ def table_of(answer: Any) -> Table:
     for path, found in cells.items():
         height = rows[path if path.endswith("[]") else path.rpartition("[]")[0] + "[]"] if "[]" in path else 1
         column = [found.get(row) for row in range(height)]
-        if any(column) or any(each is not None and each != 0 for each in column) or not path.endswith("#"):
+        if any(column) or not path.endswith("#"):
             table[path] = column  # a list of nothing says as much as none
     return table
 
@@ -86,7 +87,7 @@ def kept(path: str, column: Column, public: bool) -> Column:
     if isinstance(column, Mapping):
         return column
     if public and path.replace("[]", "").rpartition("/")[2] not in OURS:
-        column = [digest([each]) if isinstance(each, str) and each else each for each in column]
+        column = [_without_words(each) if isinstance(each, str) else each for each in column]
     if len(column) <= LONG:
         return column
     if all(each is None or is_number(each) for each in column):
@@ -94,6 +95,15 @@ def kept(path: str, column: Column, public: bool) -> Column:
         moment = sum(place * each for place, each in known) / len(column)
         return {"count": len(known), "sum": _rounded(sum(each for _, each in known)), "moment": _rounded(moment)}
     return column if len(set(map(str, column))) <= FEW else {"digest": digest(column)}
+
+
+def named(text: str) -> list[str]:
+    """The stages, vertices, queries … that a sentence names, without their attempts."""
+    return sorted(set(re.findall(r"\b[a-z]+:\d+", text)))
+
+
+def _without_words(text: str) -> str:
+    return " ".join((digest([text]), *named(text))) if text else text
 
 
 def digest(values: Iterable[Any]) -> str:
