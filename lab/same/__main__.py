@@ -36,6 +36,7 @@ LEVEL = 19
 
 def collect(checkout: Path, asked: Sequence[Input], processes: int, nice: int) -> dict[str, Any]:
     """What the version in a checkout answers, as tables, by input and question."""
+    whole = {*QUICK} <= {each.name for each in asked}  # a fleet and a service are of these, or there is none
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         paths = [*_plugins(checkout, folder / "plugins"), str(checkout)]
@@ -50,7 +51,7 @@ def collect(checkout: Path, asked: Sequence[Input], processes: int, nice: int) -
                     "name": each.name,
                     "paths": list(map(str, each.paths)),
                     "thorough": each.thorough,
-                    "shared": each.name in QUICK,
+                    "shared": each.name in QUICK and whole,
                 }
                 for each in asked
             ],

@@ -176,7 +176,7 @@ def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
     answers = {"build": built, "ask": ask("fleet", "ask", f"{folder}/fleet", "--top", "0", "--json")}
     for table in TABLES:
         files = f"read_parquet('{folder}/fleet/{table}/*/*.parquet', file_row_number=true, filename=true)"
-        key = "path, severity, what" if table == "problems" else "run_id, filename, file_row_number"
+        key = "path, severity, 6" if table == "problems" else "run_id, filename, file_row_number"
         with duckdb.connect() as connection:
             try:
                 columns = "* EXCLUDE (day, filename, file_row_number)"
