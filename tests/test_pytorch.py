@@ -32,7 +32,6 @@ from crystalperf.query.frameworks.training.lanes import Lane
 from crystalperf.query.frameworks.training.program import Operation, Step
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.records import Problems
-from lab.checks.verdicts import first_sentence
 
 DATA = Path(__file__).parent / "data/training"
 FILES = Path(__file__).parent.parent / "lab/recordings/files"
@@ -895,7 +894,8 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_traced(tm
     """One that slept for 20 ms an example, traced without stacks, was told as CPU time."""
     run = cp.profile(written(tmp_path / "t.json", OWN))
     verdict = run.verdict()
-    assert first_sentence(verdict).startswith("Waiting for the next batch of input holds this run up: 8.00 of 10.00 ms")
+    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
+    assert verdict.debug.runtime_ms == pytest.approx(10.00, abs=0.005)
     (told,) = verdict.debug.findings
     assert told.rule == "own batches"
     assert "num_workers=0" in told.what
@@ -1117,7 +1117,7 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
 
 
 def test_what_setup_prints_leaves_files_that_are_read() -> None:
-    setup = get("pytorch").setup
+    setup = get("pytorch").advisor.setup
     assert setup is not None
     compile(setup.text(Job("/tmp/traces")), "setup", "exec")
 
