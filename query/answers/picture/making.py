@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import crystalperf
 from crystalperf.query.answers.picture import flames, graph, timeline
 from crystalperf.query.answers.picture.grid import grid
 from crystalperf.query.answers.picture.said import said
@@ -51,7 +51,7 @@ def picture(
         critical_path=_longest(debug.critical_path),
     )
     return Picture(
-        version=version("crystalperf"),
+        version=crystalperf.__version__,
         redacted=False,
         said=said(verdict, door),
         verdict=replace(verdict, run=door.run, debug=shorter),
