@@ -169,6 +169,8 @@ ROOMS_OF_QUERY = (
         "plugins",
         "sql",
         "frameworks",
+        "results",
+        "text",
         "frameworks.known",
         "model",
         "inputs",
