@@ -49,12 +49,13 @@ from crystalperf.query.answers.verdict import (
     questions,
 )
 from crystalperf.query.answers.words import bottleneck_sentence, cause_words, knee_sentence
-from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import trace
 from crystalperf.query.model.records import Problems
 from crystalperf.query.profiling import assemble
 from crystalperf.query.run import Other
+from crystalperf.query.vocabulary import Vocabulary, plural
 from tests.hand_made import HEADER
 
 ROOT = Path(__file__).parent.parent

@@ -16,11 +16,12 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.frameworks import Framework, Job, plural
+from crystalperf.query.frameworks import Framework, Job
 from crystalperf.query.frameworks.flink import FLINK, frames, operators
 from crystalperf.query.frameworks.flink.trace import read_archive
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.trace import Trace
+from crystalperf.query.vocabulary import plural
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
 KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"

@@ -57,7 +57,7 @@ def test_imports_go_down_the_layers() -> None:
     assert "3 kept, 0 broken" in done.stdout
 
 
-MOST_IN_CIRCLES = 35
+MOST_IN_CIRCLES = 16
 """Modules of query/ that import each other in a circle, for types or inside functions too.  May only fall, to 0."""
 
 
@@ -168,6 +168,7 @@ ROOMS_OF_QUERY = (
     *(
         "plugins",
         "sql",
+        "vocabulary",
         "frameworks",
         "results",
         "text",

@@ -14,7 +14,7 @@ from typing import Literal
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
-from crystalperf.query.frameworks import Exhausted, Vocabulary
+from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
