@@ -7,6 +7,8 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.frameworks import (
+    Advisor,
+    Frames,
     Framework,
     Growth,
     Job,
@@ -15,8 +17,9 @@ from crystalperf.query.frameworks import (
     OperatorFrame,
     Operators,
     Planned,
+    Planner,
+    Reader,
     Role,
-    Rules,
     Setup,
     jvm,
 )
@@ -30,10 +33,12 @@ from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Uni
 from crystalperf.query.vocabulary import Vocabulary
 
 __all__ = [
+    "Advisor",
     "Application",
     "Barriers",
     "Bounds",
     "Edge",
+    "Frames",
     "Framework",
     "Group",
     "Growth",
@@ -48,12 +53,13 @@ __all__ = [
     "Operators",
     "Part",
     "Planned",
+    "Planner",
     "Policy",
     "Problem",
     "Problems",
+    "Reader",
     "Resource",
     "Role",
-    "Rules",
     "Scope",
     "Setup",
     "Table",

@@ -1,7 +1,7 @@
 """What could be changed about a run so that it is shorter, before anybody knows by how much.
 
-The framework brings what its users can set or write (Rules.chances) and says how a what-if's setting is changed in its
-terms (Rules.resized); what can be bought is the same for all.  query.answers.actions asks what each brings.
+The framework brings what its users can set or write (Advisor.chances) and says how a what-if's setting is changed in
+its terms (Advisor.resized); what can be bought is the same for all.  query.answers.actions asks what each brings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_IDLE = 0.5
 """More lanes bring nothing to units that leave this share of the lanes idle."""
 
 _TOLD_APART = ("idle slots", "straggler", "starting units", "spilling", "garbage")
-"""Rules of units and lanes; a framework that brings chances of its own knows what can be done about them."""
+"""Advisor of units and lanes; a framework that brings chances of its own knows what can be done about them."""
 
 
 @dataclass(frozen=True)

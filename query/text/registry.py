@@ -18,7 +18,7 @@ class Sentences:
 
     @SENTENCES.of(IdleSlots)
     def idle_slots(found: IdleSlots, words: Words) -> str:
-        return f"{counted(found.stages, words.vocabulary.group)} leave slots idle"
+        return f"{counted(found.groups, words.vocabulary.group)} leave lanes idle"
     """
 
     def __init__(self) -> None:

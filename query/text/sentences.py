@@ -39,4 +39,4 @@ def _of_framework(name: str) -> Sentences | None:
     from crystalperf.query.frameworks.known import frameworks
 
     found = frameworks().get(name) if name else None
-    return None if found is None else found.sentences
+    return None if found is None else found.advisor.sentences
