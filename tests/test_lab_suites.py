@@ -11,7 +11,6 @@ import duckdb
 import pytest
 
 from lab.__main__ import main
-from lab.commits import Commits
 from lab.errors import LabError
 from lab.runs import sweep, training
 from lab.runs.suites import SUITES, Suite, Sweep, axis, changes, cluster_config, configurations, find_suite
@@ -198,8 +197,8 @@ def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
     monkeypatch.setattr(training, "_pytorch", lambda *_: [])
     monkeypatch.setattr(training, "_finished", finished)
     assert training.run_all(wanted, "python", tmp_path, 0.0) == 3
-    assert training.run_all(wanted, "python", tmp_path, None, Commits(tmp_path / "kept", 60)) == 1
-    assert len((tmp_path / "kept" / "rows.jsonl").read_text().splitlines()) == 2, "a series that is left early"
+    assert training.run_all(wanted, "python", tmp_path, None) == 1
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 2, "a series that is left early"
     assert training.run_all(wanted, "python", tmp_path, None) == 0
     assert ran == ["one-0", "one-1", "one-2", "one-0"]
     assert training.run_all([training.Configuration("other", "pytorch")], "python", tmp_path, None) == 0
