@@ -137,7 +137,7 @@ def test_the_verdict_answers_first() -> None:
     assert lines[-1] == "Next:   crystalperf sql"
     assert "TransportClient.fetch" not in words
     _, words = screen(found, full=True)
-    assert "5.0 s stage:2.0 is skewed (measured) look for a skewed key" in words
+    assert "5.0 s no query and no job was under way" in words
     assert "TransportClient.fetch" in words  # the end of a long name tells more than its beginning
 
 
