@@ -268,7 +268,7 @@ class Advisor:
     """A group of which one unit reads much more than most → what to do."""
     own_device: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
-    delegates: Callable[[str], bool] = lambda _what: False
+    delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
     """What a group reads and writes → whether other processes compute for its units, so that these wait for no CPU."""
     delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group the share of its units' time on no resource in which such processes computed or waited,
@@ -308,12 +308,12 @@ class Advisor:
     sentences: Sentences | None = None
     """The sentences of kinds of findings, recommendations, refusals and assumptions that only it has."""
 
-    def spills_apart(self, what: str, scope: str | None) -> bool:
+    def spills_apart(self, uses: frozenset[str], scope: str | None) -> bool:
         """Whether processes that compute for a group's units spill for want of their own memory, and no worker does.
 
         Within a scope, as a query is one, they keep no rows.
         """
-        return scope is None and self.delegates(what)
+        return scope is None and self.delegates(uses)
 
 
 @dataclass(frozen=True)
