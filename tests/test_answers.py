@@ -512,10 +512,12 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
     if "type" in schema and schema["type"] != "null":
         assert isinstance(value, types[schema["type"]]), (value, schema)
     if "properties" in schema:
-        assert list(value) == list(schema["properties"]) == schema["required"]
+        assert list(schema["properties"]) == schema["required"]
+        is_open = schema.get("additionalProperties") is True
+        assert list(value)[: len(schema["required"]) if is_open else None] == schema["required"]
         for name, each in schema["properties"].items():
             check(value[name], each, whole)
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and schema.get("additionalProperties") is not True:
         for each in value.values():
             check(each, schema["additionalProperties"], whole)
     if isinstance(value, list):

@@ -179,14 +179,14 @@ class Advisor:
     """A group of which one unit reads much more than most → what to do."""
     own_device: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
-    delegates: Callable[[str], bool] = lambda _what: False
+    delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
     """What a group reads and writes → whether other processes compute for its units, so that these wait for no CPU."""
     delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group the share of its units' time on no resource in which such processes computed or waited,
     as far as the log has it; of other groups that delegate it is all that nothing else accounts for."""
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     """The run file, the groups of a scope → names of the operators that spilled, the one with most bytes first."""
-    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
+    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     """The run file, a scope → what was assumed in attributing its time."""
@@ -219,12 +219,12 @@ class Advisor:
     sentences: Sentences | None = None
     """The sentences of kinds of findings, recommendations, refusals and assumptions that only it has."""
 
-    def spills_apart(self, what: str, scope: str | None) -> bool:
+    def spills_apart(self, uses: frozenset[str], scope: str | None) -> bool:
         """Whether processes that compute for a group's units spill for want of their own memory, and no worker does.
 
         Within a scope, as a query is one, they keep no rows.
         """
-        return scope is None and self.delegates(what)
+        return scope is None and self.delegates(uses)
 
 
 @dataclass(frozen=True)

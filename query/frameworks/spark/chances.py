@@ -226,7 +226,7 @@ def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:
 
 def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
-    mine = [each for each in cuts if "shuffle read" in each.detail.what]
+    mine = [each for each in cuts if "shuffle read" in each.detail.uses]
     rest = [each for each in mine if not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in rest if each.detail.facts.scope is not None]
@@ -341,7 +341,7 @@ _CUTS_FILES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInB
 
 def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages of rows that the program hands over, or of anything else that it cuts itself."""
-    mine = [each for each in cuts if "scan" not in each.detail.what and "shuffle read" not in each.detail.what]
+    mine = [each for each in cuts if "scan" not in each.detail.uses and "shuffle read" not in each.detail.uses]
     for rule in ("idle-slots", "starting-units"):
         same = [each for each in mine if each.part.kind == rule and not each.has_empty_tasks]
         if same:
@@ -381,7 +381,7 @@ def _skew(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iter
     found = [
         (detail, part)
         for detail in details
-        if "shuffle read" in detail.what
+        if "shuffle read" in detail.uses
         for part in (*straggler(RULES, detail, ()), *idle_slots(RULES, detail))
         if _is_skew(detail, part)
     ]
@@ -494,7 +494,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     if "kept" in costs:  # the heap that is full of them is collected for nothing, too
         costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
-    by_python = [RULES.spills_apart(each.what, each.facts.scope) for each in details if each.facts.spill_bytes]
+    by_python = [RULES.spills_apart(each.uses, each.facts.scope) for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
         stated = execution.properties.get(PYTHON_MEMORY)
         before = size_bytes(stated) or DEFAULT_PYTHON_MEMORY
@@ -508,7 +508,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     spilled = [
         each
         for each in details
-        if each.spill_memory_bytes and each.facts.scope is not None and "shuffle read" in each.what
+        if each.spill_memory_bytes and each.facts.scope is not None and "shuffle read" in each.uses
     ]
     count = whole(execution.properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     at_count = [each for each in spilled if each.facts.units >= count]
@@ -530,7 +530,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
 def _python(details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """A look at the code of Python workers that tasks wait for; what it does is in no log."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
-    mine = [each for each in details if RULES.delegates(each.what)]
+    mine = [each for each in details if RULES.delegates(each.uses)]
     if not mine or cost_ms <= 0:
         return
     longest = max(mine, key=lambda each: each.facts.path_ms)
