@@ -173,7 +173,10 @@ def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
     ask = Asker()
     built = ask("fleet", "build", *logs, "-o", f"{folder}/fleet", "--processes", "1", "--json")
     built.pop("seconds", None)
-    answers = {"build": built, "ask": ask("fleet", "ask", f"{folder}/fleet", "--top", "0", "--json")}
+    asked = ask("fleet", "ask", f"{folder}/fleet", "--top", "0", "--json")
+    if asked.get("savings"):  # what saves nothing stands in the order of 1e-18 hours
+        asked["savings"].sort(key=lambda each: (-round(each["saved_hours"], 9), each["setting"]))
+    answers = {"build": built, "ask": asked}
     for table in TABLES:
         files = f"read_parquet('{folder}/fleet/{table}/*/*.parquet', file_row_number=true, filename=true)"
         key = "path, severity, 6" if table == "problems" else "run_id, filename, file_row_number"

@@ -16,7 +16,7 @@ Column = Sequence[Any] | Mapping[str, Any]
 """The values of a field in all places of one path; or what the reference keeps of many."""
 Table = dict[str, Column]
 
-VOLATILE = frozenset(("read_at", "state", "version"))
+VOLATILE = frozenset(("read_at", "kept_at_ms", "state", "version"))
 """Keys whose values differ from one collection to the next, or from one release to another."""
 OURS = frozenset(
     (
