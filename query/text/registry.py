@@ -38,4 +38,4 @@ class Sentences:
     def find(self, kind: type[Kind]) -> Callable[[Any, Words], str] | None:
         """The function for a type, or for the nearest of its bases that has one; None without any."""
         own = next((write for each in kind.__mro__ if (write := self._by_type.get(each))), None)
-        return own or (self._base and self._base.find(kind))
+        return own if own or self._base is None else self._base.find(kind)
