@@ -43,8 +43,9 @@ class Renames:
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Renames:
         """The renames that a file states."""
-        kept = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
-        text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
+        kept: dict[str, Any] = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
+        names = stated.get("text", {})
+        text: dict[str, Any] = {each: frozenset(names.get(each, ())) for each in ("prose", "figures", "free")}
         return cls(**kept, **text)
 
     def after(self, kind: str, path: str) -> str:
