@@ -37,6 +37,9 @@ from crystalperf.query.answers.values import (
     Verdict,
 )
 from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import lines_of, text_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 
@@ -77,8 +80,14 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as values that JSON knows."""
-    plain: dict[str, Any] = _plain(answer, "")
+    plain: dict[str, Any] = _plain(answer, "", _words(answer))
     return {"schema": schema_name(type(answer)), **plain}
+
+
+def _words(answer: Answer) -> Words:
+    """The terms in which the sentences of an answer are written."""
+    verdict = answer.verdict if isinstance(answer, Picture) else answer
+    return verdict.header.words if isinstance(verdict, Verdict) else Words()
 
 
 def schema_name(answer: type) -> str:
@@ -86,16 +95,18 @@ def schema_name(answer: type) -> str:
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: Any, name: str, words: Words) -> Any:
     """A value under the name of the field that holds it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
     if is_dataclass(value):
         found = {each.name: getattr(value, each.name) for each in fields(value)}
+        if isinstance(value, Recommendation):
+            found = _recommendation(value, found, words)
         found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
-        return {key: _plain(each, key) for key, each in found.items()}
+        return {key: _plain(each, key, words) for key, each in found.items()}
     if isinstance(value, Mapping):
-        return {key: _plain(each, name) for key, each in value.items()}
+        return {key: _plain(each, name, words) for key, each in value.items()}
     if isinstance(value, list | tuple):
         kinds = set(map(type, value))
         if kinds == {int}:  # the columns of a page have a hundred thousand rows
@@ -103,10 +114,27 @@ def _plain(value: Any, name: str) -> Any:
         if kinds == {float}:
             decimals = _decimals(name)
             return [round(each, decimals) for each in value]
-        return [_plain(each, name) for each in value]
+        return [_plain(each, name, words) for each in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
     return round(float(value), _decimals(name))  # of Python or of numpy
+
+
+def _recommendation(value: Recommendation, own: dict[str, Any], words: Words) -> dict[str, Any]:
+    """The fields of a recommendation, those of its kind last, with its sentence and the lines to paste."""
+    saving = value.saving
+    likely = None if saving.low_ms is None or saving.high_ms is None else (saving.low_ms, saving.high_ms)
+    shared = {
+        "kind": value.kind,
+        "price": value.price,
+        "text": text_of(value, words),
+        "lines": lines_of(value, words),
+        "gain_ms": saving.ms,
+        "gain_ms_range": likely,
+        "basis": saving.basis,
+        "because": value.because,
+    }
+    return shared | {key: each for key, each in own.items() if key not in (*shared, "saving")}
 
 
 def _decimals(name: str) -> int:
@@ -129,6 +157,8 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
+    if "Recommendation" in known:
+        _recommend(known)
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -145,6 +175,40 @@ def _schema(answer: type) -> dict[str, Any]:
         "required": list(properties),
         **({"$defs": dict(sorted(known.items()))} if known else {}),
     }
+
+
+def _recommend(known: dict[str, dict[str, Any]]) -> None:
+    """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
+    number = {"type": "number"}
+    likely = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    shape = known["Recommendation"]
+    saving, fields_of = known.pop("Saving"), shape["properties"]
+    shape["properties"] = {
+        "kind": {"type": "string"},
+        "price": fields_of["price"],
+        "text": {"type": "string"},
+        "lines": {"type": "array", "items": {"type": "string"}},
+        "gain_ms": {"anyOf": [number, {"type": "null"}]},
+        "gain_ms_range": {"anyOf": [likely, {"type": "null"}]},
+        "basis": saving["properties"]["basis"],
+        "because": fields_of["because"],
+        "settings": fields_of["settings"],
+    }
+    shape["description"] = _RECOMMENDATION
+
+
+_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own beside these.
+
+kind           the key of the kind, the same in every version
+price          what the change takes: a setting, code to change, a machine to get, one more run to record
+text           the sentence: what to change, from what to what, in the user's terms
+lines          what to paste, each a line
+gain_ms        how much shorter the run gets; None where that is not known
+gain_ms_range  … and within what, where it is known
+basis          how it is known that this would help
+because        what it rests on: a finding's rule, or a what-if's setting
+settings       the settings that it changes
+"""
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

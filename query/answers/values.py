@@ -15,17 +15,12 @@ from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
 from crystalperf.query.frameworks import Exhausted, Vocabulary
+from crystalperf.query.results.kinds import Basis as Basis
+from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.words import Words
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
-
-Basis = Literal["measured", "modelled", "guessed"]
-"""How something is known.
-
-measured      a time or a count of the log or of a recording
-modelled      it follows from measured ones by an assumption that is named; what the index says of code is one
-guessed       it fits what was seen, as other causes would
-"""
 
 Cause = Literal[
     "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "delegated", "unknown", "filling",
@@ -228,28 +223,6 @@ class Unsubmitted:
     whole_ms: float
     stretches: int
     attended: bool = True
-
-
-@dataclass(frozen=True)
-class Action:
-    """One thing to do, the most worthwhile first.
-
-    kind         setting, code (a line of SQL or of the program), machine, or record (to see more)
-    what         the sentence: what to change, from what to what, in the user's terms
-    gain_ms      what it brings of the runtime; None where that cannot be told
-    gain_ms_range  … and within what, where it is known
-    basis        how it is known that this would help
-    why          the rule or the setting that it rests on: a Finding's rule, or a what-if's setting
-    lines        what to paste, each a line
-    """
-
-    kind: Literal["setting", "code", "machine", "record"]
-    what: str
-    gain_ms: float | None
-    gain_ms_range: tuple[float, float] | None
-    basis: Basis
-    why: str
-    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -668,6 +641,11 @@ class Header:
     step_ms: float | None = None
     unasked: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> Words:
+        """The terms in which this run's answers are written."""
+        return Words(self.framework, self.vocabulary, self.resources)
+
 
 @dataclass(frozen=True)
 class Profiled:
@@ -766,7 +744,7 @@ class Verdict(Listed):
     what_ifs: tuple[WhatIf, ...]
     best: WhatIf | None
     next: NextStep
-    actions: tuple[Action, ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
 
     @property
     def replay_error_ratio(self) -> float | None:

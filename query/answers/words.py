@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from crystalperf.indexes.errors import Remedy
     from crystalperf.indexes.resources import Resource
     from crystalperf.query.answers.values import (
-        Action,
         Bottleneck,
         Cause,
         Debug,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         WhatIf,
     )
     from crystalperf.query.frameworks import Exhausted, Vocabulary
+    from crystalperf.query.results.recommendations import Saving
 
 _LONGEST_ERROR = 120
 """Characters shown of an error."""
@@ -554,15 +554,14 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     return f"More is worth it while doubling it saves {rule}{what}: {then}."
 
 
-def gain_text(action: Action, figures: Figures) -> str:
-    """What an action brings, how that is known, and within what range; empty where nothing is known of it."""
-    if action.gain_ms is None:
-        most = action.gain_ms_range
-        return "" if most is None else f"saves at most {figures.text(most[1])} ({action.basis})"
-    saves = f"saves about {figures.text(action.gain_ms)} ({action.basis}"
-    if action.gain_ms_range is None:
+def saving_text(saving: Saving, figures: Figures) -> str:
+    """What a recommendation saves, how that is known, and within what range; empty where nothing is known of it."""
+    if saving.ms is None:
+        return "" if saving.high_ms is None else f"saves at most {figures.text(saving.high_ms)} ({saving.basis})"
+    saves = f"saves about {figures.text(saving.ms)} ({saving.basis}"
+    if saving.low_ms is None or saving.high_ms is None:
         return f"{saves}; no rerun has checked it)"
-    low, high = action.gain_ms_range
+    low, high = saving.low_ms, saving.high_ms
     if figures.is_nothing(low):
         return f"{saves}; 90 % range: up to {figures.text(high)})"
     if low < 0:
@@ -572,8 +571,8 @@ def gain_text(action: Action, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for actions; empty where there are some, or no time that any could save."""
-    if verdict.actions or verdict.debug.runtime_ms <= 0:
+    """The sentence that stands for recommendations; empty where there are some, or no time that any could save."""
+    if verdict.recommendations or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crystalperf.indexes.schema import Table
     from crystalperf.query.answers.values import Debug, Finding
-    from crystalperf.query.explain.chances import Chance
+    from crystalperf.query.explain.candidates import Candidate
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.results.recommendations import Recommendation
     from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -245,8 +246,8 @@ class Rules:
     assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
     told         the same → what the framework measured of itself that no other answer says, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
-    chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
-    unmeasured   the run file → what to record before what its user asks for can be told, None where all of it is there
+    candidates   the run file, a scope, its groups, its answer → what users can change about it, in its terms
+    unmeasured   the run file → what to record so that what its user asks for can be answered, None where all is there
     unending     the run file, a scope → what is said first of a run that has no end of its own, as a stream that goes
                  on until it is stopped; None of any other
     or_else      the run file, a scope → by resource what else the time on it may be, a sentence; by `unknown` what
@@ -269,12 +270,14 @@ class Rules:
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
-    chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
-    unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
+    candidates: (
+        Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Candidate]] | None
+    ) = None
+    unmeasured: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
     unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
-    filling: Callable[[Flow, float], Chance] | None = None
-    resized: Callable[[Execution, str, float], Chance | None] | None = None
+    filling: Callable[[Flow, float], Candidate] | None = None
+    resized: Callable[[Execution, str, float], Candidate | None] | None = None
     released: Callable[[str | None], bool] = lambda _reason: False
     called_off: Callable[[str], bool] = lambda _error: False
     exhausted: Callable[[str], Exhausted | None] = lambda _text: None

@@ -1,1 +1,104 @@
 """What can be done, in a sentence each."""
+
+from __future__ import annotations
+
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.frameworks import plural
+from crystalperf.query.frameworks.known import get
+from crystalperf.query.results.recommendations import (
+    ChangeSetting,
+    FasterDevice,
+    FixFailure,
+    FollowAdvice,
+    InspectDriver,
+    InspectProgram,
+    MoreMemory,
+    MoreTasks,
+    MoreWorkers,
+    RecordSamples,
+    SettingChange,
+    StartWorkersEarlier,
+    Value,
+)
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import CORE
+
+
+def value_text(value: Value) -> str:
+    """A value as configurations have it: `64`, `4g`, `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_text(change: SettingChange) -> str:
+    """A setting with its present and its new value."""
+    default = " (the default)" if change.is_default else ""
+    return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
+
+
+def times(ratio: float) -> str:
+    """`twice`, `1.5 times`."""
+    return "twice" if ratio == 2 else f"{ratio:g} times"
+
+
+@CORE.of(ChangeSetting)
+def change_setting(found: ChangeSetting, _words: Words) -> str:
+    return ", ".join(map(setting_text, found.settings))
+
+
+@CORE.of(MoreMemory)
+def more_memory(found: MoreMemory, words: Words) -> str:
+    return f"Give each {words.vocabulary.worker} {times(found.ratio)} the memory"
+
+
+@CORE.of(MoreWorkers)
+def more_workers(found: MoreWorkers, words: Words) -> str:
+    return f"Run on {times(found.ratio)} the {words.vocabulary.counted}"
+
+
+@CORE.of(FasterDevice)
+def faster_device(found: FasterDevice, words: Words) -> str:
+    resource = next(each for each in words.resources if each.name == found.resource)
+    if found.resource == CPU:
+        return "Use a CPU with a faster clock or of a newer generation (a quarter faster)"
+    if resource.unit == "speed":
+        return f"Use a faster {resource.device}"
+    return f"Use machines with {times(found.ratio)} the {resource.device} bandwidth"
+
+
+@CORE.of(MoreTasks)
+def more_tasks(found: MoreTasks, words: Words) -> str:
+    return (
+        f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy for"
+        f" {100 * found.busy_share:.0f} % of the time"
+    )
+
+
+@CORE.of(FixFailure)
+def fix_failure(found: FixFailure, _words: Words) -> str:
+    return f"Fix what failed first: {found.failed}: {found.error}"
+
+
+@CORE.of(InspectProgram)
+def inspect_program(_found: InspectProgram, words: Words) -> str:
+    return f"Look at what the program does between its {plural(words.vocabulary.scope)}, at its start and at its end"
+
+
+@CORE.of(InspectDriver)
+def inspect_driver(_found: InspectDriver, words: Words) -> str:
+    return f"Look at what the {words.vocabulary.coordinator} does while no {words.vocabulary.unit} runs"
+
+
+@CORE.of(StartWorkersEarlier)
+def start_workers_earlier(_found: StartWorkersEarlier, words: Words) -> str:
+    return f"Start {words.vocabulary.workers} before the program, or keep them between runs"
+
+
+@CORE.of(FollowAdvice)
+def follow_advice(found: FollowAdvice, _words: Words) -> str:
+    return f"{found.advice[:1].upper()}{found.advice[1:]} ({found.seen})"
+
+
+@CORE.of(RecordSamples)
+def record_samples(_found: RecordSamples, words: Words) -> str:
+    title = get(words.framework).title
+    return f"Record stack samples with the next run: {title} does not measure what part of its time went to"

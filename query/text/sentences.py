@@ -22,23 +22,41 @@ class Sentences:
     @SENTENCES.of(IdleSlots)
     def idle_slots(found: IdleSlots, words: Words) -> str:
         return f"{counted(found.stages, words.vocabulary.group)} leave slots idle"
+
+    `lines` does the same for the lines of configuration or code that carry out a recommendation.
     """
 
     def __init__(self) -> None:
-        self._by_type: dict[type[Kind], Callable[[Any, Words], str]] = {}
+        self._text: dict[type[Kind], Callable[[Any, Words], str]] = {}
+        self._lines: dict[type[Kind], Callable[[Any, Words], tuple[str, ...]]] = {}
 
     def of(self, kind: type[K]) -> Callable[[Callable[[K, Words], str]], Callable[[K, Words], str]]:
         """Register the function below as the one that writes values of this type."""
 
         def register(write: Callable[[K, Words], str]) -> Callable[[K, Words], str]:
-            self._by_type[kind] = write
+            self._text[kind] = write
+            return write
+
+        return register
+
+    def lines(
+        self, kind: type[K]
+    ) -> Callable[[Callable[[K, Words], tuple[str, ...]]], Callable[[K, Words], tuple[str, ...]]]:
+        """Register the function below as the one that writes the lines to paste of values of this type."""
+
+        def register(write: Callable[[K, Words], tuple[str, ...]]) -> Callable[[K, Words], tuple[str, ...]]:
+            self._lines[kind] = write
             return write
 
         return register
 
     def find(self, kind: type[Kind]) -> Callable[[Any, Words], str] | None:
         """The function for a type, or for the nearest of its bases that has one; None without any."""
-        return next((write for each in kind.__mro__ if (write := self._by_type.get(each))), None)
+        return next((write for each in kind.__mro__ if (write := self._text.get(each))), None)
+
+    def find_lines(self, kind: type[Kind]) -> Callable[[Any, Words], tuple[str, ...]] | None:
+        """The same for its lines."""
+        return next((write for each in kind.__mro__ if (write := self._lines.get(each))), None)
 
 
 CORE = Sentences()
@@ -50,6 +68,13 @@ def text_of(value: Kind, words: Words) -> str:
     own = _of_framework(words.framework)
     write = (own and own.find(type(value))) or _core().find(type(value))
     return write(value, words) if write else _generic(value)
+
+
+def lines_of(value: Kind, words: Words) -> tuple[str, ...]:
+    """The lines to paste that carry out a recommendation, in its framework's configuration or language; may be none."""
+    own = _of_framework(words.framework)
+    write = own and own.find_lines(type(value))
+    return write(value, words) if write else ()
 
 
 def _generic(value: Kind) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.answers.figures import TimeUnit, printable, time_unit
-from crystalperf.query.answers.picture.values import Figure, Said, SaidAction, SaidFinding, SaidTable, SaidWhatIf
+from crystalperf.query.answers.picture.values import Figure, Said, SaidFinding, SaidTable, SaidWhatIf
 from crystalperf.query.answers.stations import stations_note, stations_table
 from crystalperf.query.answers.values import Cause
 from crystalperf.query.answers.whatifs import told
@@ -18,7 +18,6 @@ from crystalperf.query.answers.words import (
     device_name,
     disagreement_words,
     flow_sentences,
-    gain_text,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -27,6 +26,7 @@ from crystalperf.query.answers.words import (
     outcome_sentences,
     same_sentence,
     samples_sentence,
+    saving_text,
     unmodelled_sentence,
     unsubmitted_sentence,
 )
@@ -66,9 +66,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),
         rests_on=samples_sentence(header, debug),
-        actions=tuple(
-            SaidAction(f"{each.what}.", _sentence(gain_text(each, unit)), each.lines) for each in verdict.actions
-        ),
+        savings=tuple(_sentence(saving_text(each.saving, unit)) for each in verdict.recommendations),
         nothing_to_do=nothing_to_do(verdict),
         other=other_words(debug, unit),
         what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in asked.changing),

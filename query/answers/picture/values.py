@@ -24,15 +24,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class SaidAction:
-    """One thing to do: the sentence, what it brings, and what to paste."""
-
-    what: str
-    gain: str
-    lines: Texts
-
-
-@dataclass(frozen=True)
 class SaidWhatIf:
     """One of the usual questions and its answer; `range` and `change` are '' where there is none."""
 
@@ -71,7 +62,8 @@ class Said:
     left_out       stretches without work that no figure has in it
     headline       what holds the run up
     rests_on       how much of the samples is in code that an index has
-    nothing_to_do  stands for actions where there are none
+    savings        what each of the verdict's recommendations saves, '' where that is not known
+    nothing_to_do  stands for recommendations where there are none
     other          what the time on no resource was, the first word without its capital
     same           the usual questions that change nothing
     unknown        those that are not answered, a sentence each
@@ -94,7 +86,7 @@ class Said:
     headline: str
     unmodelled: str
     rests_on: str
-    actions: tuple[SaidAction, ...]
+    savings: Texts
     nothing_to_do: str
     other: str
     what_ifs: tuple[SaidWhatIf, ...]

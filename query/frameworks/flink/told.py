@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.frameworks.flink.chances import lacking
+from crystalperf.query.frameworks.flink.advise import lacking
 from crystalperf.query.frameworks.flink.frames import helper
 from crystalperf.query.frameworks.flink.held import asking
 from crystalperf.query.model.execution import Execution

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.frameworks.flink.chances import LOOP
+from crystalperf.query.frameworks.flink.advise import LOOP
 from crystalperf.query.frameworks.flink.planning import STOPPED
 from crystalperf.query.model.execution import Execution
 

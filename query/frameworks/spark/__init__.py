@@ -7,7 +7,8 @@ frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
-rules.py        what a user can do about a finding; chances.py: what can be set or written, from what to what
+rules.py        what a user can do about a finding
+advise/         what can be set or written, from what to what; recommendations.py: the kinds
 private.py      what of plans a page for strangers must not have
 history.py      logs from a History Server
 setup.py        what a job needs so that it leaves a log and samples
@@ -21,8 +22,8 @@ from pathlib import Path
 
 from crystalperf.query.frameworks import Framework, Operators, Vocabulary
 from crystalperf.query.frameworks.spark import (
+    advise,
     attended,
-    chances,
     files,
     frames,
     memory,
@@ -92,7 +93,7 @@ SPARK = Framework(
     memory=memory.MEMORY,
     unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
     loads_code=True,
-    rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
+    rules=replace(rules.RULES, candidates=advise.candidates, resized=advise.resized),
     sentences=sentences.SENTENCES,
     setup=setup.SETUP,
     private=private.PATTERNS,

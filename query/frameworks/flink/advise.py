@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
 from crystalperf.query.explain.findings import idle_advice
 from crystalperf.query.frameworks import Vocabulary
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.recommendations import (
+    BreakChain,
+    CollectMetrics,
+    CollectMetricsLonger,
+    ShortenBufferTimeout,
+)
+from crystalperf.query.results.recommendations import Recommendation, SettingChange
 
 if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.flow import Flow
-
-COLLECT = (
-    "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"
-    " tell its latency, and the rate that it keeps up with"
-)
 
 ADVICE = {
     "no worker": "Have TaskManagers with free slots there before the job is submitted",
@@ -26,24 +28,22 @@ ADVICE = {
 }
 """What can be done about time in which no subtask ran."""
 
+TIMEOUT = "execution.buffer-timeout.interval"
+
 SHORTER = 10.0
 """How much shorter a buffer's timeout is asked to be."""
 
 
-def filling(flow: Flow, filling_ms: float) -> Chance:
+def filling(flow: Flow, filling_ms: float) -> Candidate:
     """A shorter timeout of buffers, at the price of more and smaller ones."""
     due = [each.due_ms for each in flow.hops if each.due_ms < 60_000]
     now = max(due, default=100.0)
     after = max(round(now / SHORTER), 1)
-    return Chance(
-        "setting",
-        f"Send buffers sooner, `execution.buffer-timeout.interval` {now:.0f} → {after} ms: they are not full by then,"
-        " and more of them cost more CPU",
-        "execution.buffer-timeout.interval",
-        "modelled",
-        at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms,
-        lines=(f"execution.buffer-timeout.interval: {after} ms",),
+    change = SettingChange(TIMEOUT, f"{now:.0f} ms", f"{after} ms")
+    value = ShortenBufferTimeout(
+        price="setting", because=TIMEOUT, saving=MODELLED, settings=(change,), before_ms=now, after_ms=after
     )
+    return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
 def idle(detail: Detail) -> str | None:
@@ -62,15 +62,16 @@ def idle(detail: Detail) -> str | None:
     return idle_advice(Vocabulary(unit="subtask", lane="slot"), detail)
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What a stream without an end lacks before anything that its user asks for can be told; None for other jobs."""
+def unmeasured(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
+    """What a stream without an end has to record so that its latency and rate are known; None for other jobs."""
     row = connection.execute(
         """
         SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
         FROM runs
         """
     ).fetchone()
-    return ADVISED.get(lacking(connection)) if row is not None and row[0] else None
+    kind = _RECORDS.get(lacking(connection)) if row is not None and row[0] else None
+    return None if kind is None else kind(price="record", because="measure", saving=MEASURED)
 
 
 Lacking = Literal["metrics", "exchanges", "time", "order"]
@@ -98,12 +99,9 @@ def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
     return "metrics" if not looks else "time" if exchanges else "exchanges"
 
 
-ADVISED: dict[Lacking, str] = {
-    "metrics": COLLECT,
-    "exchanges": (
-        "Cut this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
-        " records that vertices exchange, and a job of one chain exchanges none"
-    ),
-    "time": "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks",
+_RECORDS: dict[Lacking, type[Recommendation]] = {
+    "metrics": CollectMetrics,
+    "exchanges": BreakChain,
+    "time": CollectMetricsLonger,
 }
 """What to do about it."""
