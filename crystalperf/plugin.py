@@ -7,7 +7,9 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.frameworks import (
+    Advisor,
     Barriers,
+    Frames,
     Framework,
     Growth,
     Job,
@@ -16,8 +18,9 @@ from crystalperf.query.frameworks import (
     OperatorFrame,
     Operators,
     Planned,
+    Planner,
+    Reader,
     Role,
-    Rules,
     Setup,
     Vocabulary,
     jvm,
@@ -30,10 +33,12 @@ from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 
 __all__ = [
+    "Advisor",
     "Application",
     "Barriers",
     "Bounds",
     "Edge",
+    "Frames",
     "Framework",
     "Group",
     "Growth",
@@ -48,12 +53,13 @@ __all__ = [
     "Operators",
     "Part",
     "Planned",
+    "Planner",
     "Policy",
     "Problem",
     "Problems",
+    "Reader",
     "Resource",
     "Role",
-    "Rules",
     "Scope",
     "Setup",
     "Table",

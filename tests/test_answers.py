@@ -49,7 +49,7 @@ from crystalperf.query.answers.verdict import (
     questions,
 )
 from crystalperf.query.answers.words import bottleneck_sentence, cause_words, knee_sentence
-from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks import Framework, Reader, Vocabulary, plural
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import trace
 from crystalperf.query.model.records import Problems
@@ -128,7 +128,7 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
     known = get(framework)
-    unasked = tuple(known.unasked({}))
+    unasked = tuple(known.planner.unasked({}))
     header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
     asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
     assert asked[0] == more
@@ -310,7 +310,11 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     assert next_step(header, bottleneck_of(debug(cpu=9))).facts == {"setting": "cores=2x,4x,8x"}
     refused = [WhatIf("twice the slots", "cores=2x", None, refused=("it keeps its parallelism",))]
     assert next_step(header, bottleneck_of(debug(cpu=9)), refused).facts == {"setting": "cpu_speed=2x,4x,8x"}
-    bare = Framework("bare", "Bare", lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
+    bare = Framework(
+        name="bare",
+        title="Bare",
+        reader=Reader(recognise=lambda _: None, read=lambda _: None),
+    )  # type: ignore[arg-type, return-value]
     monkeypatch.setattr("crystalperf.query.answers.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"
     assert next_step(replace(header, indexes=()), on_net).kind == "predict"
@@ -451,7 +455,12 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
     words = Vocabulary(
         worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
     )
-    bare = Framework("bare", "Bare", lambda _: None, lambda _: None, vocabulary=words)  # type: ignore[arg-type, return-value]
+    bare = Framework(
+        name="bare",
+        title="Bare",
+        reader=Reader(recognise=lambda _: None, read=lambda _: None),
+        vocabulary=words,
+    )  # type: ignore[arg-type, return-value]
     monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"bare": bare})
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
     run = trace.of_rows(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crystalperf.query.explain.diagnose import diagnose
-from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.frameworks import Framework, Reader, Vocabulary
 from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.frameworks.spark.attended import attended
 from crystalperf.query.model.clock import Clock
@@ -55,11 +55,13 @@ def test_it_shows_how_many_milliseconds_it_went(rows: list[list[int]], stretch: 
 SHELL = Framework(
     name="shell",
     title="Shell",
-    recognise=lambda _head: None,
-    read=lambda _log: of_rows({}, [], [], []),
+    reader=Reader(
+        recognise=lambda _head: None,
+        read=lambda _log: of_rows({}, [], [], []),
+        attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
+        unread_work={"hole": "{count} holes"},
+    ),
     vocabulary=Vocabulary(scope="step", scopes=("step",)),
-    attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
-    unread_work={"hole": "{count} holes"},
 )
 
 

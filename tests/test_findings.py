@@ -26,7 +26,7 @@ from crystalperf.query.explain.findings import Part
 from crystalperf.query.explain.hosts import HostTime
 from crystalperf.query.explain.waiting import waiting, with_workers
 from crystalperf.query.explain.wording import Terms
-from crystalperf.query.frameworks import Framework, Setup, Vocabulary
+from crystalperf.query.frameworks import Advisor, Frames, Framework, Reader, Setup, Vocabulary
 from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
@@ -597,11 +597,11 @@ def _no_log(_: Any) -> Any:
 FLOWING = Framework(
     name="flowing",
     title="Flowing",
-    recognise=lambda _head: None,
-    read=_no_log,
+    reader=Reader(
+        recognise=lambda _head: None, read=_no_log, frames=Frames(process=lambda _arguments, name: (None, name))
+    ),
     vocabulary=Vocabulary(scope="step", scopes=("step", "loop")),
-    setup=Setup(lambda _folder: "", lambda _folder: {}),
-    process=lambda _arguments, name: (None, name),
+    advisor=Advisor(setup=Setup(lambda _folder: "", lambda _folder: {})),
 )
 
 

@@ -380,9 +380,12 @@ def test_task_managers_are_told_by_their_resource_id() -> None:
 
 
 def test_roles_of_frames() -> None:
-    assert FLINK.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
-    assert FLINK.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take") == "wait"
-    assert FLINK.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
+    assert FLINK.reader.frames.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
+    assert (
+        FLINK.reader.frames.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take")
+        == "wait"
+    )
+    assert FLINK.reader.frames.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
 
 
 def test_the_words_of_flink_are_english() -> None:
@@ -445,6 +448,6 @@ def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> N
 
 
 def test_setup_has_figures_renewed_as_often_as_they_are_collected() -> None:
-    assert FLINK.setup is not None
-    told = FLINK.setup.text(Job("/var/flink"))
+    assert FLINK.advisor.setup is not None
+    told = FLINK.advisor.setup.text(Job("/var/flink"))
     assert "\nmetrics.fetcher.update-interval: 1000  # ms\n" in told

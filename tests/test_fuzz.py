@@ -127,7 +127,7 @@ def test_a_reader_that_fails_is_noticed(
 
 
 def test_contradicting_tables_are_a_failure() -> None:
-    trace = get("spark").read(discover([LOG]).applications[0].log)
+    trace = get("spark").reader.read(discover([LOG]).applications[0].log)
     cases.check_trace(trace)
     trace.units["finish_ms"][3] = -1.0
     with pytest.raises(cases.ContradictionError, match="before it starts"):

@@ -155,7 +155,7 @@ def test_rolled_log(tmp_path: Path) -> None:
     assert inputs.problems == ()
     (gap,) = choose(inputs).log.problems
     assert (gap.name, gap.severity, gap.count, gap.first_where) == ("missing_part", "data loss", 6, "part 3")
-    assert get("spark").unread_work[gap.name].format(count=1) == "the log lacks 1 of its parts"
+    assert get("spark").reader.unread_work[gap.name].format(count=1) == "the log lacks 1 of its parts"
 
     (folder / "events_10_app-1.compact").write_text(log("app-1"))
     inputs = discover([tmp_path])

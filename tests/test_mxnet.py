@@ -125,7 +125,7 @@ def test_each_trace_of_a_folder_is_a_run(trained: Path) -> None:
 
 
 def test_setup_says_what_to_add() -> None:
-    setup = get("mxnet").setup
+    setup = get("mxnet").advisor.setup
     assert setup is not None
     assert 'filename="/tmp/x/mxnet.json"' in setup.text(Job("/tmp/x"))
     assert 'filename="/mxnet.json"' in setup.text(Job(""))

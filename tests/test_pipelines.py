@@ -9,7 +9,7 @@ import pytest
 
 from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.indexes.resources import CPU, NET, resources
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.model.critical import Piece, WallClock, critical_path
 from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
 from crystalperf.query.model.execution import Execution, Slots
@@ -31,7 +31,11 @@ def unread(_: object) -> None:
     """What a reader of logs would do; these runs have none."""
 
 
-TOY = Framework(name="toy", title="Toy", recognise=unread, read=unread)  # type: ignore[arg-type]
+TOY = Framework(
+    name="toy",
+    title="Toy",
+    reader=Reader(recognise=unread, read=unread),
+)  # type: ignore[arg-type]
 
 
 class Flow:

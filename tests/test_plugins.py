@@ -14,7 +14,7 @@ from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query import plugins, profile
 from crystalperf.query.code.decide import StackTable
 from crystalperf.query.discover import discover
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks import Frames, Framework, Reader
 from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.inputs.containers import LogFile
@@ -125,8 +125,10 @@ def failing(demo: Path) -> Iterator[Callable[..., None]]:
     """A framework of another package beside the built-in ones, for one test."""
 
     def stranger(**functions: Any) -> None:
-        usual = {"recognise": lambda _head: None, "read": lambda _log: None}
-        frameworks()["stranger"] = Framework(name="stranger", title="Stranger", **{**usual, **functions})
+        frames = Frames(**{key: functions.pop(key) for key in ("annotate", "process") if key in functions})
+        usual = {"recognise": lambda _head: None, "read": lambda _log: None, "frames": frames}
+        reader = Reader(**{**usual, **functions})
+        frameworks()["stranger"] = Framework(name="stranger", title="Stranger", reader=reader)
 
     yield stranger
     frameworks().pop("stranger", None)

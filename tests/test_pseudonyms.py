@@ -24,7 +24,7 @@ Answer = Callable[..., tuple[int, str, str]]
 
 
 def spark() -> Pseudonyms:
-    return Pseudonyms(SPARK.private)
+    return Pseudonyms(SPARK.reader.private)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_names_are_called_otherwise(text: str, expected: str) -> None:
 
 
 def test_flinks_sources_are_tables() -> None:
-    names = Pseudonyms(FLINK.private)
+    names = Pseudonyms(FLINK.reader.private)
     assert names.text("Source: lineitem[4] -> Calc[5]") == "Source: table-1[4] -> Calc[5]"
     assert names.text("TableSourceScan(table=[[c, d, orders]], fields=[id])") == (
         "TableSourceScan(table=[[table-2]], fields=[id])"

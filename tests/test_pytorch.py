@@ -1117,7 +1117,7 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
 
 
 def test_what_setup_prints_leaves_files_that_are_read() -> None:
-    setup = get("pytorch").setup
+    setup = get("pytorch").advisor.setup
     assert setup is not None
     compile(setup.text(Job("/tmp/traces")), "setup", "exec")
 

@@ -193,7 +193,7 @@ def test_what_no_reruns_have_checked_has_no_interval_and_says_so() -> None:
 
 
 def test_other_units_need_a_framework_that_cuts_them() -> None:
-    plain = replace(SPARK, replan=None)
+    plain = replace(SPARK, planner=replace(SPARK.planner, replan=None))
     answer = ask(run_of([[(0, 100)]], framework=plain), "partitions=2x")
     assert answer.predicted_ms is None
     assert "nothing is known of how Spark would cut its stages" in answer.refused[0]

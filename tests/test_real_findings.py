@@ -1,4 +1,4 @@
-"""Rules through the real reader: small logs that have the evidence, and logs in which something contradicts it."""
+"""Advisor through the real reader: small logs that have the evidence, and logs in which something contradicts it."""
 
 from __future__ import annotations
 

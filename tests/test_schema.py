@@ -51,7 +51,7 @@ def test_a_frameworks_own_schema_is_valid_sql_and_takes_no_name_of_the_contracts
         connection = duckdb.connect()
         connection.execute((ROOT / "query" / "frameworks" / folder / "schema.sql").read_text())
         created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        assert created == {table.name for table in framework.raw()}
+        assert created == {table.name for table in framework.reader.raw()}
         assert all(name.startswith(f"{folder}_") for name in created)
         assert not created & taken
 

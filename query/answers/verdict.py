@@ -220,7 +220,7 @@ def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
 
 def _first_index(framework: Framework, header: Header) -> str | None:
     """The index that a run needs before all others."""
-    return next(iter(framework.sources(header.framework_version)), None)
+    return next(iter(framework.reader.frames.sources(header.framework_version)), None)
 
 
 def knee_of(sweep: Sweep) -> Knee | None:

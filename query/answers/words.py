@@ -62,7 +62,7 @@ Told = Callable[[str, "Remedy | None"], str]
 
 
 SMALL_FILES = ("small files", "small output")
-"""Rules of time that goes to opening and closing files, of which nothing times it."""
+"""Advisor of time that goes to opening and closing files, of which nothing times it."""
 
 
 class Figures(Protocol):

@@ -1,7 +1,7 @@
 """What could be changed about a run so that it takes less time, before anybody knows by how much.
 
-The framework brings what its users can set or write (Rules.candidates) and says how a what-if's setting is changed in
-its terms (Rules.resized); what can be bought is the same for all.  query.answers.ranking asks what each saves.
+The framework brings what its users can set or write (Advisor.candidates) and says how a what-if's setting is changed in
+its terms (Advisor.resized); what can be bought is the same for all.  query.answers.ranking asks what each saves.
 """
 
 from __future__ import annotations

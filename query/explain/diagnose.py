@@ -65,7 +65,7 @@ def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Deb
 
 
 def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Debug, list[Detail]]:
-    """The same, and what it says of each group in full, which chances are told by."""
+    """The same, and what it says of each group in full, which candidates for recommendations are found by."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
@@ -142,7 +142,7 @@ def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
     if not len(left_out):
         return None
     (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
-    attended = execution.framework.attended(name, execution.properties)
+    attended = execution.framework.reader.attended(name, execution.properties)
     return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
 
 
@@ -241,7 +241,7 @@ def _findings(
     parts: list[findings.Part] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
-    alike = not execution.framework.in_order
+    alike = not execution.framework.reader.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
@@ -427,10 +427,10 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
     tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    storage = "" if framework.process is None and tells_disk else "reading and writing storage, "
+    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
     untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
     note = Note(f"{untimed}, which is in `other`")
-    if framework.process is not None:  # else no recording could be given
+    if framework.reader.frames.process is not None:  # else no recording could be given
         remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
         note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
     why = f"{framework.title} times only some of them; stack samples tell the others"

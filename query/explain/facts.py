@@ -176,7 +176,7 @@ def group_details(
         parts = units.parts_ms[mine]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
         # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
-        shown = execution.framework.shown_lanes(lanes, execution.properties) or lanes
+        shown = execution.framework.planner.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,

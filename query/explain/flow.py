@@ -124,7 +124,7 @@ def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
         for each in flow.stations
         if each.busiest >= SHORT_OF and not each.is_source
     ]
-    tuned = None if execution.framework.rules is None else execution.framework.rules.filling
+    tuned = None if execution.framework.advisor is None else execution.framework.advisor.filling
     filling_ms = debug.other_ms.get("filling", 0.0)
     if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))

@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.query import sql
 from crystalperf.query.answers.values import Failed, LostWorker, Outcome, Tally
-from crystalperf.query.frameworks import Exhausted, Rules, Vocabulary
+from crystalperf.query.frameworks import Advisor, Exhausted, Vocabulary
 from crystalperf.query.model.critical import Piece
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import ALL, WHOLE
@@ -67,7 +67,7 @@ class Ended:
 
 def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
     """How a scope ended; of a part of the run, how that part did."""
-    words, rules = execution.framework.vocabulary, execution.framework.rules or Rules()
+    words, rules = execution.framework.vocabulary, execution.framework.advisor or Advisor()
     scopes = _scopes(connection, execution, rules)
     groups = _groups(connection, execution, scopes, rules)
     ended = ended_units(connection, execution, [each.id for each in groups])
@@ -121,11 +121,11 @@ def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: -each[1])
 
 
-def _ended_as(status: str, error: str | None, rules: Rules) -> str:
+def _ended_as(status: str, error: str | None, rules: Advisor) -> str:
     return "cancelled" if status == "failed" and rules.called_off(error or "") else status
 
 
-def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Rules) -> list[_Scope]:
+def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Advisor) -> list[_Scope]:
     """The scope itself and those within it, or those that were under way in a stretch, in order of their ends."""
     scope = execution.scope
     rows = connection.execute(
@@ -158,7 +158,7 @@ def _outermost(scopes: Sequence[_Scope]) -> list[_Scope]:
 
 
 def _groups(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], rules: Rules
+    connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], rules: Advisor
 ) -> list[_Group]:
     """The groups of a scope that ran, in order of their ends; where none says whose it is, those of its time."""
     scope = execution.scope
@@ -266,7 +266,7 @@ def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
     return Failed(kind, what.id, what.name, what.error or "it does not say why", count, unit_ms)
 
 
-def _memory(rules: Rules, texts: Sequence[str]) -> Exhausted | None:
+def _memory(rules: Advisor, texts: Sequence[str]) -> Exhausted | None:
     found = {rules.exhausted(text) for text in dict.fromkeys(texts)}
     return next((each for each in get_args(Exhausted) if each in found), None)
 
@@ -275,7 +275,7 @@ def _memory(rules: Rules, texts: Sequence[str]) -> Exhausted | None:
 
 
 def _lost(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Rules, ended: Sequence[Ended]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Advisor, ended: Sequence[Ended]
 ) -> tuple[tuple[LostWorker, ...], int]:
     """The workers that were lost in a scope, and how many there were.
 

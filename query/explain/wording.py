@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.frameworks import Rules, Vocabulary
+from crystalperf.query.frameworks import Advisor, Vocabulary
 from crystalperf.query.model.execution import Execution
 
 
@@ -15,7 +15,7 @@ class Terms:
 
     words: Vocabulary
     resources: tuple[Resource, ...]
-    rules: Rules = field(default_factory=Rules)
+    rules: Advisor = field(default_factory=Advisor)
 
     def device(self, name: str) -> str:
         """What a reader calls the device of a resource, within a sentence: the CPU, disk."""
@@ -34,4 +34,4 @@ class Terms:
 def terms_of(execution: Execution) -> Terms:
     """The terms of a run."""
     framework = execution.framework
-    return Terms(framework.vocabulary, execution.resources, framework.rules or Rules())
+    return Terms(framework.vocabulary, execution.resources, framework.advisor or Advisor())

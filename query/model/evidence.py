@@ -139,7 +139,7 @@ def unseen_cpu(
     *,
     tells_upstream: bool,
 ) -> float:
-    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Rules."""
+    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Advisor."""
     rows = connection.execute(
         """
         SELECT

@@ -13,7 +13,7 @@ import numpy as np
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import CPU, Resource, with_other
 from crystalperf.query import sql
-from crystalperf.query.frameworks import Framework, Rules
+from crystalperf.query.frameworks import Advisor, Framework
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import dag
 from crystalperf.query.model.arrays import over
@@ -56,7 +56,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
     assert run is not None
     framework, properties = get(run[2]), dict(run[1] or {})
-    configured = {} if framework.configured is None else framework.configured(properties)
+    configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
     workers, hosts, slots, recorded = _slots(connection)
     clock = Clock()
     if scope == ALL:
@@ -67,7 +67,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
     )
     if with_evidence and volumes.spill_memory.any():
-        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.reader.frames.spilling))
     idle, wire = 0.0, None
     if with_evidence:
         cpu = units.parts_ms[:, names.index(CPU)]
@@ -92,10 +92,10 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             clock.when(stretch.end_ms),
             slots,
             _stated(connection),
-            barriers=framework.barriers,
+            barriers=framework.planner.barriers,
             coordinator=framework.vocabulary.coordinator,
             word=framework.vocabulary.group,
-            epsilon_ms=framework.resolution_ms,
+            epsilon_ms=framework.reader.resolution_ms,
         ),
         units=units,
         volumes=volumes,
@@ -134,7 +134,7 @@ def _evidence(
     connection: duckdb.DuckDBPyConnection, scope: Scope, units: Units, names: tuple[str, ...], framework: Framework
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    delegates, tells = (framework.rules or Rules()).delegates, framework.tells_upstream
+    delegates, tells = (framework.advisor or Advisor()).delegates, framework.reader.tells_upstream
     return replace(
         gathered(connection, *bounds, units, names, tells_upstream=tells),
         unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
@@ -173,7 +173,7 @@ def _operators(
 
 def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], framework: Framework) -> dict[str, Any]:
     """Execution.readers, .delegating and .spilling_apart."""
-    rules = framework.rules or Rules()
+    rules = framework.advisor or Advisor()
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
     return {

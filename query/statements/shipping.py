@@ -106,7 +106,7 @@ def run_names() -> set[str]:
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
     for name, framework in frameworks().items():
-        known |= _names(framework.raw()) | _names(views_of(name))
+        known |= _names(framework.reader.raw()) | _names(views_of(name))
     return known
 
 

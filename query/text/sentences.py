@@ -21,7 +21,7 @@ class Sentences:
 
     @SENTENCES.of(IdleSlots)
     def idle_slots(found: IdleSlots, words: Words) -> str:
-        return f"{counted(found.stages, words.vocabulary.group)} leave slots idle"
+        return f"{counted(found.groups, words.vocabulary.group)} leave lanes idle"
 
     `lines` does the same for the lines of configuration or code that carry out a recommendation.
     """
@@ -95,4 +95,4 @@ def _of_framework(name: str) -> Sentences | None:
     from crystalperf.query.frameworks.known import frameworks
 
     found = frameworks().get(name) if name else None
-    return None if found is None else found.sentences
+    return None if found is None else found.advisor.sentences

@@ -185,7 +185,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
         said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
         brings = f"every {words.unit} {words.lane} brings its own core"
-        if not execution.framework.lanes_bring_cpu:
+        if not execution.framework.planner.lanes_bring_cpu:
             brings = f"more {words.lanes} bring {with_article(words.worker)} no CPU"
         said.append(f"{brings}, every added {words.worker} its own node")
         said.append(f"{words.units} that run on a node at a time share its disk and its network equally")

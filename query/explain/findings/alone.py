@@ -10,7 +10,7 @@ from crystalperf.query.frameworks import plural
 from crystalperf.query.model.amounts import lasting
 
 COMMITTING = "committing"
-"""The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""
+"""The rule of time in which the coordinator alone puts in place what units wrote; frameworks find it (Advisor.more)."""
 
 
 def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:

@@ -20,7 +20,7 @@ LITTLE_BYTES = 1 << 20
 """A unit that reads less has nothing worth sharing out."""
 
 ON_LANES = ("idle slots", "short of CPUs")
-"""Rules whose advice is about lanes."""
+"""Advisor whose advice is about lanes."""
 
 SEE = "record samples to see what it did"
 """What to do about a unit of which nothing more is known."""

@@ -15,7 +15,7 @@ from crystalperf.query.explain.facts import Detail
 from crystalperf.query.explain.findings.alone import COMMITTING
 from crystalperf.query.explain.findings.lanes import is_uneven, were_bound, were_free
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
 from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
@@ -344,7 +344,7 @@ def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> s
     return None
 
 
-RULES = Rules(
+RULES = Advisor(
     idle=idle_advice,
     skew=uneven_advice,
     advice=ADVICE,

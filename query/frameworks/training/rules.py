@@ -10,7 +10,7 @@ from crystalperf.indexes.resources import DISK
 from crystalperf.query import sql
 from crystalperf.query.answers.values import Finding
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.training import absent
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.model.amounts import counted
@@ -105,4 +105,4 @@ def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapp
     return found
 
 
-RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
+RULES = Advisor(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
