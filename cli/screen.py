@@ -70,7 +70,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
         page.line()
         usual(page, verdict, unit, room.what_ifs)
     if full:
-        parts.findings(page, debug.findings, unit)
+        parts.findings(page, debug, unit)
         parts.operators(page, header, debug, unit, 20)
         parts.functions(page, debug, unit, len(debug.functions))
         parts.disagreements(page, debug, 6)
@@ -94,7 +94,7 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
         page.paragraph(f"What to do: {nothing_to_do(verdict)}")
         return
     page.line("What to do")
-    words = verdict.header.words
+    words = verdict.debug.words
     for number, each in enumerate(verdict.recommendations[:most], 1):
         saves = capitalised(saving_text(each.saving, unit))
         page.paragraph(f"{number:3}  {printable(text_of(each, words))}. {saves and f'{saves}.'}", hanging=" " * 5)

@@ -105,7 +105,7 @@ def summary(run: str) -> Answer:
         "bottleneck_ms": round(bottleneck.time_ms, 3),
         "resource_ms": {name: round(ms, 3) for name, ms in found.resource_ms.items()},
         "sentence": bottleneck_sentence(bottleneck, found, known.resources, unit),
-        "advice": None if first is None else text_of(first, known.words),
+        "advice": None if first is None else text_of(first, found.words),
         "advice_gain": None if first is None else saving_text(first.saving, unit),
         "advice_gain_ms": None if first is None or first.saving.ms is None else round(first.saving.ms, 3),
     }

@@ -15,7 +15,7 @@ from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
 from crystalperf.query.frameworks import Exhausted, Vocabulary
-from crystalperf.query.results.kinds import Basis as Basis
+from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.words import Words
 
@@ -93,20 +93,6 @@ class ScopeItem:
     name: str
     start_ms: float
     end_ms: float | None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that cost time.  `cost_ms` is at most, and no more than the scope's runtime.
-
-    `rule` is a short key of the kind of thing, the same in every version.
-    """
-
-    rule: str
-    cost_ms: float
-    what: str
-    basis: Basis
-    advice: str
 
 
 @dataclass(frozen=True)
@@ -396,6 +382,7 @@ class Debug(Listed):
     has no end of its own, as a stream that goes on until it is stopped; empty of any other.
     `or_else` is by resource what else the time on it may be, a sentence; by `unknown` what threads did in it.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
+    `framework` is its name, and `resources` are those of the run: sentences are made of them (`words`).
     """
 
     scope: str
@@ -426,6 +413,13 @@ class Debug(Listed):
     path_operators: tuple[PathOperator, ...] = ()
     unending: str = ""
     or_else: Mapping[str, str] = field(default_factory=dict)
+    framework: str = ""
+    resources: tuple[Resource, ...] = ()
+
+    @property
+    def words(self) -> Words:
+        """What sentences about it need."""
+        return Words(self.framework, self.vocabulary, self.resources)
 
     @property
     def conclusive(self) -> bool:
@@ -640,11 +634,6 @@ class Header:
     steps: int | None = None
     step_ms: float | None = None
     unasked: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> Words:
-        """The terms in which this run's answers are written."""
-        return Words(self.framework, self.vocabulary, self.resources)
 
 
 @dataclass(frozen=True)

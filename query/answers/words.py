@@ -12,6 +12,8 @@ from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.answers.whatifs import NOTICEABLE, happens_once, telling
 from crystalperf.query.frameworks import plural, with_article
+from crystalperf.query.results.findings import Kept
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import Remedy
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
         Cause,
         Debug,
         Disagreement,
-        Finding,
         FlowChange,
         FlowFacts,
         Header,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         WhatIf,
     )
     from crystalperf.query.frameworks import Exhausted, Vocabulary
+    from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Saving
 
 _LONGEST_ERROR = 120
@@ -59,10 +61,6 @@ NEARLY_ALL = 0.9
 
 Told = Callable[[str, "Remedy | None"], str]
 """A sentence, and what can be done about it → both, in a door's own terms."""
-
-
-SMALL_FILES = ("small files", "small output")
-"""Advisor of time that goes to opening and closing files, of which nothing times it."""
 
 
 class Figures(Protocol):
@@ -255,7 +253,7 @@ def _whole_text(debug: Debug) -> str:
 
 def _no_room(debug: Debug, figures: Figures) -> str:
     """That units read anew what was to be kept in memory, where that cost much: it holds up whatever device it uses."""
-    cost_ms = sum(each.cost_ms for each in debug.findings if each.rule == "kept")
+    cost_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, Kept))
     if cost_ms < MUCH * debug.runtime_ms:
         return ""
     words = debug.vocabulary
@@ -265,11 +263,11 @@ def _no_room(debug: Debug, figures: Figures) -> str:
 
 def _small_files(debug: Debug, figures: Figures) -> str:
     """What many small files may have cost, beside time of unknown cause: nothing else tells of it."""
-    costs = [each for each in debug.findings if each.rule in SMALL_FILES and each.cost_ms >= MUCH * debug.runtime_ms]
+    costs = [each for each in debug.findings if each.is_untimed and each.cost_ms >= MUCH * debug.runtime_ms]
     if not costs:
         return ""
     most = max(costs, key=lambda each: each.cost_ms)
-    return f" It may be the files: {most.what}, which cost up to {figures.text(most.cost_ms)}."
+    return f" It may be the files: {text_of(most, debug.words)}, which cost up to {figures.text(most.cost_ms)}."
 
 
 def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:

@@ -6,30 +6,40 @@ its terms (Advisor.resized); what can be bought is the same for all.  query.answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
 from crystalperf.indexes.resources import CPU, OTHER
-from crystalperf.query.answers.values import Debug, Finding
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.parts import SEE
-from crystalperf.query.explain.losses import SOONER, memory_advice
-from crystalperf.query.explain.wording import Terms, terms_of
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.explain.diagnose import Diagnosis
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results import advice
+from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
+from crystalperf.query.results.findings import (
+    Coordinator,
+    Finding,
+    Garbage,
+    IdleSlots,
+    NoScope,
+    NoWorker,
+    SlowHosts,
+    Spilling,
+    StageFinding,
+    StartingUnits,
+    Straggler,
+)
 from crystalperf.query.results.recommendations import (
     FasterDevice,
     FixFailure,
     FollowAdvice,
-    InspectDriver,
-    InspectProgram,
     MoreMemory,
     MoreWorkers,
+    Price,
     Recommendation,
     Saving,
-    StartWorkersEarlier,
 )
 
 FASTER_CPU = 1.25
@@ -44,7 +54,7 @@ MOST_IDLE = 0.5
 MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
 """Savings of which only the basis is known yet."""
 
-_OF_TASKS = ("idle slots", "straggler", "starting units", "spilling", "garbage")
+_OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
 """Findings about tasks and slots; a framework with candidates of its own knows what can be done about them."""
 
 
@@ -63,26 +73,17 @@ class Candidate:
     comes_first: bool = False
 
 
-def candidates(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail], debug: Debug
-) -> list[Candidate]:
+def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
     """Everything that could be changed, in no order."""
-    terms = terms_of(execution)
-    has_own = terms.rules.candidates is not None
-    own = [] if terms.rules.candidates is None else list(terms.rules.candidates(connection, execution, details, debug))
-    alone = _without_tasks(terms, debug, {each.recommendation.because for each in own})
-    known = {each.recommendation.because for each in (*own, *alone)}
-    memory = None if debug.outcome is None else debug.outcome.memory
-    # What ran out of memory has a candidate of the framework's own: a finding that advises the same is no second one.
-    twice = memory_advice(terms, memory) if memory is not None and "outcome" in known else None
-    findings = [each for each in debug.findings if each.advice != twice]
+    advisor, debug = execution.framework.advisor, diagnosis.debug
+    own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
+    known = {each.recommendation.because for each in own}
     return [
-        *([] if any(each.recommendation.because == STOPPED for each in own) else _failure(debug)),
-        *_unmeasured(connection, terms),
+        *([] if STOPPED in known else _failure(debug)),
+        *_unmeasured(connection, advisor),
         *own,
-        *alone,
-        *_other_findings(findings, known, has_own=has_own),
-        *_resized(terms, execution, debug),
+        *_from_findings(debug, known, has_own=advisor.candidates is not None),
+        *_resized(advisor, execution, debug),
     ]
 
 
@@ -100,49 +101,53 @@ def _failure(debug: Debug) -> list[Candidate]:
     return [Candidate(found, comes_first=True)]
 
 
-def _unmeasured(connection: duckdb.DuckDBPyConnection, terms: Terms) -> list[Candidate]:
+def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Candidate]:
     """What the run has to record before it answers what its user asks for."""
-    found = terms.rules.unmeasured(connection)
+    found = advisor.unmeasured(connection)
     return [] if found is None else [Candidate(found, comes_first=True)]
 
 
-def _without_tasks(terms: Terms, debug: Debug, known: set[str]) -> list[Candidate]:
-    """What can be done about time in which no task ran; where workers were lost, the finding knows more."""
-    found = []
-    for each in debug.findings:
-        saving = Saving(each.basis)
-        if each.rule in known or each.rule not in ("no scope", "coordinator", "no worker"):
-            continue
-        if each.rule == "no scope":
-            value: Recommendation = InspectProgram(price="code", because=each.rule, saving=saving)
-        elif each.rule == "coordinator":
-            value = InspectDriver(price="code", because=each.rule, saving=saving)
-        elif each.advice == terms.advice("no worker", SOONER):
-            value = StartWorkersEarlier(price="setting", because=each.rule, saving=saving)
-        else:
-            continue
-        found.append(Candidate(value, at_most_ms=each.cost_ms))
-    return found
+def _from_findings(debug: Debug, known: set[str], *, has_own: bool) -> list[Candidate]:
+    """The advice of findings that no candidate of the framework answers, first about time in which no task ran."""
+    memory = None if debug.outcome is None else debug.outcome.memory
+    # What ran out of memory has a candidate of the framework's own: a finding that advises the same is no second one.
+    twice = AvoidExhaustion(memory) if memory is not None and "outcome" in known else None
+    alone = [each for each in debug.findings if each.kind not in known and _is_alone(each)]
+    rest = [
+        each
+        for each in debug.findings
+        if each.kind not in known | {each.kind for each in alone}
+        and _is_answer(each)
+        and not (has_own and isinstance(each, _OF_TASKS))
+        and (twice is None or each.advice != twice)
+    ]
+    return [_follow(each) for each in (*alone, *rest)]
 
 
-def _other_findings(findings: Sequence[Finding], known: set[str], *, has_own: bool) -> list[Candidate]:
-    """The advice of findings that no candidate answers."""
-    found = []
-    for each in findings:
-        if each.rule in known or each.advice == SEE or (has_own and each.rule in _OF_TASKS):
-            continue
-        value = FollowAdvice(
-            price="machine" if each.rule == "slow hosts" else "code",
-            because=each.rule,
-            saving=Saving(each.basis),
-            advice=each.advice,
-            seen=each.what.partition("; ")[0],
-        )
-        found.append(Candidate(value, at_most_ms=each.cost_ms))
-    return found
+def _is_alone(found: Finding) -> bool:
+    """Whether it is about time in which no task ran, for no other reason than that workers were lost."""
+    if isinstance(found, NoWorker):
+        return isinstance(found.advice, StartWorkersSooner)
+    return isinstance(found, NoScope | Coordinator) and found.advice is not None
 
 
-def _resized(terms: Terms, execution: Execution, debug: Debug) -> list[Candidate]:
+def _is_answer(found: Finding) -> bool:
+    """Whether a finding knows more to do than to record samples."""
+    more = isinstance(found, StageFinding) and found.other_advice is not None
+    return found.advice is not None and (more or not isinstance(found.advice, advice.RecordSamples))
+
+
+def _follow(found: Finding) -> Candidate:
+    price: Price = "code"
+    if isinstance(found, NoWorker) and _is_alone(found):
+        price = "setting"
+    elif isinstance(found, SlowHosts):
+        price = "machine"
+    value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
+    return Candidate(value, at_most_ms=found.cost_ms)
+
+
+def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candidate]:
     """More slots, more memory and faster devices, as far as something waits for them.
 
     More slots are none where the run failed, where a device computed that is not modelled, where the bottleneck is time
@@ -153,9 +158,9 @@ def _resized(terms: Terms, execution: Execution, debug: Debug) -> list[Candidate
     on_units_ms = whole_ms - debug.coordinator_ms
     found: list[Candidate | None] = []
     if not failed and debug.unmodelled is None and on_units_ms > whole_ms / 2 and _busy_share(debug) > 1 - MOST_IDLE:
-        found.append(_more(terms, execution, "workers"))
+        found.append(_more(advisor, execution, "workers"))
     if not failed:
-        found.append(_more(terms, execution, "memory"))
+        found.append(_more(advisor, execution, "memory"))
     changed: set[str] = set()
     for each in execution.resources:
         if each.setting in changed:  # one setting may stand for several
@@ -183,9 +188,9 @@ def _busy_share(debug: Debug) -> float:
     return 1 - idle_ms / whole_ms if whole_ms else 0.0
 
 
-def _more(terms: Terms, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
+def _more(advisor: Advisor, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
     """Twice the workers or their memory, in the framework's settings; None where it has no such thing to change."""
-    if terms.rules.resized is not None:
-        return terms.rules.resized(execution, key, 2.0)
+    if advisor.resized is not None:
+        return advisor.resized(execution, key, 2.0)
     kind = MoreWorkers if key == "workers" else MoreMemory
     return Candidate(kind(price="machine", because=key, saving=MODELLED, ratio=2.0), f"{key}=2x")

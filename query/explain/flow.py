@@ -11,10 +11,9 @@ from crystalperf.query.explain.candidates import MEASURED, Candidate, faster
 from crystalperf.query.explain.diagnose import seen_of
 from crystalperf.query.explain.facts import named
 from crystalperf.query.explain.outcome import outcome
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.flow import Flow, legs
-from crystalperf.query.results.recommendations import MoreTasks
+from crystalperf.query.results.recommendations import RaiseParallelism
 from crystalperf.query.whatif.flow import highest, is_far, main_resource, reached
 
 SHORT_OF = 0.7
@@ -58,8 +57,10 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         unseen=(*unseen, *_unmeasured(flow, execution)),
         other_ms=other_ms,
         vocabulary=execution.framework.vocabulary,
+        framework=execution.framework.name,
+        resources=execution.resources,
         outcome=outcome(connection, execution),
-        told=tuple(terms_of(execution).rules.told(connection, execution)),
+        told=tuple(execution.framework.advisor.told(connection, execution)),
         flow=flow_facts(flow, execution),
     )
 
@@ -110,7 +111,7 @@ def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
     units = execution.framework.vocabulary.word_of("units")
     found = [
         Candidate(
-            MoreTasks(
+            RaiseParallelism(
                 price="setting",
                 because=f"units.{each.id}",
                 saving=MEASURED,

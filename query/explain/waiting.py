@@ -14,7 +14,6 @@ import duckdb
 import numpy as np
 
 from crystalperf.query.answers.values import Cause
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.critical import Piece
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
@@ -149,7 +148,7 @@ def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution
 
     Samples show what a unit waits for; without any, a group that delegates is taken to wait for nothing else.
     """
-    rules = execution.framework.advisor or Advisor()
+    rules = execution.framework.advisor
     if execution.has_samples:
         return {}
     told = rules.delegated(connection)

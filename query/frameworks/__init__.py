@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.answers.values import Debug, Finding
     from crystalperf.query.explain.candidates import Candidate
+    from crystalperf.query.explain.diagnose import Diagnosis
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Recommendation
     from crystalperf.query.text.sentences import Sentences
 
@@ -261,12 +263,10 @@ class Setup:
 class Advisor:
     """Findings and recommendations that only a framework has, and how its jobs are set up.  All of it is optional."""
 
-    idle: Callable[[Detail], str | None] | None = None
+    idle: Callable[[Detail], Advice | None] | None = None
     """A group that left slots idle → what to do, None where nothing can or need be done."""
-    skew: Callable[[Detail], str] | None = None
+    skew: Callable[[Detail], Advice] | None = None
     """A group of which one unit reads much more than most → what to do."""
-    advice: Mapping[str, str] = field(default_factory=dict)
-    """By Finding.rule what to do, where that is more than what holds of any framework."""
     own_device: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
     delegates: Callable[[str], bool] = lambda _what: False
@@ -284,10 +284,8 @@ class Advisor:
     """The run file, a scope → what the framework measured of itself that no other answer has."""
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     """The run file, a scope → a device that computed for its units and is in no resource, None without one."""
-    candidates: (
-        Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Candidate]] | None
-    ) = None
-    """The run file, a scope, its groups, its answer → what users can change about it, in its terms."""
+    candidates: Callable[[duckdb.DuckDBPyConnection, Execution, Diagnosis], Sequence[Candidate]] | None = None
+    """The run file, a scope, its diagnosis → what users can change about it, in its terms."""
     unmeasured: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
     """The run file → what to record before what its user asks for can be answered, None where all of it is there."""
     unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None

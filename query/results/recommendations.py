@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 
 Price = Literal["setting", "code", "machine", "record"]
@@ -115,10 +116,10 @@ class FasterDevice(Recommendation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoreTasks(Recommendation):
-    """Cut a busy stage of a stream into more tasks; `busy_share` is of the time of its busiest task."""
+class RaiseParallelism(Recommendation):
+    """Run a busy stage of a stream in more tasks; `busy_share` is of the time of its busiest task."""
 
-    kind: ClassVar[str] = "more-tasks"
+    kind: ClassVar[str] = "raise-parallelism"
 
     stage: str
     before: int
@@ -137,34 +138,12 @@ class FixFailure(Recommendation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectProgram(Recommendation):
-    """Look at what the user's program does while nothing is submitted."""
-
-    kind: ClassVar[str] = "inspect-program"
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectDriver(Recommendation):
-    """Look at what the driver does while no task runs."""
-
-    kind: ClassVar[str] = "inspect-driver"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StartWorkersEarlier(Recommendation):
-    """Have workers ready when the program starts."""
-
-    kind: ClassVar[str] = "start-workers-earlier"
-
-
-@dataclass(frozen=True, kw_only=True)
 class FollowAdvice(Recommendation):
-    """Do what a finding advises: its advice, and the first clause of what was seen."""
+    """Do what a finding advises."""
 
     kind: ClassVar[str] = "follow-advice"
 
-    advice: str
-    seen: str
+    finding: Finding
 
 
 @dataclass(frozen=True, kw_only=True)

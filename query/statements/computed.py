@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crystalperf.indexes.schema import Table, read
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Debug
@@ -39,7 +41,11 @@ def _critical_path(answer: Debug) -> list[list[Any]]:
 
 
 def _findings(answer: Debug) -> list[list[Any]]:
-    return [[each.rule, each.cost_ms, each.what, each.basis, each.advice] for each in answer.findings]
+    words = answer.words
+    return [
+        [each.kind, each.cost_ms, text_of(each, words), each.basis, advice_text(each, words)]
+        for each in answer.findings
+    ]
 
 
 _ROWS: dict[str, Callable[[Debug], list[list[Any]]]] = {"critical_path": _critical_path, "findings": _findings}

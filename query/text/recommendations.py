@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.frameworks import plural
 from crystalperf.query.frameworks.known import get
+from crystalperf.query.results.findings import Coordinator, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
     ChangeSetting,
     FasterDevice,
     FixFailure,
     FollowAdvice,
-    InspectDriver,
-    InspectProgram,
     MoreMemory,
-    MoreTasks,
     MoreWorkers,
+    RaiseParallelism,
     RecordSamples,
     SettingChange,
-    StartWorkersEarlier,
     Value,
 )
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import CORE
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import CORE, text_of
 
 
 def value_text(value: Value) -> str:
@@ -33,6 +31,11 @@ def setting_text(change: SettingChange) -> str:
     """A setting with its present and its new value."""
     default = " (the default)" if change.is_default else ""
     return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
+
+
+def capitalised(text: str) -> str:
+    """With a capital at the start, and the rest as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def times(ratio: float) -> str:
@@ -65,8 +68,8 @@ def faster_device(found: FasterDevice, words: Words) -> str:
     return f"Use machines with {times(found.ratio)} the {resource.device} bandwidth"
 
 
-@CORE.of(MoreTasks)
-def more_tasks(found: MoreTasks, words: Words) -> str:
+@CORE.of(RaiseParallelism)
+def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
     return (
         f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy for"
         f" {100 * found.busy_share:.0f} % of the time"
@@ -78,24 +81,13 @@ def fix_failure(found: FixFailure, _words: Words) -> str:
     return f"Fix what failed first: {found.failed}: {found.error}"
 
 
-@CORE.of(InspectProgram)
-def inspect_program(_found: InspectProgram, words: Words) -> str:
-    return f"Look at what the program does between its {plural(words.vocabulary.scope)}, at its start and at its end"
-
-
-@CORE.of(InspectDriver)
-def inspect_driver(_found: InspectDriver, words: Words) -> str:
-    return f"Look at what the {words.vocabulary.coordinator} does while no {words.vocabulary.unit} runs"
-
-
-@CORE.of(StartWorkersEarlier)
-def start_workers_earlier(_found: StartWorkersEarlier, words: Words) -> str:
-    return f"Start {words.vocabulary.workers} before the program, or keep them between runs"
-
-
 @CORE.of(FollowAdvice)
-def follow_advice(found: FollowAdvice, _words: Words) -> str:
-    return f"{found.advice[:1].upper()}{found.advice[1:]} ({found.seen})"
+def follow_advice(found: FollowAdvice, words: Words) -> str:
+    finding = found.finding
+    if isinstance(finding, NoScope | Coordinator | NoWorker) and finding.advice is not None:
+        return capitalised(text_of(finding.advice, words))
+    seen = text_of(finding, words).partition("; ")[0]
+    return f"{capitalised(advice_text(finding, words))} ({seen})"
 
 
 @CORE.of(RecordSamples)

@@ -26,7 +26,9 @@ class Sentences:
     `lines` does the same for the lines of configuration or code that carry out a recommendation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Sentences | None = None) -> None:
+        """`base` has those of kinds that this one has none for."""
+        self._base = base
         self._text: dict[type[Kind], Callable[[Any, Words], str]] = {}
         self._lines: dict[type[Kind], Callable[[Any, Words], tuple[str, ...]]] = {}
 
@@ -52,11 +54,13 @@ class Sentences:
 
     def find(self, kind: type[Kind]) -> Callable[[Any, Words], str] | None:
         """The function for a type, or for the nearest of its bases that has one; None without any."""
-        return next((write for each in kind.__mro__ if (write := self._text.get(each))), None)
+        own = next((write for each in kind.__mro__ if (write := self._text.get(each))), None)
+        return own or (self._base and self._base.find(kind))
 
     def find_lines(self, kind: type[Kind]) -> Callable[[Any, Words], tuple[str, ...]] | None:
         """The same for its lines."""
-        return next((write for each in kind.__mro__ if (write := self._lines.get(each))), None)
+        own = next((write for each in kind.__mro__ if (write := self._lines.get(each))), None)
+        return own or (self._base and self._base.find_lines(kind))
 
 
 CORE = Sentences()

@@ -94,7 +94,6 @@ FLINK = Framework(
         checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
     ),
     advisor=Advisor(
-        advice=advise.ADVICE,
         idle=advise.idle,
         unmeasured=advise.unmeasured,
         unending=unending.told,

@@ -8,7 +8,6 @@ import duckdb
 
 from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
 from crystalperf.query.explain.findings import idle_advice
-from crystalperf.query.frameworks import Vocabulary
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.recommendations import (
     BreakChain,
@@ -21,12 +20,7 @@ from crystalperf.query.results.recommendations import Recommendation, SettingCha
 if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.flow import Flow
-
-ADVICE = {
-    "no worker": "Have TaskManagers with free slots there before the job is submitted",
-    "coordinator": "Look at the JobManager's log for what it does before the first vertex and after the last",
-}
-"""What can be done about time in which no subtask ran."""
+    from crystalperf.query.results.advice import Advice
 
 TIMEOUT = "execution.buffer-timeout.interval"
 
@@ -46,7 +40,7 @@ def filling(flow: Flow, filling_ms: float) -> Candidate:
     return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
-def idle(detail: Detail) -> str | None:
+def idle(detail: Detail) -> Advice | None:
     """What to do about slots that a vertex left idle; None where it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
@@ -59,7 +53,7 @@ def idle(detail: Detail) -> str | None:
         slots = -(-slots // sharing)
     if STOPPED in detail.settings or (sharing > 1 and detail.with_data >= slots):
         return None
-    return idle_advice(Vocabulary(unit="subtask", lane="slot"), detail)
+    return idle_advice(detail)
 
 
 def unmeasured(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks.flink.advise import ADVICE
 from crystalperf.query.frameworks.flink.recommendations import (
     BreakChain,
     CollectMetrics,
     CollectMetricsLonger,
     ShortenBufferTimeout,
 )
-from crystalperf.query.results.recommendations import InspectDriver, Recommendation, StartWorkersEarlier
+from crystalperf.query.results import advice
+from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import value_text
 from crystalperf.query.text.sentences import Sentences
@@ -18,6 +18,17 @@ SENTENCES = Sentences()
 
 # Findings -------------------------------------------------------------------------------------------------------------
 
+
+@SENTENCES.of(advice.StartWorkersSooner)
+def start_workers_sooner(_advice: advice.StartWorkersSooner, _words: Words) -> str:
+    return "have TaskManagers with free slots before the job is submitted"
+
+
+@SENTENCES.of(advice.InspectCoordinator)
+def inspect_coordinator(_advice: advice.InspectCoordinator, _words: Words) -> str:
+    return "look at the JobManager's log for what it does before the first vertex and after the last"
+
+
 # Recommendations ------------------------------------------------------------------------------------------------------
 
 
@@ -25,16 +36,6 @@ SENTENCES = Sentences()
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
     """As Flink's configuration file has settings."""
     return tuple(f"{each.name}: {value_text(each.after)}" for each in found.settings)
-
-
-@SENTENCES.of(StartWorkersEarlier)
-def start_workers_earlier(_found: StartWorkersEarlier, _words: Words) -> str:
-    return ADVICE["no worker"]
-
-
-@SENTENCES.of(InspectDriver)
-def inspect_driver(_found: InspectDriver, _words: Words) -> str:
-    return ADVICE["coordinator"]
 
 
 @SENTENCES.of(ShortenBufferTimeout)

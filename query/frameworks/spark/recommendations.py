@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crystalperf.query.frameworks import Exhausted
+from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import (
     Affected,
     ChangeSetting,
     MoreMemory,
     MoreWorkers,
     Recommendation,
-    StartWorkersEarlier,
     Value,
 )
 
@@ -146,12 +146,11 @@ class GiveSchema(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitKeys(Recommendation):
-    """Split the few keys that hold most rows; `evidence` says how a stage shows that."""
+    """Split the few keys that hold most rows; `evidence` is the stage that shows them most."""
 
     kind: ClassVar[str] = "split-keys"
 
-    stage: str
-    evidence: str
+    evidence: StageCost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +251,7 @@ class MoreLocalSlots(ChangeSetting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartExecutorsEarlier(StartWorkersEarlier):
+class StartExecutorsEarlier(ChangeSetting):
     """Have dynamic allocation ask for all executors at the start."""
 
     kind: ClassVar[str] = "start-executors-earlier"

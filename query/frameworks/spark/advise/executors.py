@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from crystalperf.query.answers.values import Debug
 from crystalperf.query.explain.candidates import MEASURED, MODELLED, STOPPED, Candidate
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.lanes import idle_slots
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
-from crystalperf.query.frameworks.spark.advise.partitions import affected
+from crystalperf.query.frameworks.spark.advise.stages import Stages, affected
 from crystalperf.query.frameworks.spark.recommendations import (
     CheckCapacity,
     MoreExecutors,
@@ -25,6 +22,7 @@ from crystalperf.query.frameworks.spark.rules import MOST_EXECUTORS
 from crystalperf.query.frameworks.spark.scheduling import LOCALITY_WAIT
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, size_text, whole
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import IdleStage, NoWorker
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 
 MEMORY = "spark.executor.memory"
@@ -48,19 +46,18 @@ def stopped(debug: Debug) -> Iterator[Candidate]:
         yield Candidate(value, comes_first=True)
 
 
-def locality(execution: Execution, details: Sequence[Detail]) -> Iterator[Candidate]:
+def locality(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
     """Stages whose tasks left slots idle to run where their data are: what it saves at most not to wait for that."""
-    terms = terms_of(execution)
-    found = [(part, each) for each in details for part in idle_slots(terms, each) if part.kind == "bound"]
+    found = [(detail, cost) for detail, cost in stages.pairs(IdleStage) if cost.cause == "bound-to-data"]
     if found:
-        _, first = max(found, key=lambda each: each[0].cost_ms)
+        first, _ = max(found, key=lambda each: each[1].cost_ms)
         value = SkipLocalityWait(
-            price="setting", because="idle slots", saving=MODELLED,
-            settings=(changed(execution.properties, LOCALITY_WAIT, "0s", "3s"),),
+            price="setting", because="idle-slots", saving=MODELLED,
+            settings=(changed(properties, LOCALITY_WAIT, "0s", "3s"),),
             stages=affected(first, len(found) - 1),
             on_one_executor=first.on_busiest if first.on_busiest > first.facts.units / 2 else None,
         )  # fmt: skip
-        yield Candidate(value, at_most_ms=sum(part.cost_ms for part, _ in found))
+        yield Candidate(value, at_most_ms=sum(cost.cost_ms for _, cost in found))
 
 
 def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
@@ -72,7 +69,7 @@ def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     before = properties.get(FIRST_EXECUTORS) or properties.get(LEAST_EXECUTORS) or "0"
     if (whole(before) or 0) < executors:
         change = SettingChange(FIRST_EXECUTORS, whole(before) or before, round(executors))
-        value = StartExecutorsEarlier(price="setting", because="no worker", saving=MEASURED, settings=(change,))
+        value = StartExecutorsEarlier(price="setting", because="no-worker", saving=MEASURED, settings=(change,))
         yield Candidate(value, at_most_ms=cost_ms)
 
 
@@ -82,7 +79,7 @@ def missing(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     if cost_ms is None or execution.recorded.get("workers") or len(execution.units):
         return
     value = CheckCapacity(
-        price="setting", because="no worker", saving=MEASURED,
+        price="setting", because="no-worker", saving=MEASURED,
         executor_cores=properties.get(CORES),
         executor_memory=properties.get(MEMORY) or size_text(DEFAULT_MEMORY),
         is_default_memory=not properties.get(MEMORY),
@@ -91,7 +88,7 @@ def missing(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 
 
 def _waited_ms(debug: Debug) -> float | None:
-    return next((each.cost_ms for each in debug.findings if each.rule == "no worker"), None)
+    return next((each.cost_ms for each in debug.findings if isinstance(each, NoWorker)), None)
 
 
 def resized(execution: Execution, key: str, ratio: float) -> Candidate | None:

@@ -16,6 +16,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SpreadRows,
 )
 from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files, reads_schema
+from crystalperf.query.results.findings import IdleStage
 
 LEAST_PART_BYTES = MIB / 16
 """Smaller parts of files are not worth a task."""
@@ -34,10 +35,10 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
     of_rdds: list[Cut] = []
     by_hand: dict[tuple[int, int, int] | None, list[Cut]] = {}
     for each in cuts:
-        if not reads_files(each.detail) or each.part.rule != "idle slots":
+        if not reads_files(each.detail) or not isinstance(each.cost, IdleStage):
             continue
         facts = each.detail.facts
-        if each.part.kind == "empty":
+        if each.has_empty_tasks:
             by_hand.setdefault((each.detail.with_data, facts.units, facts.slots), []).append(each)
         elif facts.scope is None:
             of_rdds.append(each)
@@ -50,14 +51,14 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
     if of_rdds:  # by their blocks, unless the program asks for more
         all_of = together(of_rdds)
         value = ReadInPartitions(
-            price="code", because="idle slots", saving=MODELLED,
+            price="code", because="idle-slots", saving=MODELLED,
             partitions=all_of.wanted, stages=all_of.stages, sql=False,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
     for empty, mine in by_hand.items():
         all_of = together(mine)
         spread = SpreadRows(
-            price="code", because="idle slots", saving=MODELLED,
+            price="code", because="idle-slots", saving=MODELLED,
             partitions=all_of.wanted, stages=all_of.stages, sql=bool(mine[0].detail.facts.scope),
             with_data=None if empty is None else empty[0],
         )  # fmt: skip
@@ -75,7 +76,7 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
     after = all_of.first.detail.read_bytes / all_of.wanted
     key = _LEAST_PART if after < size_set(properties, _LEAST_PART) else _LARGEST_PART
     value = CutFilesSmaller(
-        price="setting", because="idle slots", saving=MODELLED,
+        price="setting", because="idle-slots", saving=MODELLED,
         settings=(changed_size(properties, key, after),), stages=all_of.stages,
     )  # fmt: skip
     return Candidate(value, at_most_ms=all_of.most_ms)
@@ -94,7 +95,7 @@ def schemas(details: Sequence[Detail]) -> Iterator[Candidate]:
 
 def _give_schema(details: Sequence[Detail], first: Detail, *, inferred: bool) -> Candidate:
     value = GiveSchema(
-        price="code", because="idle slots", saving=MEASURED,
+        price="code", because="idle-slots", saving=MEASURED,
         jobs=len(details), stage=first.facts.id, name=first.facts.name, inferred=inferred,
     )  # fmt: skip
     return Candidate(value, at_most_ms=sum(each.facts.path_ms for each in details))

@@ -11,13 +11,15 @@ from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
 from crystalperf.query.explain.facts import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
-from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS, reads_shuffle
+from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
+from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
 from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
 from crystalperf.query.frameworks.spark.rules import RULES
 from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import Garbage, Kept, Spilling
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 
 PYTHON_MEMORY = "spark.python.worker.memory"
@@ -60,7 +62,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
     """More memory against garbage collection, spills and cache misses; more partitions against spills of a shuffle's
     readers."""
-    costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling", "kept")}
+    costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
     if not costs:
         return
     if "kept" in costs:  # the heap that is full of them is collected for nothing, too

@@ -10,10 +10,8 @@ import duckdb
 
 from crystalperf.query.explain.candidates import MODELLED, Candidate
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.lanes import idle_slots, starting_units
-from crystalperf.query.explain.findings.parts import Part
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
+from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -25,7 +23,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.rules import infers_schema, one_window, reads_schema, unasked_slots
 from crystalperf.query.frameworks.spark.settings import flag, whole
-from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import IdleStage, StartingStage
 from crystalperf.query.results.recommendations import Affected, SettingChange
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -55,7 +53,12 @@ class Cut:
 
     detail: Detail
     wanted: int
-    part: Part
+    cost: IdleStage | StartingStage
+
+    @property
+    def has_empty_tasks(self) -> bool:
+        """Whether so few of its tasks had anything to read that slots were idle."""
+        return isinstance(self.cost, IdleStage) and self.cost.cause == "empty-tasks"
 
 
 @dataclass(frozen=True)
@@ -73,53 +76,37 @@ class Cuts:
 
 def together(cuts: Sequence[Cut]) -> Cuts:
     """Cuts that one change helps."""
-    first = max(cuts, key=lambda each: each.part.cost_ms)
-    return Cuts(first, affected(first.detail, len(cuts) - 1), sum(each.part.cost_ms for each in cuts))
+    first = max(cuts, key=lambda each: each.cost.cost_ms)
+    return Cuts(first, affected(first.detail, len(cuts) - 1), sum(each.cost.cost_ms for each in cuts))
 
 
-def affected(detail: Detail, others: int) -> Affected:
-    """A stage as a recommendation names it."""
-    facts = detail.facts
-    return Affected(facts.id, facts.name, others, facts.units, facts.slots)
-
-
-def reads_shuffle(detail: Detail) -> bool:
-    """Whether a stage reads what other stages wrote for it."""
-    return "shuffle read" in detail.what
-
-
-def reads_storage(detail: Detail) -> bool:
-    """Whether a stage reads storage."""
-    return "scan" in detail.what
-
-
-def cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterator[Cut]:
+def cuts(stages: Stages, most: int) -> Iterator[Cut]:
     """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones.
 
     Too few are also those for which dynamic allocation asked for fewer than the `most` slots of the run.
     """
-    terms = terms_of(execution)
-    for detail in details:
+    for detail in stages.details:
         facts = detail.facts
         if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
             continue
         if one_window(detail):
             continue
-        for part in idle_slots(terms, detail):
-            if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
+        for idle in stages.costs_of(detail, IdleStage):
+            has_few = idle.cause in ("few-tasks", "empty-tasks")
+            if has_few and facts.longest_ms < A_TASK_MS:
                 continue  # parts of so short a task would be all starting and ending
-            if part.kind in ("few", "empty"):
-                yield Cut(detail, facts.slots, part)
-            elif part.kind == "last wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
-                yield Cut(detail, math.ceil(facts.waves) * facts.slots, part)
-        for part in unasked_slots([detail], most):
-            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, part)
-        for part in starting_units(terms, detail):
+            if has_few:
+                yield Cut(detail, facts.slots, idle)
+            elif idle.cause == "last-wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+                yield Cut(detail, math.ceil(facts.waves) * facts.slots, idle)
+        for unasked in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
+        for starting in stages.costs_of(detail, StartingStage):
             work_ms = facts.unit_ms - facts.starting_ms
             least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
             wanted = math.ceil(least / facts.slots) * facts.slots
             if wanted * 2 <= facts.units:
-                yield Cut(detail, wanted, part)
+                yield Cut(detail, wanted, starting)
 
 
 def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -137,34 +124,34 @@ def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that list folders: a task each, up to a setting; no program hands out what they work on."""
-    found = [each for each in mine if each.part.rule == "starting units"]
+    found = [each for each in mine if each.cost.kind == "starting-units"]
     if found:
         all_of = together(found)
         change = changed(properties, LISTING, all_of.wanted, DEFAULT_LISTING)
         value = ListFoldersInFewerTasks(
-            price="setting", because="starting units", saving=MODELLED, settings=(change,), stages=all_of.stages
+            price="setting", because="starting-units", saving=MODELLED, settings=(change,), stages=all_of.stages
         )
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 
 def shuffles(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
-    reading = [each for each in mine if reads_shuffle(each.detail) and each.part.kind != "empty"]
+    reading = [each for each in mine if reads_shuffle(each.detail) and not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in reading if each.detail.facts.scope is not None]
     fixed = [each for each in of_sql if each.detail.facts.units == count]
-    for rule in ("idle slots", "starting units"):
-        same = [each for each in fixed if each.part.rule == rule]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in fixed if each.cost.kind == rule]
         if same:
             all_of = together(same)
             change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
             yield _set(rule, change, all_of, f"units={all_of.wanted}")
-    fewer = [each for each in of_sql if each.detail.facts.units < count and each.part.rule == "idle slots"]
+    fewer = [each for each in of_sql if each.detail.facts.units < count and each.cost.kind == "idle-slots"]
     asked = [each for each in fewer if not _may_be_merged(properties, each.detail)]
     if asked:
         all_of = together(asked)
         value = AskForPartitions(
-            price="code", because="idle slots", saving=MODELLED,
+            price="code", because="idle-slots", saving=MODELLED,
             partitions=all_of.wanted, stages=all_of.stages, sql=True,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
@@ -185,13 +172,13 @@ def _shuffles_of_rdds(properties: Mapping[str, str], mine: Sequence[Cut]) -> Ite
     by_setting = [each for each in mine if each.detail.facts.units == whole(properties.get(PARALLELISM))]
     if by_setting:
         all_of = together(by_setting)
-        yield _set(by_setting[0].part.rule, changed(properties, PARALLELISM, all_of.wanted), all_of)
+        yield _set(by_setting[0].cost.kind, changed(properties, PARALLELISM, all_of.wanted), all_of)
     by_program = [each for each in mine if each not in by_setting]
     if by_program:
         all_of = together(by_program)
         detail = all_of.first.detail
         value = ReduceInPartitions(
-            price="code", because=by_program[0].part.rule, saving=MODELLED,
+            price="code", because=by_program[0].cost.kind, saving=MODELLED,
             partitions=all_of.wanted, stages=all_of.stages, reads=detail.place or detail.facts.name,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
@@ -211,7 +198,7 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
         before = size_set(properties, _LEAST_SIZE)
         change = changed_size(properties, _LEAST_SIZE, min(all_of.first.detail.read_bytes / all_of.wanted, before / 2))
     value = KeepPartitions(
-        price="setting", because="idle slots", saving=MODELLED, settings=(change,), stages=all_of.stages
+        price="setting", because="idle-slots", saving=MODELLED, settings=(change,), stages=all_of.stages
     )
     return Candidate(value, at_most_ms=all_of.most_ms)
 
@@ -219,13 +206,13 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
 def collections(mine: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages of rows that the program hands over, or of anything else that it cuts itself."""
     own = [each for each in mine if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
-    for rule in ("idle slots", "starting units"):
-        same = [each for each in own if each.part.rule == rule and each.part.kind != "empty"]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in own if each.cost.kind == rule and not each.has_empty_tasks]
         if same:
             all_of = together(same)
             value = CutCollection(
                 price="code", because=rule, saving=MODELLED,
                 partitions=all_of.wanted, stages=all_of.stages, sql=same[0].detail.facts.scope is not None,
-                more=rule == "idle slots",
+                more=rule == "idle-slots",
             )  # fmt: skip
             yield Candidate(value, at_most_ms=all_of.most_ms)

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from crystalperf.query.answers.values import Debug
 from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.lanes import idle_slots
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES
-from crystalperf.query.explain.findings.stragglers import straggler
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
-from crystalperf.query.frameworks.spark.advise.partitions import ADVISED, reads_shuffle
+from crystalperf.query.frameworks.spark.advise.partitions import ADVISED
+from crystalperf.query.frameworks.spark.advise.stages import Stages, reads_shuffle
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     PartitionWindow,
@@ -22,34 +20,34 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.rules import RULES, one_window
 from crystalperf.query.frameworks.spark.settings import flag
-from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import IdleStage, MoreData, StageCost, StragglerStage
 from crystalperf.query.results.recommendations import SettingChange
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 _THRESHOLD = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 
 
-def skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Candidate]:
+def skew(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
     """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
-    terms = terms_of(execution)
-    found = [
-        (detail, part)
-        for detail in details
-        if reads_shuffle(detail)
-        for part in (*straggler(terms, detail, ()), *idle_slots(terms, detail))
-        if part.kind == "data" or (part.kind == "empty" and detail.read_bytes > LITTLE_BYTES)
-    ]
+    found = [pair for pair in stages.pairs(StageCost) if reads_shuffle(pair[0]) and _is_skew(*pair)]
     if not found:
         return
-    most_ms = sum(part.cost_ms for _, part in found)
-    detail, part = max(found, key=lambda each: each[1].cost_ms)
+    most_ms = sum(cost.cost_ms for _, cost in found)
+    detail, cost = max(found, key=lambda each: each[1].cost_ms)
     joins = any("Join" in each and "Broadcast" not in each for each in detail.operators)
-    splitting = _split_skewed(execution.properties, detail, part.group) if joins else None
+    splitting = _split_skewed(properties, detail, f"{cost.id} {cost.name}") if joins else None
     if splitting is not None:
         yield Candidate(splitting, at_most_ms=most_ms)
         return
-    value = SplitKeys(price="code", because="straggler", saving=MODELLED, stage=part.group, evidence=part.what)
+    value = SplitKeys(price="code", because="straggler", saving=MODELLED, evidence=cost)
     yield Candidate(value, at_most_ms=most_ms)
+
+
+def _is_skew(detail: Detail, cost: StageCost) -> bool:
+    """Whether a stage waits for a task with more data than the others, or most of its tasks have none."""
+    if isinstance(cost, StragglerStage):
+        return isinstance(cost.cause, MoreData)
+    return isinstance(cost, IdleStage) and cost.cause == "empty-tasks" and detail.read_bytes > LITTLE_BYTES
 
 
 def _split_skewed(properties: Mapping[str, str], detail: Detail, stage: str) -> SplitSkewedJoin | None:
@@ -71,14 +69,13 @@ def _split_skewed(properties: Mapping[str, str], detail: Detail, stage: str) -> 
     )  # fmt: skip
 
 
-def windows(execution: Execution, details: Sequence[Detail]) -> Iterator[Candidate]:
+def windows(stages: Stages) -> Iterator[Candidate]:
     """Windows over all rows at once, which one task computes."""
-    terms = terms_of(execution)
-    parts = [part for each in details if one_window(each) for part in idle_slots(terms, each)]
-    if parts:
-        first = max(parts, key=lambda each: each.cost_ms)
-        value = PartitionWindow(price="code", because="idle slots", saving=MODELLED, stage=first.group)
-        yield Candidate(value, at_most_ms=sum(each.cost_ms for each in parts))
+    costs = [cost for detail, cost in stages.pairs(IdleStage) if one_window(detail)]
+    if costs:
+        first = max(costs, key=lambda each: each.cost_ms)
+        value = PartitionWindow(price="code", because="idle-slots", saving=MODELLED, stage=f"{first.id} {first.name}")
+        yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
 
 
 def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
