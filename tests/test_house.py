@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -27,6 +28,7 @@ MAY_IMPORT = {
 HEAVY = {"torch", "sentence_transformers", "transformers", "tree_sitter", "sklearn"}
 
 
+@cache
 def modules(path: Path) -> set[str]:
     """Modules that a file imports anywhere, also inside functions; of `from a import b` both a and a.b."""
     found: set[str] = set()
@@ -121,6 +123,13 @@ def test_nothing_can_run_code_on_loading() -> None:
 
 def test_lines_of_logs_are_never_split_by_splitlines() -> None:
     assert not [path for path in files("query") if ".splitlines(" in path.read_text(encoding="utf-8")]
+
+
+def test_only_tests_of_the_lab_import_it() -> None:
+    """Tests of the product hold in an installation that has no lab; recordings of the lab are only data."""
+    ours = [path for path in files("tests") if not path.name.startswith("test_lab")]
+    assert len(ours) > 80
+    assert not [str(path) for path in ours if any(each.partition(".")[0] == "lab" for each in modules(path))]
 
 
 def test_the_query_side_starts_without_heavy_imports() -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.spark.setup import settings, spark_text
 from lab import units
 from lab.errors import LabError
 from lab.machine import host
@@ -362,3 +364,11 @@ def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     assert host._named_namespaces() == []
     assert host._named_cgroups() == []
     assert not (out / "work").exists()
+
+
+def test_setup_prints_the_flags_that_the_lab_records_with() -> None:
+    printed = settings("/tmp")
+    executor = "/tmp/crystalperf-{{APP_ID}}-executor-{{EXECUTOR_ID}}.jfr"
+    assert printed["spark.executor.extraJavaOptions"] == spark.Sampling().flag(executor)
+    assert printed["spark.driver.extraJavaOptions"] == spark.Sampling().flag("/tmp/crystalperf-driver.jfr")
+    assert samplers.async_flag(Path("/path/to/libasyncProfiler.so"), executor) in spark_text(Job("/tmp"))

@@ -20,6 +20,7 @@ from lab.errors import LabError
 from lab.pages import has, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
+from lab.score import priors as learning
 from lab.score import report
 from lab.score.calibrate import calibrate
 from lab.score.floors import as_good, by_workload, floor, floor_table
@@ -360,3 +361,10 @@ def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.Capture
     for command in ("score", "calibrate"):
         assert main([command, "q9", "--out", str(tmp_path)]) == 1
         assert f"{tmp_path} has no runs of q9" in capsys.readouterr().err
+
+
+@pytest.mark.later
+def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
+    told = [learning.told(each, tmp_path) for each in learning.kept()]
+    kept = Path(learning.__file__).parent.parent.parent / "query" / "whatif" / "priors.csv"
+    assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

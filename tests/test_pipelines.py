@@ -19,6 +19,7 @@ from crystalperf.query.model.world import World, changed_world, combinations, pa
 from crystalperf.query.whatif.effects import bandwidth, unchanged
 from crystalperf.query.whatif.predict import predict
 from crystalperf.query.whatif.replay import Replayed, replay
+from tests.refusals import refused
 from tests.test_predict import execution
 
 NAMES = resources()
@@ -181,7 +182,7 @@ def test_what_runs_at_a_time_needs_slots_at_a_time() -> None:
     """With one slot b, which goes first, waits for ever for a, which has no slot to run on."""
     together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
     assert together.replayed(slots=2).makespan_ms == 5
-    with pytest.raises(NoAnswerError, match="needs more slots at a time than there are"):
+    with refused(NoAnswerError):
         together.replayed(slots=1)
     # Where the source goes first, it ends before the sink has a slot: 2 of its own.
     first = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ab")

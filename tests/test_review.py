@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from crystalperf.query.lookup.entering import Known, Labelled, NewCall, entering
 from crystalperf.query.lookup.hot import Heat, hot_path, plain_name
 from crystalperf.query.lookup.patch import changed_files
 from crystalperf.query.run import Run
+from tests.refusals import is_one_line, refused
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "review"
@@ -55,7 +57,7 @@ def test_new_lines_have_their_numbers_after_the_change() -> None:
 
 def test_what_is_no_change_is_refused() -> None:
     for text in ("", "hello\nworld", "--- a/x\n+++ b/x\n"):
-        with pytest.raises(InputError, match="no unified diff"):
+        with refused(InputError):
             changed_files(text)
 
 
@@ -159,7 +161,7 @@ def test_the_stacks_of_a_long_run_are_not_too_much(demo_run: Run, monkeypatch: p
 
 
 def test_a_run_without_samples_is_refused(demo_log_run: Run) -> None:
-    with pytest.raises(cp.CrystalPerfError, match="has no samples"):
+    with refused(cp.CrystalPerfError, demo_log_run.header().app_id):
         hot_path(demo_log_run)
 
 
@@ -178,9 +180,10 @@ def test_the_example_names_both_device_calls(crystalperf: Answer, acme_run: Run)
     asked = ("review", EXAMPLE / "change.diff", "--run", acme_run.path, "--source", EXAMPLE)
     code, out, err = crystalperf(*asked)
     assert (code, err) == (0, "")
-    assert out.startswith("2 device calls enter the run's hot path")
-    assert "com/acme/etl/Parser.java:25  net\n" in out
-    assert "com/acme/etl/Parser.java:26  disk\n" in out
+    assert re.findall(r"(\S+:\d+) +(\w+)$", out, re.MULTILINE) == [
+        ("com/acme/etl/Parser.java:25", "net"),
+        ("com/acme/etl/Parser.java:26", "disk"),
+    ]
     found = json.loads(crystalperf(*asked, "--json")[1])["entering"]
     assert [(each["resource"], each["how"], each["name"]) for each in found] == [
         ("net", "typed", "getLocalHost"),
@@ -235,5 +238,5 @@ def test_without_the_parser_one_sentence_says_so(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     code, out, err = crystalperf("review", EXAMPLE / "change.diff", "--run", acme_run.path, "--source", EXAMPLE)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "needs the extra `indexer`" in err
+    assert (code, out) == (1, "")
+    is_one_line(err, "indexer")

@@ -13,6 +13,7 @@ from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS
 from crystalperf.query.frameworks.known import frameworks
+from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
 
@@ -73,15 +74,14 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "old.duckdb"
     with create(path, "index", {"schema_version": str(SCHEMA_VERSIONS["index"] + 1)}):
         pass
-    with pytest.raises(IndexFileError, match=f"this CrystalPerf reads version {SCHEMA_VERSIONS['index']}") as refused:
+    with refused(IndexFileError, path, SCHEMA_VERSIONS["index"], remedy=Remedy("build the index again")):
         open_read_only(path, "index")
-    assert refused.value.remedy == Remedy("build the index again")
 
 
 def test_a_run_is_not_an_index(tmp_path: Path) -> None:
     with create(tmp_path / "run.duckdb", "run", {}):
         pass
-    with pytest.raises(IndexFileError, match="expected a resource index"):
+    with refused(IndexFileError, tmp_path / "run.duckdb"):
         open_read_only(tmp_path / "run.duckdb", "index")
 
 

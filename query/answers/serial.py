@@ -217,6 +217,7 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
         "description": FindingAdvice.__doc__,
         "type": "object",
         "properties": {"kind": kind, "text": text},
+        "additionalProperties": True,
     }
     finding = {
         "title": "Finding",
@@ -228,7 +229,11 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             "basis": {"enum": sorted(get_args(Basis))},
             "text": text,
             "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
-            "evidence": {"type": "object", "description": "names and numbers by kind, the unit in the name"},
+            "evidence": {
+                "type": "object",
+                "description": "names and numbers by kind, the unit in the name",
+                "additionalProperties": True,
+            },
         },
     }
     return {"Finding": finding, "Advice": advice}

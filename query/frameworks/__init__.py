@@ -276,7 +276,7 @@ class Advisor:
     as far as the log has it; of other groups that delegate it is all that nothing else accounts for."""
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     """The run file, the groups of a scope → names of the operators that spilled, the one with most bytes first."""
-    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
+    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     """The run file, a scope → what was assumed in attributing its time."""

@@ -155,9 +155,9 @@ def _read_again(
     if best is None:
         return None
     saved_ms, count, mine = best
-    scope: Scope = "query" if mine[0].facts.scope is not None else "job"
+    kind: Scope = "query" if mine[0].facts.scope is not None else "job"
     stage, others = _longest(mine)
-    return ReadAgain(saved_ms, "modelled", CacheRows(scope), stage, others, count, scope)
+    return ReadAgain(saved_ms, "modelled", CacheRows(kind), stage, others, count, kind)
 
 
 def _rows_read(name: str | None, detail: str | None, location: str | None) -> tuple[str, str] | None:
