@@ -259,7 +259,7 @@ def test_a_log_of_two_applications_tells_of_neither(tmp_path: Path) -> None:
     verdict = cp.profile([mixed], output=tmp_path / "mixed.duckdb").verdict()
     assert "cannot be told" in sentence_of(verdict)
     assert "events of another application too" in sentence_of(verdict)
-    assert not verdict.actions
+    assert not verdict.recommendations
     twice = tmp_path / "twice"
     twice.write_text("\n".join(line for line in logs[0] for _ in range(1 + ("ApplicationStart" in line))), "utf-8")
     assert not cp.profile([twice], output=tmp_path / "twice.duckdb").debug().doubts

@@ -28,6 +28,7 @@ from crystalperf.query.frameworks.flink import steady, timeout
 from crystalperf.query.frameworks.flink.frames import NETWORK
 from crystalperf.query.frameworks.flink.hops import hops_of
 from crystalperf.query.frameworks.flink.places import awake
+from crystalperf.query.frameworks.flink.recommendations import BreakChain, CollectMetrics, ShortenBufferTimeout
 from crystalperf.query.frameworks.flink.timeout import due
 from crystalperf.query.model.backlog import settled
 from crystalperf.query.model.execution import Execution
@@ -326,8 +327,8 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
     assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
     assert any("due after 100 ms, as Flink has it by itself" in each for each in run.debug().told)
-    (sooner,) = [each for each in run.verdict().actions if "Send buffers sooner" in each.what]
-    assert "100 → 10 ms" in sooner.what
+    (sooner,) = (each for each in run.verdict().recommendations if isinstance(each, ShortenBufferTimeout))
+    assert (sooner.before_ms, sooner.after_ms) == (100, 10)
     told = run.predict(["rate=2x"])
     assert told.interval_ms is not None
     assert told.predicted_ms is not None
@@ -622,7 +623,7 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with(tmp_path: 
     faster = run.predict(["rate=300000"])
     assert faster.predicted_ms is None
     assert "more than it sustains" in faster.refused[0]
-    assert not any("buffer-timeout" in line for each in run.verdict().actions for line in each.lines)
+    assert not any(isinstance(each, ShortenBufferTimeout) for each in run.verdict().recommendations)
 
 
 def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends(tmp_path: Path) -> None:
@@ -704,8 +705,9 @@ def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has(tmp
     assert "disableChaining()" in said
     assert "crystalperf collect" not in said
     verdict = alone.verdict()
-    assert [each.what for each in verdict.actions if "disableChaining()" in each.what]
-    assert not any("crystalperf collect" in each.what for each in verdict.actions)
+    kinds = {type(each) for each in verdict.recommendations}
+    assert BreakChain in kinds
+    assert CollectMetrics not in kinds
 
 
 def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None:
@@ -724,8 +726,8 @@ def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, 
     assert ended in archive
     path = tmp_path / "archive"
     path.write_text(archive.replace(ended, ended.replace("FINISHED", state)), encoding="utf-8")
-    found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().actions
-    assert any("crystalperf collect flink" in each.what for each in found) is asked
+    found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().recommendations
+    assert any(isinstance(each, CollectMetrics) for each in found) is asked
 
 
 def test_a_job_that_was_scaled_is_told_of_the_longer_part(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ import crystalperf as cp
 from crystalperf.query.frameworks.flink import FLINK
 from crystalperf.query.model.flow import Flow, Hop, Station
 from crystalperf.query.model.load import load
+from crystalperf.query.results.advice import MoreCpu
+from crystalperf.query.results.findings import ShortOfCpus
+from crystalperf.query.results.recommendations import FollowAdvice
 from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink import sweep
@@ -225,7 +228,11 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     more = run.predict(["slots=2x"])
     assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
     assert any(each.startswith("more slots bring a TaskManager no CPU") for each in more.assumptions)
-    assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
+    first = run.verdict().recommendations[0]
+    assert isinstance(first, FollowAdvice)
+    assert isinstance(first.finding, ShortOfCpus)
+    assert isinstance(first.finding.advice, MoreCpu)
+    assert first.finding.advice.larger_limit
 
 
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:

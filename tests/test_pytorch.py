@@ -38,6 +38,7 @@ from crystalperf.query.frameworks.training import batches, chrome, collectives, 
 from crystalperf.query.frameworks.training.collectives import Collective
 from crystalperf.query.frameworks.training.lanes import Lane
 from crystalperf.query.frameworks.training.program import Operation, Step
+from crystalperf.query.frameworks.training.recommendations import CollectTraces
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.records import Problems
 
@@ -659,7 +660,9 @@ def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Pat
     answer = run.predict(["network=2x"])
     assert answer.predicted_ms is None
     assert answer.bound_ms == (pytest.approx(6.0, abs=0.1), pytest.approx(10.0, abs=0.1))
-    assert "all 4 ranks" in run.verdict().actions[0].what
+    first = run.verdict().recommendations[0]
+    assert isinstance(first, CollectTraces)
+    assert (first.ranks, first.missing) == (4, 3)
 
 
 def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) -> None:

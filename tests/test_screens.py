@@ -78,7 +78,7 @@ def test_keeps_no_other_screens() -> None:
 def test_finds_the_bottleneck_of_an_odd_run_and_fits_it_on_a_screen(log: Path, tmp_path: Path) -> None:
     found = verdict([log], tmp_path)
     name, time_ms, reasons = BOTTLENECKS[log.stem]
-    assert (found.bottleneck.name, [each.why for each in found.actions]) == (name, reasons)
+    assert (found.bottleneck.name, [each.because for each in found.recommendations]) == (name, reasons)
     assert found.bottleneck.time_ms == pytest.approx(time_ms, abs=0.5)
     check(screen(found))
 

@@ -93,4 +93,4 @@ def follow_advice(found: FollowAdvice, words: Words) -> str:
 @CORE.of(RecordSamples)
 def record_samples(_found: RecordSamples, words: Words) -> str:
     title = get(words.framework).title
-    return f"Record stack samples with the next run: {title} does not measure what part of its time went to"
+    return f"Record stack samples with the next run: {title} does not measure what its time went to"
