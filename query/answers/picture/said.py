@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, get_args
 
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.answers.figures import TimeUnit, printable, time_unit
-from crystalperf.query.answers.picture.values import Figure, Said, SaidFinding, SaidTable, SaidWhatIf
+from crystalperf.query.answers.picture.values import (
+    Figure,
+    Said,
+    SaidFinding,
+    SaidRecommendation,
+    SaidTable,
+    SaidWhatIf,
+)
 from crystalperf.query.answers.stations import stations_note, stations_table
 from crystalperf.query.answers.values import Cause
 from crystalperf.query.answers.whatifs import told
@@ -31,7 +38,7 @@ from crystalperf.query.answers.words import (
     unsubmitted_sentence,
 )
 from crystalperf.query.text.findings import advice_text
-from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.sentences import lines_of, text_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.picture.door import Door
@@ -68,7 +75,14 @@ def said(verdict: Verdict, door: Door) -> Said:
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),
         rests_on=samples_sentence(header, debug),
-        savings=tuple(_sentence(saving_text(each.saving, unit)) for each in verdict.recommendations),
+        recommendations=tuple(
+            SaidRecommendation(
+                f"{text_of(each, debug.words)}.",
+                _sentence(saving_text(each.saving, unit)),
+                lines_of(each, debug.words),
+            )
+            for each in verdict.recommendations
+        ),
         nothing_to_do=nothing_to_do(verdict),
         other=other_words(debug, unit),
         what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in asked.changing),

@@ -25,6 +25,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class SaidRecommendation:
+    """One thing to change: the sentence, what it saves, '' where that is not known, and the lines to paste."""
+
+    text: str
+    saving: str
+    lines: Texts
+
+
+@dataclass(frozen=True)
 class SaidWhatIf:
     """One of the usual questions and its answer; `range` and `change` are '' where there is none."""
 
@@ -63,7 +72,6 @@ class Said:
     left_out       stretches without work that no figure has in it
     headline       what holds the run up
     rests_on       how much of the samples is in code that an index has
-    savings        what each of the verdict's recommendations saves, '' where that is not known
     nothing_to_do  stands for recommendations where there are none
     other          what the time on no resource was, the first word without its capital
     same           the usual questions that change nothing
@@ -87,7 +95,7 @@ class Said:
     headline: str
     unmodelled: str
     rests_on: str
-    savings: Texts
+    recommendations: tuple[SaidRecommendation, ...]
     nothing_to_do: str
     other: str
     what_ifs: tuple[SaidWhatIf, ...]
