@@ -193,7 +193,7 @@ def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
         FixFailure(
             price="code", because="outcome", saving=Saving("measured", None, 0.0, 2_000.0), failed="job:1", error="E"
         ),
-        RecordSamples(price="record", because="samples", saving=Saving("measured")),
+        RecordSamples(price="record", because="samples", saving=Saving("measured"), framework="Spark"),
     )
     lines, words = screen(replace(verdict(), recommendations=to_do))
     one, two, three = re.split(r" [123] +(?=[`A-Z])", words.partition("Critical path")[0])[1:]

@@ -104,7 +104,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         read_bytes=320 * MIB,
         moved_bytes={"disk": 640 * MIB, "net": 320 * MIB},
         median_resource_ms=parts(cpu=1000.0),
-        what="scan",
+        uses=frozenset({"scan"}),
         place="collect at job.py:1",
         operators=("Scan parquet",),
         details=("FileScan parquet [a#1]",),
@@ -150,7 +150,7 @@ def test_a_straggler_that_read_more_has_more_data() -> None:
     assert found.cause == MoreData(56 * MIB, 8 * MIB)
     assert found.basis == "measured"
     assert found.advice == EvenFiles()
-    (found,) = findings.straggler(RULES, replace(late(read_bytes=56 * MIB), what="shuffle read"), [])
+    (found,) = findings.straggler(RULES, replace(late(read_bytes=56 * MIB), uses=frozenset({"shuffle read"})), [])
     assert found.advice == SplitKeys()
 
 
@@ -261,7 +261,7 @@ def test_a_half_empty_last_wave() -> None:
 
 def test_idle_slots_of_uneven_data_ask_for_even_data() -> None:
     facts = {"units": 4, "idle_ms": 10_000.0, "longest_ms": 5000.0, "most_bytes": 20 * MIB}
-    uneven = detail(facts=facts, what="shuffle read")
+    uneven = detail(facts=facts, uses=frozenset({"shuffle read"}))
     (found,) = findings.idle_slots(RULES, uneven)
     assert (found.skew_bytes, found.advice) == (2.5, SplitKeys())
 
@@ -373,9 +373,9 @@ def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
     assert few_tasks_advice(schema) == GiveSchema(inferred=False)
     assert few_tasks_advice(detail(facts=FEW, place="show at <console>:1")) is None
     assert few_tasks_advice(detail(facts=FEW, operators=("CollectLimit",))) is None
-    single = detail(facts=FEW, what="shuffle read", details=("Exchange SinglePartition, ENSURE",))
+    single = detail(facts=FEW, uses=frozenset({"shuffle read"}), details=("Exchange SinglePartition, ENSURE",))
     assert few_tasks_advice(single) is None
-    joined = detail(facts=FEW, what="shuffle read", operators=("AQEShuffleRead",), read_bytes=1000)
+    joined = detail(facts=FEW, uses=frozenset({"shuffle read"}), operators=("AQEShuffleRead",), read_bytes=1000)
     assert few_tasks_advice(joined) is None
     assert few_tasks_advice(replace(joined, read_bytes=200 * MIB)) == MergeFewerPartitions()
     assert findings.idle_slots(RULES, single) == []
@@ -406,10 +406,10 @@ def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
 
 def test_rows_that_python_workers_of_rdds_spilled_ask_for_memory_of_theirs() -> None:
     spilled = {"spill_bytes": 500 * MIB, "resource_ms": parts(disk=40_000.0)}
-    of_rdd = detail(facts={**spilled, "scope": None}, what="shuffle read, python")
+    of_rdd = detail(facts={**spilled, "scope": None}, uses=frozenset({"shuffle read", "python"}))
     (found,) = findings.spilling(RULES, [of_rdd], [])
     assert found.advice == AvoidSpilling(delegated=True)
-    of_query = detail(facts=spilled, what="shuffle read, python")
+    of_query = detail(facts=spilled, uses=frozenset({"shuffle read", "python"}))
     (found,) = findings.spilling(RULES, [of_rdd, of_query], [])
     assert found.advice == AvoidSpilling(delegated=False), "the executor spilled some of it"
 
@@ -474,7 +474,9 @@ def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there
 
 
 def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
-    assert findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0, what="scan, python")], [], np.inf) == []
+    assert (
+        findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0, uses=frozenset({"scan", "python"}))], [], np.inf) == []
+    )
 
 
 def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:

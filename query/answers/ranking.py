@@ -59,7 +59,7 @@ def ranked(candidates: Sequence[Candidate], debug: Debug, header: Header, ask: A
     rest.sort(key=lambda each: -each[0])
     best = _distinct([*first, *(found for _, found in rest)])[:MOST]
     if len(best) < MOST and _worth_recording(debug, header):
-        best.append(RecordSamples(price="record", because="samples", saving=Saving("measured")))
+        best.append(_record_samples(header))
     return tuple(best)
 
 
@@ -94,3 +94,7 @@ def _worth_recording(debug: Debug, header: Header) -> bool:
     unseen_ms = debug.other_ms.get("unknown", 0.0)
     can = get(header.framework).takes_samples
     return can and not header.has_samples and unseen_ms >= UNSEEN_SHARE * debug.runtime_ms
+
+
+def _record_samples(header: Header) -> RecordSamples:
+    return RecordSamples(price="record", because="samples", saving=Saving("measured"), framework=header.framework_title)

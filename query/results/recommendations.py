@@ -148,6 +148,8 @@ class FollowAdvice(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordSamples(Recommendation):
-    """Record stack samples with the next run, for the framework does not measure what most time went to."""
+    """Record stack samples with the next run, for `framework` does not measure what a good part of its time went to."""
 
     kind: ClassVar[str] = "record-samples"
+
+    framework: str

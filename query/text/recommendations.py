@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.frameworks.known import get
 from crystalperf.query.results.findings import Coordinator, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
     ChangeSetting,
@@ -91,6 +90,5 @@ def follow_advice(found: FollowAdvice, words: Words) -> str:
 
 
 @CORE.of(RecordSamples)
-def record_samples(_found: RecordSamples, words: Words) -> str:
-    title = get(words.framework).title
-    return f"Record stack samples with the next run: {title} does not measure what its time went to"
+def record_samples(found: RecordSamples, _words: Words) -> str:
+    return f"Record stack samples with the next run: {found.framework} does not measure what its time went to"

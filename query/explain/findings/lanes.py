@@ -164,7 +164,7 @@ def short_of_cpus(
     group, in which share of the quota's periods meanwhile their container had used it up, where that was measured.  A
     unit for which another process computes has no CPU itself.
     """
-    mine = [each for each in details if each.ready_ms > 0 and not advisor.delegates(each.what)]
+    mine = [each for each in details if each.ready_ms > 0 and not advisor.delegates(each.uses)]
     ready_ms = sum(each.ready_ms for each in mine)
     cpu_ms = sum(each.facts.resource_ms[CPU] for each in mine)
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:

@@ -32,7 +32,7 @@ def spilling(advisor: Advisor, details: Sequence[Detail], spilled_by: Sequence[s
         on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
         cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
     worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
-    advice = AvoidSpilling(delegated=all(advisor.spills_apart(each.what, each.facts.scope) for each in groups))
+    advice = AvoidSpilling(delegated=all(advisor.spills_apart(each.uses, each.facts.scope) for each in groups))
     operator = spilled_by[0] if spilled_by else None
     return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
 

@@ -49,7 +49,7 @@ def candidates(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail],
             most_ms += facts.path_ms * min(each.fetch_ms / facts.unit_ms, 1.0)
         most_ms += _alone_after(debug, each)
     largest, detail = sent[0], by_id[sent[0].group]
-    through_broadcast = "broadcast" in detail.what
+    through_broadcast = "broadcast" in detail.uses
     kind = AvoidBroadcast if through_broadcast else SendFewerRows
     value = kind(
         price="setting" if through_broadcast else "code", because="results", saving=MODELLED,

@@ -95,7 +95,7 @@ def few_tasks_advice(detail: Detail) -> Advice | None:
         return MergeFewerPartitions()
     if reads_files(detail) and facts.scope is not None:
         return SmallerFileParts()
-    if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
+    if "python" in detail.uses and "scan" not in detail.uses and not {"shuffle read", "shuffle write"} & detail.uses:
         return MoreSlices()
     return MoreTasks()
 
@@ -114,7 +114,7 @@ def uneven_advice(detail: Detail) -> Advice:
     """
     if detail.anew:
         return FitCache()
-    if "cached" in detail.what and not reads_files(detail) and "shuffle read" not in detail.what:
+    if "cached" in detail.uses and not reads_files(detail) and "shuffle read" not in detail.uses:
         return EvenCachedPartitions()
     if not reads_files(detail):
         return SplitKeys()
@@ -128,7 +128,7 @@ def uneven_advice(detail: Detail) -> Advice:
 
 def reads_files(detail: Detail) -> bool:
     """Whether a stage reads storage, and nothing of other stages."""
-    return "scan" in detail.what and "shuffle read" not in detail.what
+    return "scan" in detail.uses and "shuffle read" not in detail.uses
 
 
 def reads_schema(detail: Detail) -> bool:
@@ -146,9 +146,9 @@ def infers_schema(detail: Detail) -> bool:
     )
 
 
-def runs_python(what: str) -> bool:
+def runs_python(uses: frozenset[str]) -> bool:
     """Whether Python workers compute for the tasks of a stage of that kind."""
-    return "python" in what
+    return "python" in uses
 
 
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
@@ -231,7 +231,7 @@ def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
 
 def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Committing]:
     """Queries that went on after the last of their stages, which wrote output, while no task of any query ran."""
-    writing = [each.facts.id for each in details if "output" in each.what]
+    writing = [each.facts.id for each in details if "output" in each.uses]
     rows = connection.execute(
         """
         SELECT scope_id, max(groups.end_ms) AS wrote_ms, scopes.end_ms

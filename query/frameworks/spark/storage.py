@@ -91,7 +91,7 @@ def _small_read(
     for group, scope, node in rows:
         if (scope, node) in small:
             scans.setdefault(group, []).append(small[scope, node])
-    mine = [each for each in details if each.facts.id in scans and "scan" in each.what and "python" not in each.what]
+    mine = [each for each in details if each.facts.id in scans and "scan" in each.uses and "python" not in each.uses]
     if not mine:
         return None
     most = max((each for detail in mine for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
@@ -102,7 +102,7 @@ def _small_read(
 
 def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> SmallOutput | None:
     small = {each.scope: each for each in told if _small(each.written, each.written_bytes)}
-    mine = [each for each in details if each.facts.scope in small and "output" in each.what]
+    mine = [each for each in details if each.facts.scope in small and "output" in each.uses]
     if not mine:
         return None
     most = max((small[each.facts.scope or ""] for each in mine), key=lambda each: each.written or 0.0)
@@ -178,7 +178,7 @@ def _rows_read(name: str | None, detail: str | None, location: str | None) -> tu
 
 
 def _only_reads(detail: Detail) -> bool:
-    return "scan" in detail.what and "shuffle read" not in detail.what and "cached" not in detail.what
+    return "scan" in detail.uses and "shuffle read" not in detail.uses and "cached" not in detail.uses
 
 
 def _room(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:

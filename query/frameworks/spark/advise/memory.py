@@ -68,7 +68,7 @@ def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iter
     if "kept" in costs:  # the heap that is full of them is collected for nothing, too
         costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
-    by_python = [RULES.spills_apart(each.what, each.facts.scope) for each in details if each.facts.spill_bytes]
+    by_python = [RULES.spills_apart(each.uses, each.facts.scope) for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
         before = size_bytes(execution.properties.get(PYTHON_MEMORY)) or DEFAULT_PYTHON_MEMORY
         change = changed_size(execution.properties, PYTHON_MEMORY, 2 * before, before)

@@ -81,7 +81,7 @@ def windows(stages: Stages) -> Iterator[Candidate]:
 def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
     """A look at the code of Python workers that tasks wait for; what it does is in no log."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
-    mine = [each for each in details if RULES.delegates(each.what)]
+    mine = [each for each in details if RULES.delegates(each.uses)]
     if not mine or cost_ms <= 0:
         return
     longest = max(mine, key=lambda each: each.facts.path_ms)

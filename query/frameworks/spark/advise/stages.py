@@ -44,9 +44,9 @@ def affected(detail: Detail, others: int) -> Affected:
 
 def reads_shuffle(detail: Detail) -> bool:
     """Whether a stage reads what other stages wrote for it."""
-    return "shuffle read" in detail.what
+    return "shuffle read" in detail.uses
 
 
 def reads_storage(detail: Detail) -> bool:
     """Whether a stage reads storage."""
-    return "scan" in detail.what
+    return "scan" in detail.uses
