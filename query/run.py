@@ -24,7 +24,8 @@ from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows
 from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from crystalperf.query.explain.candidates import Candidate, candidates
-from crystalperf.query.explain.diagnose import Diagnosis, diagnosed
+from crystalperf.query.explain.diagnose import diagnosed
+from crystalperf.query.explain.facts import Diagnosis
 from crystalperf.query.explain.flow import diagnose_flow, flow_candidates
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model.execution import Execution, work_of

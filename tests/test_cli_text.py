@@ -79,6 +79,7 @@ PATH = (
 )
 DEBUG = Debug(
     scope="all",
+    framework="spark",
     measure="makespan",
     runtime_ms=26_000,
     bottleneck="net",

@@ -13,7 +13,7 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.values import Debug
-from crystalperf.query.explain.diagnose import Diagnosis
+from crystalperf.query.explain.facts import Diagnosis
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.results import advice

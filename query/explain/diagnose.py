@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -31,7 +31,7 @@ from crystalperf.query.code.libraries import library_of
 from crystalperf.query.explain import findings, losses
 from crystalperf.query.explain.by_operator import path_by_operator
 from crystalperf.query.explain.doubts import doubted
-from crystalperf.query.explain.facts import Detail, disagreements, group_details, named, neighbours
+from crystalperf.query.explain.facts import Detail, Diagnosis, disagreements, group_details, named, neighbours
 from crystalperf.query.explain.hosts import HostTime, host_times
 from crystalperf.query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from crystalperf.query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
@@ -61,16 +61,6 @@ _WORKERS_SHOWN = 5
 def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
     """The answer to `debug` for one scope."""
     return diagnosed(connection, execution).debug
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The answer to `debug` for a scope; and what recommendations need besides: the stages in full, and what each of
-    them contributes to findings, however little."""
-
-    debug: Debug
-    details: Sequence[Detail] = ()
-    stages: Sequence[StageCost] = ()
 
 
 def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from crystalperf.indexes.schema import Table
     from crystalperf.query.explain.candidates import Candidate
-    from crystalperf.query.explain.diagnose import Diagnosis
-    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.explain.facts import Detail, Diagnosis
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
     from crystalperf.query.model.dag import Barriers, Group

@@ -14,6 +14,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     FewerTasksPerGpu,
     FitTasksInMemory,
     GiveSchema,
+    InProgram,
     KeepPartitions,
     ListFoldersInFewerTasks,
     MoreExecutors,
@@ -327,8 +328,8 @@ def ask_for_partitions(found: AskForPartitions, _words: Words) -> str:
     )
 
 
-@SENTENCES.lines(AskForPartitions)
-def repartition(found: AskForPartitions | SpreadRows, _words: Words) -> tuple[str, ...]:
+@SENTENCES.lines(InProgram)
+def repartition(found: InProgram, _words: Words) -> tuple[str, ...]:
     name = "df" if found.sql else "rdd"
     return (f"{name} = {name}.repartition({found.partitions})",)
 
@@ -352,9 +353,6 @@ def spread_rows(found: SpreadRows, _words: Words) -> str:
         f"Spread the rows over {found.partitions} partitions once {stages.name} has read them: {why}"
         f" ({_affected(stages)})"
     )
-
-
-SENTENCES.lines(SpreadRows)(repartition)
 
 
 @SENTENCES.of(CutCollection)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import duckdb
 
 from crystalperf.query.explain.candidates import Candidate
-from crystalperf.query.explain.diagnose import Diagnosis
+from crystalperf.query.explain.facts import Diagnosis
 from crystalperf.query.frameworks.spark import results
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
