@@ -169,7 +169,7 @@ def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
     debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
-    changes = tuple(SettingChange(f"{name}.{'x' * 60}", "1", long) for name in ("first", "second"))
+    changes = tuple(SettingChange(f"{name}.{'x' * 45}", 1, 2) for name in ("first", "second"))
     to_do = (replace(RAISE, settings=changes),) * 3
     found = replace(verdict(*asked), debug=debug, recommendations=to_do)
     lines, words = screen(found)
