@@ -395,7 +395,7 @@ def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tas
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its findings are."""
-    monkeypatch.setattr(chances, "starting_units", lambda _terms, _detail: ["its tasks are short"])
+    monkeypatch.setattr(chances, "starting_units", lambda _detail: [short])
     path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     with duckdb.connect(str(run.path), read_only=True) as connection:

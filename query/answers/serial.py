@@ -41,6 +41,7 @@ from crystalperf.query.answers.verdict import knee_of
 from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
@@ -184,16 +185,9 @@ def _schema(answer: type) -> dict[str, Any]:
 
 
 def _of_kinds() -> dict[str, dict[str, Any]]:
-    """The shapes of findings and advice, which differ by their kind: what all of them have."""
+    """The shapes of values that differ by their kind: what all of them have."""
     kind = {"type": "string", "description": "the same key in every version"}
     text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
-    advice = {
-        "title": "Advice",
-        "description": FindingAdvice.__doc__,
-        "type": "object",
-        "properties": {"kind": kind, "text": text},
-        "additionalProperties": True,
-    }
     finding = {
         "title": "Finding",
         "description": Finding.__doc__,
@@ -211,7 +205,17 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             },
         },
     }
-    return {"Finding": finding, "Advice": advice}
+    others = {
+        each.__name__: {
+            "title": each.__name__,
+            "description": each.__doc__,
+            "type": "object",
+            "properties": {"kind": kind, "text": text},
+            "additionalProperties": True,
+        }
+        for each in (FindingAdvice, Remark)
+    }
+    return {"Finding": finding, **others}
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from crystalperf.query.model.world import World
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.remarks import Remark
     from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -279,7 +280,7 @@ class Advisor:
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     """The run file, a scope → what was assumed in attributing its time."""
-    told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    told: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → what the framework measured of itself that no other answer has."""
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     """The run file, a scope → a device that computed for its units and is in no resource, None without one."""
@@ -287,10 +288,10 @@ class Advisor:
     """The run file, a scope, its groups, its answer → what users can change about it, in its terms."""
     unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
     """The run file → what to record before what its user asks for can be answered, None where all of it is there."""
-    unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    unending: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → what comes first of a run without an end of its own, as a stream that goes on until it is
     stopped; None of any other."""
-    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
+    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource what else the time on it may be; by `unknown` what most of the time on none
     was."""
     filling: Callable[[Flow, float], Chance] | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from crystalperf.query.explain.chances import Chance
 from crystalperf.query.explain.findings import idle_advice
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.remarks import Lacking
 
 if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
@@ -66,8 +67,6 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
     ).fetchone()
     return ADVISED.get(lacking(connection)) if row is not None and row[0] else None
 
-
-Lacking = Literal["metrics", "exchanges", "time", "order"]
 
 LOOP = "IterationSource-"
 """How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so

@@ -110,3 +110,9 @@ def all_reduce(advice: findings.AllReduce, _words: Words) -> str:
     return (
         f"exchange gradients by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
     )
+
+
+@SENTENCES.of(findings.WaitsInPython)
+def waits_in_python(found: findings.WaitsInPython, _words: Words) -> str:
+    most = "" if found.function is None else f", most in {found.function}"
+    return f"threads waited in functions of Python{most}"
