@@ -20,7 +20,8 @@ from crystalperf.query.frameworks.spark import chances
 from crystalperf.query.frameworks.spark.chances import size
 from crystalperf.query.frameworks.spark.findings import UnaskedSlots
 from crystalperf.query.model.load import load
-from crystalperf.query.results.findings import Committing, Coordinator
+from crystalperf.query.results.advice import FewerTasks
+from crystalperf.query.results.findings import Committing, Coordinator, StartingStage
 from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
@@ -395,6 +396,7 @@ def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tas
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its findings are."""
+    short = StartingStage("stage:0.0", "", 1.0, "measured", FewerTasks(), tasks=400, share=0.5, queued_ms=0.0)
     monkeypatch.setattr(chances, "starting_units", lambda _detail: [short])
     path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")

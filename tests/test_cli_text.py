@@ -53,6 +53,7 @@ from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
+from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.text.sentences import text_of
 from tests import hand_made
 from tests.spark_logs import START
@@ -215,7 +216,7 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
 
 
 def test_recommends_nothing_where_missing_data_decide() -> None:
-    doubt = Doubt("599 of 600 tasks lack their end", 20_000.0)
+    doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
     assert words.count(doubt.what) == 1

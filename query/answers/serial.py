@@ -41,6 +41,7 @@ from crystalperf.query.answers.verdict import knee_of
 from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
@@ -213,7 +214,7 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             "properties": {"kind": kind, "text": text},
             "additionalProperties": True,
         }
-        for each in (FindingAdvice, Remark)
+        for each in (FindingAdvice, Missing, Remark)
     }
     return {"Finding": finding, **others}
 

@@ -17,6 +17,7 @@ from crystalperf.query.answers.rows import Listed
 from crystalperf.query.frameworks import Exhausted, Vocabulary
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis
+from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 
@@ -183,14 +184,14 @@ class Outcome:
 class Doubt:
     """Something missing that could change the first sentence, so that the verdict is inconclusive.
 
-    what      a sentence, without its full stop
+    missing   what the log lacks
     time_ms   how much of the critical path it may be, in ms; 0 where it is beyond what the log has
     least     what holds the scope up, by name, if nothing is missing after all
     most      … and if all of it is; None where that may be anything
     rest      what takes most of the time that is known, by name, and rest_ms of it
     """
 
-    what: str
+    missing: Missing
     time_ms: float
     least: str | None = None
     most: str | None = None

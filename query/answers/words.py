@@ -351,7 +351,7 @@ def _doubtful_sentence(
 ) -> str:
     """What is missing, how much of the time that may be, and what the rest says."""
     whole_ms = debug.runtime_ms
-    missing = "; ".join(each.what for each in debug.doubts)
+    missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
     sentence = f"What holds {it} up cannot be told: {missing}."
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)

@@ -372,8 +372,8 @@ class Reader:
     occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
     """The run file → intervals (start, end), ms, in which the program worked on results, so that nobody was thinking
     while nothing was submitted."""
-    unread_work: Mapping[str, str] = field(default_factory=dict)
-    """Names of its reader's problems after which the log may lack scopes, each with a phrase that has a {count}."""
+    unread_work: frozenset[str] = frozenset()
+    """Names of its reader's problems after which the log may lack scopes."""
     unread_start: frozenset[str] = frozenset()
     """Names of its reader's problems where the log lacks the start of the run, or mixes it with another's."""
     resolution_ms: float = 1.0

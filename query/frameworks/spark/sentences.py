@@ -5,7 +5,7 @@ from __future__ import annotations
 from crystalperf.query.frameworks import plural
 from crystalperf.query.frameworks.spark import findings, remarks
 from crystalperf.query.model.amounts import counted, grouped, volume
-from crystalperf.query.results import advice
+from crystalperf.query.results import advice, missing
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import Sentences
 
@@ -281,6 +281,16 @@ def _rate(rows: float) -> str:
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
     return f"{found.count} more streaming queries are in the table spark_batches"
+
+
+@SENTENCES.of(missing.UnreadParts)
+def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
+    lacks = {
+        "missing_part": "the log lacks {count} of its parts",
+        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
+        "second_application": "the log holds events of another application too, and nothing tells them apart",
+    }
+    return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
 
 # Recommendations ------------------------------------------------------------------------------------------------------
