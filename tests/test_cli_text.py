@@ -219,7 +219,7 @@ def test_recommends_nothing_where_missing_data_decide() -> None:
     doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
-    assert words.count(doubt.what) == 1
+    assert words.count(text_of(doubt.missing, doubtful.words)) == 1
     assert PROBLEMS[0].meaning not in words  # the doubt says it
     assert bottleneck_of(doubtful).kind == "unknown"
     setting = Chance("setting", "`a` 1 → 2", "rule", "measured", None, 9_000.0)
