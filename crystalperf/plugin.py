@@ -8,7 +8,6 @@ from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.frameworks import (
     Advisor,
-    Barriers,
     Frames,
     Framework,
     Growth,
@@ -22,15 +21,16 @@ from crystalperf.query.frameworks import (
     Reader,
     Role,
     Setup,
-    Vocabulary,
     jvm,
 )
 from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.dag import Barriers
 from crystalperf.query.model.mistakes import mistakes
 from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.vocabulary import Vocabulary
 
 __all__ = [
     "Advisor",

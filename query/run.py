@@ -18,6 +18,7 @@ import duckdb
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.answers import listing as listing  # registers rows and sentences of answers
 from crystalperf.query.answers import prices, verdict
 from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows

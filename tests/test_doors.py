@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -132,41 +131,3 @@ def test_the_demo_is_the_recorded_run(crystalperf: Answer, demo_run: cp.Run, dem
     shown = out.partition("Kept as")[0]
     assert shown == crystalperf("analyze", demo)[1].partition("Kept as")[0]
     is_one_line(err)
-
-
-@pytest.mark.later
-def test_the_demo_works_where_a_wheel_was_installed(demo: Path, tmp_path: Path) -> None:
-    source = tmp_path / "checkout"
-    source.mkdir()
-    rooms = ("crystalperf", "indexes", "indexer", "query", "report", "service", "fleet", "cli")
-    kept = [*rooms, "pyproject.toml", "README.md", "LICENSE"]
-    subprocess.run(["cp", "-r", *(str(ROOT / each) for each in kept), str(source)], check=True)  # links stay links
-    (source / "lab" / "recordings").mkdir(parents=True)
-    subprocess.run(["cp", "-r", str(demo), str(source / "lab" / "recordings")], check=True)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    build = ["wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    subprocess.run([*pip, *build, str(source)], check=True, capture_output=True)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    (wheel,) = tmp_path.glob("crystalperf-*.whl")
-    install = ["install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run([*pip, "--python", str(python), *install], check=True, capture_output=True, env=environment)
-    # What it depends on is there already, beside pytest; nothing is fetched.
-    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
-    beside = Path(pytest.__file__).parent.parent
-    (site / "beside.pth").write_text(f"{beside}\n")
-    shipped = [each for each in (site / "crystalperf" / "demo").rglob("*") if each.is_file()]
-    assert 0 < sum(each.stat().st_size for each in shipped) <= 1_200_000
-    assert not any(each.is_symlink() for each in shipped)
-    done = subprocess.run(
-        [tmp_path / "venv" / "bin" / "crystalperf", "demo"],
-        cwd=tmp_path,
-        env=environment | {"CRYSTALPERF_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "116.2 s" in done.stdout
-    assert str(site / "crystalperf" / "demo") in done.stderr

@@ -122,7 +122,7 @@ def test_debug_says_where_batches_take_their_time_and_whether_they_keep_up(cryst
     assert reported["parts"] == [{"key": "add_batch", "share": 0.8}, {"key": "wal_commit", "share": 0.2}]
     assert (reported["input_per_s"], reported["processed_per_s"]) == (100, 400)
     assert (reported["busy_share"], reported["pace"]) == (0.25, "keeps-up")
-    assert "What Spark measured of itself" in crystalperf("debug", log)[1]
+    assert " 25 %" in crystalperf("debug", log)[1]
 
 
 NONE = dict.fromkeys(

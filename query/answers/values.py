@@ -14,12 +14,12 @@ from typing import Literal
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
-from crystalperf.query.frameworks import Exhausted, Vocabulary
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
+from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""

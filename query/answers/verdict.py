@@ -32,7 +32,7 @@ from crystalperf.query.frameworks import Framework, Vocabulary
 from crystalperf.query.frameworks.known import get
 
 if TYPE_CHECKING:
-    from crystalperf.query.run import Run
+    from crystalperf.query.answers.asked import AskedRun
 
 KNEE = 0.10
 """More of a resource is worth it while doubling it saves this share of the runtime."""
@@ -104,7 +104,7 @@ def questions(
     return tuple(found)
 
 
-def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
+def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
     """Explain a run and ask the usual questions of it.
 
     `progress` is told each step in a few words; `path` is as in Run.predict(), for who asks the same questions next.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.answers.whatifs import NOTICEABLE, happens_once, telling
-from crystalperf.query.frameworks import plural, with_article
 from crystalperf.query.results.findings import Kept
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.vocabulary import plural, with_article
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import Remedy
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         Verdict,
         WhatIf,
     )
-    from crystalperf.query.frameworks import Exhausted, Vocabulary
     from crystalperf.query.results.findings import Finding
+    from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
 """Characters shown of an error."""

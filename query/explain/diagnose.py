@@ -35,13 +35,13 @@ from crystalperf.query.explain.facts import Detail, disagreements, group_details
 from crystalperf.query.explain.hosts import HostTime, host_times
 from crystalperf.query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from crystalperf.query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
-from crystalperf.query.frameworks import plural
 from crystalperf.query.model.critical import Piece, bottleneck, critical_path
 from crystalperf.query.model.evidence import rests
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.records import CONTRADICTED, Floats
 from crystalperf.query.results.findings import Committing, Finding, StageCost
+from crystalperf.query.vocabulary import plural
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""

@@ -14,11 +14,12 @@ from crystalperf.query import sql
 from crystalperf.query.answers.values import Disagreement, GroupFacts, Parts, PathItem
 from crystalperf.query.model.arrays import medians, members
 from crystalperf.query.model.dag import AT_HOME
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.keeping import anew, anew_ms
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.policy import policy_of
 from crystalperf.query.model.records import Floats, uses_of
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.timeline import Level
 
 FULL = 0.9

@@ -13,7 +13,13 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
+
+from crystalperf.query.vocabulary import Exhausted as Exhausted
+from crystalperf.query.vocabulary import Vocabulary as Vocabulary
+from crystalperf.query.vocabulary import either as either
+from crystalperf.query.vocabulary import plural as plural
+from crystalperf.query.vocabulary import with_article as with_article
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
-    from crystalperf.query.model.dag import Group
+    from crystalperf.query.model.dag import Barriers, Group
     from crystalperf.query.model.execution import Execution
     from crystalperf.query.model.flow import Flow
     from crystalperf.query.model.policy import Policy
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.remarks import Remark
-    from crystalperf.query.text.sentences import Sentences
+    from crystalperf.query.text.registry import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
@@ -49,88 +55,6 @@ generated    code that exists at run time only; what runs it decides
 compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, whoever decides
 process      has another process of the same machine do the work; a thread that waits there waits for its CPU
 """
-
-Exhausted = Literal["container", "heap", "device", "killed"]
-"""What ran out of memory.
-
-container   what a worker and all its processes may use
-heap        the memory that its process manages itself
-device      that of a device such as a GPU
-killed      a worker was killed from outside, as it is for its container's sake; nothing says that it was
-"""
-
-
-def plural(noun: str) -> str:
-    """`workers`, `queries`, `processes`, `vertices`."""
-    if noun.endswith("ex"):
-        return f"{noun[:-2]}ices"
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
-
-
-def either(words: Sequence[str]) -> str:
-    """`a log`, `a log or a trace`, `a log, a trace or a timeline`."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def with_article(noun: str) -> str:
-    """`a worker`, `an operator`."""
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
-
-    `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
-    settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
-    each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
-    `delegate` is a process that computes for units, where a framework has such ones;
-    `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
-    `log_hint` says where a user finds it.
-    """
-
-    worker: str = "worker"
-    lane: str = "slot"
-    group: str = "group"
-    unit: str = "unit"
-    coordinator: str = "coordinator"
-    coordinating: str = ""
-    scope: str = "scope"
-    scopes: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    exchanged: str = "data that units read of each other"
-    upstream: str = ""
-    delegate: str = ""
-    log: str = "a log"
-    log_hint: str = ""
-
-    @property
-    def workers(self) -> str:
-        return plural(self.worker)
-
-    @property
-    def lanes(self) -> str:
-        return plural(self.lane)
-
-    @property
-    def groups(self) -> str:
-        return plural(self.group)
-
-    @property
-    def units(self) -> str:
-        return plural(self.unit)
-
-    @property
-    def counted(self) -> str:
-        """What the setting of workers counts, in words: of a training its processes, which devices are more than."""
-        word = self.word_of("workers")
-        return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
-
-    def word_of(self, setting: str) -> str:
-        """What the user calls a setting."""
-        return next((word for word, key in self.settings.items() if key == setting), setting)
 
 
 @dataclass(frozen=True)
@@ -217,19 +141,6 @@ class Steady:
     after_ms: float
     ends_ms: tuple[float, float]
     assumptions: tuple[str, ...] = ()
-
-
-class Barriers(Protocol):
-    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
-
-    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
-    """
-
-    def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
-        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
-
-    def add(self, group: Group, sources: Mapping[str, str]) -> None:
-        """Take note of a group and of what it waited for in the end."""
 
 
 @dataclass(frozen=True)

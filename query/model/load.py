@@ -21,10 +21,11 @@ from crystalperf.query.model.capacity import cpu_limits, idle_cores, starved_ms
 from crystalperf.query.model.clock import Clock, without_pauses
 from crystalperf.query.model.dag import Dependency, Group, Units
 from crystalperf.query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Lost, Scope, Volumes, no_volumes
 from crystalperf.query.model.loads import measured_loads
 from crystalperf.query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
 from crystalperf.query.model.records import Floats, Ints, uses_of
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.wire import wire_ratio
 from crystalperf.query.model.world import settings_of
 

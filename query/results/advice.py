@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from crystalperf.query.frameworks import Exhausted
 from crystalperf.query.results.kinds import Kind
+from crystalperf.query.vocabulary import Exhausted
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crystalperf.indexes.schema import Table, read
@@ -25,11 +24,8 @@ def tables(names: tuple[str, ...]) -> tuple[Table, ...]:
     return read(files("crystalperf.query.sql.views").joinpath("computed.sql").read_text(encoding="utf-8"), names)
 
 
-def rows(run: Path, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
-    """The rows of the wanted tables of a run file.  Raises what Run.debug() raises."""
-    from crystalperf.query.run import Run
-
-    answer = Run(run).debug()
+def rows(answer: Debug, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted tables, from where the time of the whole run went."""
     return {each: _ROWS[each](answer) for each in wanted}
 
 

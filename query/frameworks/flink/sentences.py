@@ -7,7 +7,7 @@ import math
 from crystalperf.query.frameworks.flink import remarks
 from crystalperf.query.results import advice
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences()
 

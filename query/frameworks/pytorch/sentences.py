@@ -6,7 +6,7 @@ from crystalperf.query.frameworks.pytorch import findings
 from crystalperf.query.frameworks.training import sentences
 from crystalperf.query.model.amounts import counted
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences(sentences.SENTENCES)
 

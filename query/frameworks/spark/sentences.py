@@ -7,7 +7,7 @@ from crystalperf.query.frameworks.spark import findings, remarks
 from crystalperf.query.model.amounts import counted, grouped, volume
 from crystalperf.query.results import advice, missing
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crystalperf.query.frameworks.training import findings, remarks
 from crystalperf.query.model.amounts import counted
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences()
 
