@@ -52,6 +52,7 @@ from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
+from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
 from crystalperf.query.text.sentences import text_of
 from tests import hand_made
@@ -228,10 +229,10 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
 
 
 def test_recommends_nothing_where_missing_data_decide() -> None:
-    doubt = Doubt("599 of 600 tasks lack their end", 20_000.0)
+    doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
-    assert words.count(doubt.what) == 1
+    assert words.count(text_of(doubt.missing, doubtful.words)) == 1
     assert PROBLEMS[0].meaning not in words  # the doubt says it
     assert bottleneck_of(doubtful).kind == "unknown"
     given = [Candidate(RAISE, at_most_ms=9_000.0)]

@@ -13,6 +13,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.frameworks.flink.remarks import Helpers
 from crystalperf.query.model.flow import Flow, Hop, Station
 from crystalperf.query.model.load import load
 from crystalperf.query.results.advice import MoreCpu
@@ -181,7 +182,8 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
     assert flow is not None
     # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
     assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
-    assert "used the CPU: compiling" in said[0]
+    assert isinstance(said[0], Helpers)
+    assert (said[0].is_cpu_time, said[0].helpers[0].does) == (True, "compiling")
 
 
 def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ from crystalperf.query.answers.verdict import knee_of
 from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
@@ -209,16 +211,9 @@ def _schema(answer: type) -> dict[str, Any]:
 
 
 def _of_kinds() -> dict[str, dict[str, Any]]:
-    """The shapes of findings and advice, which differ by their kind: what all of them have."""
+    """The shapes of values that differ by their kind: what all of them have."""
     kind = {"type": "string", "description": "the same key in every version"}
     text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
-    advice = {
-        "title": "Advice",
-        "description": FindingAdvice.__doc__,
-        "type": "object",
-        "properties": {"kind": kind, "text": text},
-        "additionalProperties": True,
-    }
     finding = {
         "title": "Finding",
         "description": Finding.__doc__,
@@ -236,7 +231,17 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             },
         },
     }
-    return {"Finding": finding, "Advice": advice}
+    others = {
+        each.__name__: {
+            "title": each.__name__,
+            "description": each.__doc__,
+            "type": "object",
+            "properties": {"kind": kind, "text": text},
+            "additionalProperties": True,
+        }
+        for each in (FindingAdvice, Missing, Remark)
+    }
+    return {"Finding": finding, **others}
 
 
 def _recommend(known: dict[str, dict[str, Any]]) -> None:
@@ -256,7 +261,7 @@ def _recommend(known: dict[str, dict[str, Any]]) -> None:
         "because": fields_of["because"],
         "settings": fields_of["settings"],
     }
-    shape["description"] = _RECOMMENDATION
+    shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
 
 
 _RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own beside these.
@@ -268,7 +273,7 @@ lines          what to paste, each a line
 gain_ms        how much shorter the run gets; None where that is not known
 gain_ms_range  … and within what, where it is known
 basis          how it is known that this would help
-because        what it rests on: a finding's rule, or a what-if's setting
+because        what it rests on: a finding's kind, or a what-if's setting
 settings       the settings that it changes
 """
 

@@ -235,7 +235,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     if debug.flow is not None:
         it = "a record"
     if debug.unending:
-        return debug.unending
+        return f"{text_of(debug.unending, debug.words)}."
     if debug.doubts:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
@@ -279,14 +279,16 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         if (rival := _rival(found, debug)) is not None:
             name = _resource_name(rival, debug, resources)
             close += f" Were most of that on {name}, {name} would hold {it} up instead."
-        doubt = f" {debug.or_else[found.name]}" if found.name in debug.or_else else ""
+        other = debug.or_else.get(found.name)
+        doubt = "" if other is None else f" {text_of(other, debug.words)}."
         return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
         known = f" The largest part that is known is {second}: {figures.text(found.second_ms)}." if second else ""
         if found.name in debug.or_else:
-            return f"No resource holds {it} up: for {of}, {debug.or_else[found.name]}.{known}"
+            did = text_of(debug.or_else[found.name], debug.words)
+            return f"No resource holds {it} up: for {of}, {did}.{known}"
         return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
     told: dict[str, str] = {
         "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
@@ -349,7 +351,7 @@ def _doubtful_sentence(
 ) -> str:
     """What is missing, how much of the time that may be, and what the rest says."""
     whole_ms = debug.runtime_ms
-    missing = "; ".join(each.what for each in debug.doubts)
+    missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
     sentence = f"What holds {it} up cannot be told: {missing}."
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)

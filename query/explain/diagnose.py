@@ -115,7 +115,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         or_else=advisor.or_else(connection, execution),
-        unending=advisor.unending(connection, execution) or "",
+        unending=advisor.unending(connection, execution),
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return Diagnosis(answer, details, stages)

@@ -97,7 +97,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         assumptions=debug.assumptions,
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
         unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
-        told=debug.told,
+        told=tuple(text_of(each, debug.words) for each in debug.told),
         stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
         next=door.next(verdict.next),
         figure=figure_of(unit),

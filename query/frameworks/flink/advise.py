@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -15,6 +15,7 @@ from crystalperf.query.frameworks.flink.recommendations import (
     CollectMetricsLonger,
     ShortenBufferTimeout,
 )
+from crystalperf.query.frameworks.flink.remarks import Lacking
 from crystalperf.query.results.recommendations import Recommendation, SettingChange
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
     kind = _RECORDS.get(lacking(connection)) if row is not None and row[0] else None
     return None if kind is None else kind(price="record", because="measure", saving=MEASURED)
 
-
-Lacking = Literal["metrics", "exchanges", "time", "order"]
 
 LOOP = "IterationSource-"
 """How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so

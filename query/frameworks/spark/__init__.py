@@ -61,11 +61,7 @@ SPARK = Framework(
         served=_served,
         attended=attended.attended,
         occupied=results.occupied,
-        unread_work={
-            "missing_part": "the log lacks {count} of its parts",
-            "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
-            "second_application": "the log holds events of another application too, and nothing tells them apart",
-        },
+        unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(
             annotate=frames.annotate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crystalperf.query.frameworks import Exhausted, plural
-from crystalperf.query.frameworks.spark import findings
+from crystalperf.query.frameworks.spark import findings, remarks
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
     AvoidBroadcast,
@@ -34,11 +34,12 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.model.amounts import counted, grouped, volume
-from crystalperf.query.results import advice
+from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
-from crystalperf.query.text.sentences import Sentences, text_of
+from crystalperf.query.text.registry import Sentences
+from crystalperf.query.text.sentences import text_of
 
 SENTENCES = Sentences()
 
@@ -257,6 +258,71 @@ def avoid_exhaustion(found: advice.AvoidExhaustion, _words: Words) -> str:
             " (spark.rapids.sql.batchSizeBytes)"
         ),
     }[found.exhausted]
+
+
+@SENTENCES.of(remarks.StreamingQuery)
+def streaming_query(found: remarks.StreamingQuery, _words: Words) -> str:
+    name = f"streaming query {found.query}"
+    if not found.batches:
+        return f"{name}: {counted(found.triggers, 'trigger')}, none of which found rows to process"
+    parts = [f"{100 * each.share:.0f} % {_BATCH_PARTS[each.key]}" for each in found.parts[:2] if each.share >= 0.01]
+    each_ms = f" of {_seconds(found.middle_ms)}"
+    if found.batches > 1:
+        each_ms += f" each (the middle one; the longest {_seconds(found.longest_ms)})"
+    where = f", {' and '.join(parts)}" if parts else ""
+    return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}"
+
+
+_BATCH_PARTS = {
+    "add_batch": "running the batch (addBatch)",
+    "latest_offset": "asking the sources for new data (latestOffset)",
+    "query_planning": "planning (queryPlanning)",
+    "wal_commit": "noting in the checkpoint what to read (walCommit)",
+    "get_batch": "making the sources' data frames (getBatch)",
+    "commit_offsets": "noting in the checkpoint what is done (commitOffsets)",
+}
+
+
+def _pace(found: remarks.StreamingQuery) -> str:
+    came, could = found.input_per_s, found.processed_per_s
+    rates = f"{_rate(came)} came in and {_rate(could)} could be processed" if came is not None and could else ""
+    if found.pace == "falls-behind" and (came or 0.0) > (could or 0.0) and rates:
+        return f"{rates}: it falls behind"
+    if found.pace == "falls-behind":
+        waits = f"what waits at its sources grew from {found.waiting_first:.0f} to {found.waiting_last:.0f}"
+        return f"{f'{rates}, and ' if rates else ''}{waits}: it falls behind"
+    busy = None if found.busy_share is None else f"{100 * found.busy_share:.0f} %"
+    if found.pace == "no-room":
+        return (
+            f"{f'{rates}, but ' if rates else ''}{busy} of the time is in batches: it has no room left, and the log"
+            " does not say whether more waits at its sources"
+        )
+    pauses = f", a batch begins every {_seconds(found.interval_ms)} and is busy {busy} of it" if busy else ""
+    return f"{rates}{pauses}: it keeps up" if rates else f"rates are not in the log{pauses}"
+
+
+def _seconds(ms: float | None) -> str:
+    ms = ms or 0.0
+    return f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms:.0f} ms"
+
+
+def _rate(rows: float) -> str:
+    return f"{rows:,.0f} rows/s".replace(",", " ") if rows >= 10 else f"{rows:.1f} rows/s"
+
+
+@SENTENCES.of(remarks.MoreQueries)
+def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
+    return f"{found.count} more streaming queries are in the table spark_batches"
+
+
+@SENTENCES.of(missing.UnreadParts)
+def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
+    lacks = {
+        "missing_part": "the log lacks {count} of its parts",
+        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
+        "second_application": "the log holds events of another application too, and nothing tells them apart",
+    }
+    return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
 
 # Recommendations ------------------------------------------------------------------------------------------------------

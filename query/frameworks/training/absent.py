@@ -14,6 +14,7 @@ import duckdb
 from crystalperf.indexes.resources import NET
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.frameworks.training.recommendations import CollectTraces
+from crystalperf.query.frameworks.training.remarks import MayWaitForRanks
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.world import World
 from crystalperf.query.results.recommendations import Saving
@@ -32,12 +33,12 @@ def _whose(absent: int, count: int) -> str:
     return f"{absent} of its {count} ranks, whose traces are not here"
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
-    """By resource, what else time on it may be, a sentence."""
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
+    """By resource, what else time on it may be."""
     absent, count = _absent(execution.properties)
     if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
         return {}
-    return {NET: f"Some of that may be waiting for {_whose(absent, count)}."}
+    return {NET: MayWaitForRanks(absent, count)}
 
 
 def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
