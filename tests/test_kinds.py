@@ -16,6 +16,7 @@ from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding, StageCost
 from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.words import Words
 from crystalperf.query.text import sentences
 from crystalperf.query.text.sentences import Sentences, text_of
@@ -59,7 +60,7 @@ def test_every_kind_has_a_sentence() -> None:
 
 
 def test_keys_of_a_family_are_hyphenated_and_told_apart() -> None:
-    for family in (Finding, StageCost, Advice):
+    for family in (Finding, StageCost, Advice, Recommendation):
         keys: dict[str, type[Kind]] = {}
         for each in kinds(family):
             assert re.fullmatch(r"[a-z]+(-[a-z]+)*", each.kind), each
