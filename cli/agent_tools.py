@@ -76,12 +76,12 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
 
 def _recommended(value: dict[str, Any]) -> dict[str, Any]:
     """A recommendation, of its JSON, with whole ms."""
-    gain_ms = value["gain_ms"]
+    gain_ms = value["saving"]["ms"]
     return {
         "do": value["text"],
         "kind": value["kind"],
         "gain_ms": gain_ms and round(gain_ms),
-        "basis": value["basis"],
+        "basis": value["saving"]["basis"],
         "lines": value["lines"],
     }
 

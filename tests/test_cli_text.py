@@ -158,7 +158,7 @@ def test_counts_a_refusal_between_equal_bounds_as_no_effect() -> None:
 RAISE = ChangeSetting(
     price="setting",
     because="rule",
-    saving=Saving("modelled", 9_000.0, -1_000.0, 12_000.0),
+    saving=Saving("modelled", 9_000.0, (-1_000.0, 12_000.0)),
     settings=(SettingChange("a.b", 1, 2),),
 )
 
@@ -193,7 +193,7 @@ def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
     to_do = (
         RAISE,
         FixFailure(
-            price="code", because="outcome", saving=Saving("measured", None, 0.0, 2_000.0), failed="job:1", error="E"
+            price="code", because="outcome", saving=Saving("measured", None, (0.0, 2_000.0)), failed="job:1", error="E"
         ),
         RecordSamples(price="record", because="samples", saving=Saving("measured"), framework="Spark"),
     )
@@ -205,7 +205,7 @@ def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
     assert "(measured" in two
     assert not re.findall(r"[\d.]+ s", three)
     assert "       --conf a.b=2" in lines
-    saving = replace(RAISE.saving, low_ms=-1.0)
+    saving = replace(RAISE.saving, range_ms=(-1.0, 12_000.0))
     nearly = screen(replace(verdict(), recommendations=(replace(RAISE, saving=saving),)))[1]
     assert re.findall(r"[\d.]+ s", nearly.partition(" `a.b`")[2].partition("Critical")[0]) == ["9.0 s", "12.0 s"]
 

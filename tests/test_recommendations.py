@@ -72,7 +72,7 @@ def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_p
     assert (first.stages.stage, first.stages.others, first.stages.tasks, first.stages.slots) == ("stage:0.0", 0, 4, 16)
     assert lines(verdict)[0] == "--conf spark.sql.shuffle.partitions=16"
     assert first.saving.ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
-    assert first.saving.low_ms is None, "no rerun has checked it"
+    assert first.saving.range_ms is None, "no rerun has checked it"
 
 
 def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
@@ -126,7 +126,8 @@ def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: 
     found = first.finding
     assert isinstance(found, Committing)
     assert (found.scope, found.longest_ms, found.others) == ("sql:0", 20_000, 0)
-    assert first.saving.high_ms == pytest.approx(20_000)
+    assert first.saving.range_ms is not None
+    assert first.saving.range_ms[1] == pytest.approx(20_000)
     rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Coordinator)]
     assert sum(rest) < 1000, "it is not told a second time"
 
@@ -169,7 +170,8 @@ def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: 
     first = verdict.recommendations[0]
     assert isinstance(first, spark.GiveSchema)
     assert (first.jobs, first.inferred, first.stage, first.name) == (1, True, "stage:0.0", "scan: csv at job.py:1")
-    assert first.saving.high_ms == pytest.approx(35_000, rel=0.05)
+    assert first.saving.range_ms is not None
+    assert first.saving.range_ms[1] == pytest.approx(35_000, rel=0.05)
     assert not any("repartition" in each or "textFile" in each for each in lines(verdict))
     (tmp_path / "query").mkdir()
     of_query = told(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
@@ -208,7 +210,7 @@ def test_what_predict_says_brings_nothing_is_no_thing_to_do(tmp_path: Path) -> N
     assert ranked(given, verdict.debug, verdict.header, lambda _asked: prediction(0.0)) == ()
     unknown = replace(prediction(0.0), predicted_ms=None, interval_ms=None)
     (bound,) = ranked(given, verdict.debug, verdict.header, lambda _asked: unknown)
-    assert (bound.saving.low_ms, bound.saving.high_ms) == (0.0, 37_000.0)
+    assert bound.saving.range_ms == (0.0, 37_000.0)
 
 
 def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
@@ -293,8 +295,8 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
     memory = only(verdict, core.MoreMemory)
     assert memory.because == "garbage"
     assert memory.settings == (SettingChange("spark.executor.memory", "4g", "8g", 2.0**32, 2.0**33),)
-    assert memory.saving.high_ms is not None
-    assert memory.saving.high_ms <= 0.5 * verdict.debug.runtime_ms
+    assert memory.saving.range_ms is not None
+    assert memory.saving.range_ms[1] <= 0.5 * verdict.debug.runtime_ms
 
 
 def test_what_python_workers_spilled_asks_for_memory_of_theirs(tmp_path: Path) -> None:
@@ -415,8 +417,8 @@ def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
     gains = {"a=2x": 20_000.0, "b=2x": 36_000.0, "none=2x": 100.0}
     found = ranked(given, debug, run.header(), lambda asked: prediction(gains[asked]))
     assert [each.settings[0].name for each in found] == ["a", "bound", "buy"]
-    assert (found[0].saving.low_ms, found[0].saving.high_ms) == (1000.0, 40_000.0)
-    assert found[1].saving == Saving("modelled", None, 0.0, 38_000.0)
+    assert found[0].saving.range_ms == (1000.0, 40_000.0)
+    assert found[1].saving == Saving("modelled", None, (0.0, 38_000.0))
 
 
 def test_of_two_that_change_the_same_the_better_one_is_kept(tmp_path: Path) -> None:
@@ -445,9 +447,7 @@ def test_json_has_the_kind_the_numbers_and_the_sentence(tmp_path: Path) -> None:
         "kind": "set-partitions",
         "price": "setting",
         "because": "idle-slots",
-        "basis": "modelled",
-        "gain_ms": round(saving.ms, 3),
-        "gain_ms_range": None,
+        "saving": {"basis": "modelled", "ms": round(saving.ms, 3), "range_ms": None},
         "lines": ["--conf spark.sql.shuffle.partitions=16"],
         "stages": {"stage": "stage:0.0", "name": first["stages"]["name"], "others": 0, "tasks": 4, "slots": 16},
     }

@@ -51,7 +51,7 @@ def ranked(candidates: Sequence[Candidate], debug: Debug, header: Header, ask: A
         if each.what_if is not None and each.what_if not in answers:
             answers[each.what_if] = ask(each.what_if)
         saving = _saving(each, debug.runtime_ms, answers)
-        worth_ms = saving.ms if saving.ms is not None else _BOUND * (saving.high_ms or 0.0)
+        worth_ms = saving.ms if saving.ms is not None else _BOUND * saving.range_ms[1] if saving.range_ms else 0.0
         if worth_ms < (least_ms if saving.ms is not None else _BOUND * least_ms):
             continue
         found = replace(each.recommendation, saving=saving)
@@ -72,11 +72,11 @@ def _saving(candidate: Candidate, runtime_ms: float, answers: Mapping[str, Predi
         if answer.interval_ms is None:
             return Saving(basis, gain_ms)
         low, high = answer.interval_ms
-        return Saving(basis, gain_ms, runtime_ms - high, runtime_ms - low)
+        return Saving(basis, gain_ms, (runtime_ms - high, runtime_ms - low))
     if answer is not None and answer.bound_ms is not None and answer.bound_ms[0] is not None:
         bound_ms = runtime_ms - answer.bound_ms[0]
         most_ms = bound_ms if most_ms is None else min(most_ms, bound_ms)
-    return Saving(basis) if most_ms is None else Saving(basis, None, 0.0, most_ms)
+    return Saving(basis) if most_ms is None else Saving(basis, None, (0.0, most_ms))
 
 
 def _distinct(found: Sequence[Recommendation]) -> list[Recommendation]:

@@ -148,16 +148,13 @@ def _finding(value: Finding, words: Words) -> dict[str, Any]:
 
 def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
     base = {each.name for each in fields(Recommendation)}
-    own, saving = _fields(value, words), value.saving
-    likely = None if saving.low_ms is None or saving.high_ms is None else (saving.low_ms, saving.high_ms)
+    own = _fields(value, words)
     return {
         "kind": value.kind,
         "price": value.price,
         "text": text_of(value, words),
         "lines": list(lines_of(value, words)),
-        "gain_ms": _plain(saving.ms, "gain_ms", words),
-        "gain_ms_range": _plain(likely, "gain_ms_range", words),
-        "basis": saving.basis,
+        "saving": own["saving"],
         "because": value.because,
         "settings": own["settings"],
         **{key: each for key, each in own.items() if key not in base},
@@ -191,7 +188,7 @@ def _schema(answer: type) -> dict[str, Any]:
     if "Finding" in known:
         known |= _of_kinds()
     if "Recommendation" in known:
-        _recommend(known)
+        _recommend(known["Recommendation"])
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -244,37 +241,28 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
     return {"Finding": finding, **others}
 
 
-def _recommend(known: dict[str, dict[str, Any]]) -> None:
+def _recommend(shape: dict[str, Any]) -> None:
     """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
-    number = {"type": "number"}
-    likely = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
-    shape = known["Recommendation"]
-    saving, fields_of = known.pop("Saving"), shape["properties"]
+    fields_of, text = shape["properties"], {"type": "string"}
     shape["properties"] = {
-        "kind": {"type": "string"},
+        "kind": text,
         "price": fields_of["price"],
-        "text": {"type": "string"},
-        "lines": {"type": "array", "items": {"type": "string"}},
-        "gain_ms": {"anyOf": [number, {"type": "null"}]},
-        "gain_ms_range": {"anyOf": [likely, {"type": "null"}]},
-        "basis": saving["properties"]["basis"],
-        "because": fields_of["because"],
-        "settings": fields_of["settings"],
+        "text": text,
+        "lines": {"type": "array", "items": text},
+        **{key: fields_of[key] for key in ("saving", "because", "settings")},
     }
     shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
 
 
-_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own beside these.
+_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own besides these.
 
-kind           the key of the kind, the same in every version
-price          what the change takes: a setting, code to change, a machine to get, one more run to record
-text           the sentence: what to change, from what to what, in the user's terms
-lines          what to paste, each a line
-gain_ms        how much shorter the run gets; None where that is not known
-gain_ms_range  … and within what, where it is known
-basis          how it is known that this would help
-because        what it rests on: a finding's kind, or a what-if's setting
-settings       the settings that it changes
+kind      the key of the kind, the same in every version
+price     what the change takes: a setting, code to change, a machine to get, one more run to record
+text      the sentence: what to change, from what to what, in the user's terms
+lines     what to paste, each a line
+saving    how much shorter the run gets, within what range, and how that is known
+because   what it rests on: a finding's kind, or a what-if's setting
+settings  the settings that it changes
 """
 
 

@@ -557,11 +557,11 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
 def saving_text(saving: Saving, figures: Figures) -> str:
     """What a recommendation saves, how that is known, and within what range; empty where nothing is known of it."""
     if saving.ms is None:
-        return "" if saving.high_ms is None else f"saves at most {figures.text(saving.high_ms)} ({saving.basis})"
+        return "" if saving.range_ms is None else f"saves at most {figures.text(saving.range_ms[1])} ({saving.basis})"
     saves = f"saves about {figures.text(saving.ms)} ({saving.basis}"
-    if saving.low_ms is None or saving.high_ms is None:
+    if saving.range_ms is None:
         return f"{saves}; no rerun has checked it)"
-    low, high = saving.low_ms, saving.high_ms
+    low, high = saving.range_ms
     if figures.is_nothing(low):
         return f"{saves}; 90 % range: up to {figures.text(high)})"
     if low < 0:

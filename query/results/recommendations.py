@@ -34,15 +34,15 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class Saving:
-    """How much shorter a run gets, ms, and how that is known; `ms` is None where only `high_ms`, the most, is known.
+    """How much shorter a run gets, ms, within which range, and how that is known.
 
-    `low_ms` and `high_ms` are None where no range is known.  `low_ms` below 0 is a run that may take longer.
+    `ms` is None where only the most is known, which ends the range; `range_ms` is None where that is not known either,
+    and begins below 0 where the run may take longer.
     """
 
     basis: Basis
     ms: float | None = None
-    low_ms: float | None = None
-    high_ms: float | None = None
+    range_ms: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
