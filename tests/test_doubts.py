@@ -190,7 +190,7 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
         " (64 %). Of what is known, the program itself takes most: 4 s."
     )
     endless = replace(answer, doubts=(*answer.doubts, Doubt(HOLES, 0.0)))
-    assert "; 3 holes. That may be 13 of 20 s (64 %), and time that the log does not have." in told(endless)
+    assert ": hole (3). That may be 13 of 20 s (64 %), and time that the log does not have." in told(endless)
 
 
 def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:

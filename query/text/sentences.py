@@ -29,7 +29,7 @@ def lines_of(value: Kind, words: Words) -> tuple[str, ...]:
 
 
 def _generic(value: Kind) -> str:
-    """`idle slots: cost_ms 12.5, slots 4`: what is known of a value whose kind has no sentence."""
+    """`idle-slots: cost_ms 12.5, slots 4`: what is known of a value whose kind has no sentence."""
     named = ", ".join(f"{each.name} {getattr(value, each.name)}" for each in fields(value))
     return f"{value.kind}: {named}" if named else value.kind
 
