@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crystalperf.query.answers.values import Debug, Header, Prediction
-from crystalperf.query.explain.candidates import Candidate
+
+if TYPE_CHECKING:
+    from crystalperf.query.explain.candidates import Candidate
 
 
 class AskedRun(Protocol):
