@@ -53,6 +53,8 @@ class Renames:
         path, count = (path[:-1] + "[]", True) if path.endswith("#") else (path, False)
         names = {**self.renamed.get("all", {}), **self.renamed.get(kind, {})}
         known = longest(path, names)
+        if known is not None and names[known].startswith(f"{known}/") and not path.endswith(known):
+            known = None  # a text that became an object: this is a field of the object already
         if known is not None:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         return path[: path.rindex("[]")] + "#" if count else path
