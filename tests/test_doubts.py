@@ -164,19 +164,19 @@ def test_most_work_missing_answers_no_what_if(tmp_path: Path) -> None:
     assert made(tmp_path, ends=9, expected=10).predict(["cores=2x"]).predicted_ms is not None
 
 
-@pytest.mark.parametrize(("ends", "code"), [(14, 0), (3, 4)])
-def test_the_exit_code_says_that_it_is_inconclusive(
-    tmp_path: Path, crystalperf: Callable[..., tuple[int, str, str]], ends: int, code: int
+@pytest.mark.parametrize(("ends", "conclusive"), [(14, True), (3, False)])
+def test_an_inconclusive_answer_says_so_and_exits_0(
+    tmp_path: Path, crystalperf: Callable[..., tuple[int, str, str]], ends: int, conclusive: bool
 ) -> None:
     run = made(tmp_path, ends=ends, expected=14)
     for command in ("analyze", "debug"):
-        found, out, _ = crystalperf(command, run.path)
-        assert found == code
-        assert ("cannot be told: 11 of 14 units of g have no end in the log" in " ".join(out.split())) == (code == 4)
-        found, out, _ = crystalperf(command, run.path, "--json")
-        told = json.loads(out)
-        assert found == code
-        assert told.get("debug", told)["conclusive"] == (code == 0)
+        code, out, _ = crystalperf(command, run.path)
+        assert code == 0
+        assert ("11 of 14 units" in out) is not conclusive
+        code, out, _ = crystalperf(command, run.path, "--json")
+        answer = json.loads(out)
+        assert code == 0
+        assert answer.get("debug", answer)["conclusive"] is conclusive
 
 
 def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_says(tmp_path: Path) -> None:
@@ -224,7 +224,8 @@ def test_fragments_among_public_logs(
     if lost is None:
         assert (code, doubts) == (0, [])
         return
-    assert code == 4
+    assert code == 0
+    assert told["debug"]["conclusive"] is False
     assert lost in [(each["lost"], each["total"], each["stage"]) for each in doubts if each["kind"] == "unended-tasks"]
     assert told["bottleneck"]["kind"] == told["debug"]["bottleneck"] == "unknown"
     assert all(each["predicted_ms"] is None for each in told["what_ifs"])
