@@ -30,9 +30,14 @@ from crystalperf.query.model.mistakes import mistakes
 from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.registry import Sentences
 from crystalperf.query.vocabulary import Vocabulary
 
 __all__ = [
+    "Advice",
     "Advisor",
     "Application",
     "Barriers",
@@ -58,15 +63,20 @@ __all__ = [
     "Problem",
     "Problems",
     "Reader",
+    "Recommendation",
     "Resource",
     "Role",
+    "Saving",
     "Scope",
+    "Sentences",
+    "SettingChange",
     "Setup",
     "Table",
     "Trace",
     "Unit",
     "Vocabulary",
     "Waiting",
+    "Words",
     "Worker",
     "by_rank",
     "fair_share",

@@ -114,7 +114,7 @@ def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_pa
         answer = run.predict([setting])
         assert answer.predicted_ms is None
         assert len(answer.refused) == 1
-    assert [each.kind for each in run.verdict().actions] == ["record"]  # more subtasks would shorten nothing
+    assert [each.price for each in run.verdict().recommendations] == ["record"]  # more subtasks would shorten nothing
 
 
 def test_a_stream_that_waited_for_slots_for_longer_than_it_ran_is_held_up_by_that(tmp_path: Path) -> None:
