@@ -43,9 +43,16 @@ class Renames:
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Renames:
         """The renames that a file states."""
-        kept = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
         text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
-        return cls(**kept, **text)
+        return cls(
+            renamed=stated.get("renamed", {}),
+            values=stated.get("values", {}),
+            removed=stated.get("removed", {}),
+            added=stated.get("added", {}),
+            prose=text["prose"],
+            figures=text["figures"],
+            free=text["free"],
+        )
 
     def after(self, kind: str, path: str) -> str:
         """What became of a path."""
