@@ -3,7 +3,7 @@
 # test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
 # dist       sdist and wheel into dist/, checked; `make wheels` also those of a release (RELEASING.md)
-# lint       format, style and types
+# lint       format, style, imports and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
 # page       the page's script and style, from web/ (Node 20 and npm); what comes out is committed
 # pictures   the page's pictures in docs/pictures (Debian's chromium)
@@ -38,12 +38,14 @@ test: $(VENV)/ready-dev
 test-all: $(VENV)/ready-all
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 dist: $(VENV)/ready-dev

@@ -28,7 +28,6 @@ from crystalperf.query.answers.values import (
     Bottleneck,
     Debug,
     Failure,
-    Finding,
     GroupFacts,
     GroupPrediction,
     Note,
@@ -54,6 +53,8 @@ from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import trace
 from crystalperf.query.model.records import Problems
 from crystalperf.query.profiling import assemble
+from crystalperf.query.results.advice import MoreMemory
+from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.run import Other
 from tests.hand_made import HEADER
 
@@ -511,10 +512,12 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
     if "type" in schema and schema["type"] != "null":
         assert isinstance(value, types[schema["type"]]), (value, schema)
     if "properties" in schema:
-        assert list(value) == list(schema["properties"]) == schema["required"]
+        assert list(schema["properties"]) == schema["required"]
+        is_open = schema.get("additionalProperties") is True
+        assert list(value)[: len(schema["required"]) if is_open else None] == schema["required"]
         for name, each in schema["properties"].items():
             check(value[name], each, whole)
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and schema.get("additionalProperties") is not True:
         for each in value.values():
             check(each, schema["additionalProperties"], whole)
     if isinstance(value, list):
@@ -569,14 +572,23 @@ def test_what_json_had_is_still_there() -> None:
         longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, unit_ms=1.23456, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
         gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
     )  # fmt: skip
-    finding = Finding("straggler", 5.0, "what", "measured", "advice")
+    stage = StageRef("stage:1.0", "work")
+    finding = Garbage(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)
     told = as_json(replace(debug(cpu=1.0), groups=(facts,), findings=(finding,)))
     (group,) = told["groups"]
     assert (group["waves"], group["skew_time"], group["skew_bytes"]) == (1.5, 3.333, 3.0)
     assert (group["unit_ms"], group["resource_ms"]) == (1.235, {"cpu": 1.235})
-    assert told["findings"] == [
-        {"rule": "straggler", "cost_ms": 5.0, "what": "what", "basis": "measured", "advice": "advice"}
-    ]
+    (shown,) = told["findings"]
+    assert shown["text"].endswith("in stage:1.0 work, and a tenth or more in 2 others")
+    assert shown["advice"].pop("text") == "more memory per executor, or fewer slots"
+    assert {**shown, "text": ""} == {
+        "kind": "garbage",
+        "cost_ms": 5.0,
+        "basis": "measured",
+        "text": "",
+        "advice": {"kind": "more-memory", "fewer_slots": True},
+        "evidence": {"stage": {"id": "stage:1.0", "name": "work"}, "share": 0.1235, "other_stages": 2},
+    }
     point = replace(
         predicted("cores=2x", np.float64(80.12345)),
         interval_ms=(np.float64(70.0), 90.0),

@@ -59,7 +59,7 @@ SHELL = Framework(
         recognise=lambda _head: None,
         read=lambda _log: of_rows({}, [], [], []),
         attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
-        unread_work={"hole": "{count} holes"},
+        unread_work=frozenset({"hole"}),
     ),
     vocabulary=Vocabulary(scope="step", scopes=("step",)),
 )

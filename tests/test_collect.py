@@ -249,7 +249,7 @@ def test_several_running_jobs_are_named(serve: Callable[[Cluster], str], crystal
     is_one_line(err, "1" * 32, "job 1", "2" * 32, "job 2", "--job")
 
 
-def test_a_redirect_is_not_followed(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+def test_a_redirect_to_another_server_is_not_followed(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
     elsewhere = Cluster()
     cluster = Cluster()
     cluster.pages["/jobs/overview"] = f"{serve(elsewhere)}/jobs/overview"

@@ -17,7 +17,7 @@ import pytest
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.discover import discover
 from crystalperf.query.inputs import foreign
-from tests.refusals import refused
+from tests.refusals import is_one_line, refused
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -80,10 +80,7 @@ def test_public_files_are_named(real_inputs: Path, folder: str) -> None:
         try:
             found = discover([path])
         except InputError as error:
-            sentence = str(error)
-            assert f"is {PUBLIC[folder]}" in sentence or PUBLIC[folder] in sentence, sentence
-            assert "not known here" not in sentence, sentence
-            assert "CrystalPerf reads an event log of " in sentence
+            is_one_line(str(error), PUBLIC[folder])
         else:
             # Collapsed stacks among others' files, and saved pages of Flink's jobs.
             assert "folded" in path.name or "job" in path.name, path

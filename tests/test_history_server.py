@@ -24,6 +24,7 @@ import pytest
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import history
 from crystalperf.query.frameworks.spark.history import Address, address_of
+from crystalperf.query.inputs import rest
 from tests.refusals import is_one_line, refused
 from tests.served import Served, serving
 
@@ -307,10 +308,10 @@ def zipped(**files: bytes) -> bytes:
 
 
 def is_refused(crystalperf: Answer, hostile: Hostile, *named: object) -> None:
-    """Expect one sentence about the address, which names these values."""
+    """Expect one sentence that names these values."""
     code, out, err = crystalperf("analyze", hostile.address)
     assert (code, out) == (1, "")
-    is_one_line(err, hostile.address, *named)
+    is_one_line(err, *named)
 
 
 def test_another_server_is_not_asked(crystalperf: Answer, hostile: Hostile) -> None:
@@ -337,7 +338,7 @@ def test_a_log_without_end_is_given_up(
 
 
 def test_a_list_without_end_is_given_up(crystalperf: Answer, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(rest, "MOST_PAGE_BYTES", 1 << 20)
     hostile.pages["/api/v1/applications"] = (200, {}, (b" " * 65536 for _ in range(10_000)))
     is_refused(crystalperf, hostile, "1 MiB")
 
@@ -345,7 +346,7 @@ def test_a_list_without_end_is_given_up(crystalperf: Answer, hostile: Hostile, m
 def test_a_server_that_drips_is_given_up(
     crystalperf: Answer, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "_SLOW_AFTER_S", 0.2)
+    monkeypatch.setattr(rest, "SLOW_AFTER_S", 0.2)
 
     def drips() -> Iterator[bytes]:
         for _ in range(1000):

@@ -83,7 +83,7 @@ def test_a_device_twice_as_fast_halves_its_arithmetic_alone(trained: Path) -> No
 
 
 def test_operators_of_one_thread_are_no_stragglers_and_share_no_lanes(trained: Path) -> None:
-    assert not {each.rule for each in cp.profile(trained).debug().findings} & {"straggler", "idle slots"}
+    assert not {each.kind for each in cp.profile(trained).debug().findings} & {"straggler", "idle-slots"}
 
 
 def test_a_trace_without_operators_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from crystalperf.indexes.resources import CPU, NET, resources
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.model.critical import Piece, WallClock, critical_path
 from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.trace import EdgeKind
 from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
 from crystalperf.query.whatif.effects import bandwidth, unchanged

@@ -17,9 +17,10 @@ from crystalperf.query.frameworks.spark.partitions import configured
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.model.dag import ANYWHERE, Dependency, Group, Units, build
 from crystalperf.query.model.evidence import Evidence
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, no_volumes
 from crystalperf.query.model.policy import left_behind
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import changed_world, combinations, parse_settings, settings_of
 from crystalperf.query.whatif.predict import predict
 from tests.refusals import refused

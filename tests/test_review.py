@@ -161,7 +161,7 @@ def test_the_stacks_of_a_long_run_are_not_too_much(demo_run: Run, monkeypatch: p
 
 
 def test_a_run_without_samples_is_refused(demo_log_run: Run) -> None:
-    with refused(cp.CrystalPerfError, demo_log_run.header().app_id):
+    with refused(cp.CrystalPerfError, demo_log_run.path.stem):
         hot_path(demo_log_run)
 
 
@@ -199,12 +199,9 @@ def test_the_page_of_the_example_says_what_is_printed(crystalperf: Answer, acme_
     assert out in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [("no such file", None), ("hello", "no unified diff"), ("+++ b/../../etc/passwd\n@@ -0,0 +1 @@\n+x\n", None)],
-)
+@pytest.mark.parametrize("change", ["no such file", "hello", "+++ b/../../etc/passwd\n@@ -0,0 +1 @@\n+x\n"])
 def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
-    crystalperf: Answer, acme_run: Run, tmp_path: Path, change: str, says: str | None
+    crystalperf: Answer, acme_run: Run, tmp_path: Path, change: str
 ) -> None:
     pytest.importorskip("tree_sitter")
     file = tmp_path / "change.diff"
@@ -212,23 +209,22 @@ def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
         file.write_text(change)
     code, out, err = crystalperf("review", file, "--run", acme_run.path, "--source", tmp_path)
     if "passwd" in change:  # no file of a known language: nothing is read
-        assert (code, "0 device calls" in out) == (0, True)
+        assert (code, out.split()[0]) == (0, "0")
         file.write_text(change.replace("passwd", "x.py"))
         code, out, err = crystalperf("review", file, "--run", acme_run.path, "--source", tmp_path)
-        says = "outside"
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert (says or "cannot be read") in err
+    assert (code, out) == (1, "")
+    is_one_line(err)
 
 
-@pytest.mark.parametrize(("path", "says"), [("there/A.java", "none of its files is below"), ("a\0b.py", "is no name")])
+@pytest.mark.parametrize("path", ["there/A.java", "a\0b.py"])
 def test_a_change_of_files_that_are_not_there_is_told_in_a_sentence(
-    crystalperf: Answer, acme_run: Run, tmp_path: Path, path: str, says: str
+    crystalperf: Answer, acme_run: Run, tmp_path: Path, path: str
 ) -> None:
     pytest.importorskip("tree_sitter")
     (tmp_path / "change.diff").write_text(f"+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
     code, out, err = crystalperf("review", tmp_path / "change.diff", "--run", acme_run.path, "--source", tmp_path)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert says in err
+    assert (code, out) == (1, "")
+    is_one_line(err)
 
 
 def test_without_the_parser_one_sentence_says_so(

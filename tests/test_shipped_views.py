@@ -114,7 +114,7 @@ def test_the_critical_path_is_that_of_the_answer(demo_run: Run) -> None:
         assert [row["start_ms"], row["end_ms"]] == [item.start_ms, item.end_ms]
         assert {name: row[f"{name}_ms"] for name in item.resource_ms} == dict(item.resource_ms)
     assert [each["rule"] for each in rows(demo_run, "FROM findings")] == [
-        each.rule for each in demo_run.debug().findings
+        each.kind for each in demo_run.debug().findings
     ]
 
 

@@ -13,25 +13,34 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
+
+from crystalperf.query.vocabulary import Exhausted as Exhausted
+from crystalperf.query.vocabulary import Vocabulary as Vocabulary
+from crystalperf.query.vocabulary import either as either
+from crystalperf.query.vocabulary import plural as plural
+from crystalperf.query.vocabulary import with_article as with_article
 
 if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.answers.values import Debug, Finding
-    from crystalperf.query.explain.chances import Chance
-    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.explain.candidates import Candidate
+    from crystalperf.query.explain.facts import Detail, Diagnosis
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
-    from crystalperf.query.model.dag import Group
+    from crystalperf.query.model.dag import Barriers, Group
     from crystalperf.query.model.execution import Execution
     from crystalperf.query.model.flow import Flow
     from crystalperf.query.model.policy import Policy
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
-    from crystalperf.query.text.sentences import Sentences
+    from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.recommendations import Recommendation
+    from crystalperf.query.results.remarks import Remark
+    from crystalperf.query.text.registry import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
@@ -46,88 +55,6 @@ generated    code that exists at run time only; what runs it decides
 compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, whoever decides
 process      has another process of the same machine do the work; a thread that waits there waits for its CPU
 """
-
-Exhausted = Literal["container", "heap", "device", "killed"]
-"""What ran out of memory.
-
-container   what a worker and all its processes may use
-heap        the memory that its process manages itself
-device      that of a device such as a GPU
-killed      a worker was killed from outside, as it is for its container's sake; nothing says that it was
-"""
-
-
-def plural(noun: str) -> str:
-    """`workers`, `queries`, `processes`, `vertices`."""
-    if noun.endswith("ex"):
-        return f"{noun[:-2]}ices"
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
-
-
-def either(words: Sequence[str]) -> str:
-    """`a log`, `a log or a trace`, `a log, a trace or a timeline`."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def with_article(noun: str) -> str:
-    """`a worker`, `an operator`."""
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
-
-    `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
-    settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
-    each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
-    `delegate` is a process that computes for units, where a framework has such ones;
-    `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
-    `log_hint` says where a user finds it.
-    """
-
-    worker: str = "worker"
-    lane: str = "slot"
-    group: str = "group"
-    unit: str = "unit"
-    coordinator: str = "coordinator"
-    coordinating: str = ""
-    scope: str = "scope"
-    scopes: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    exchanged: str = "data that units read of each other"
-    upstream: str = ""
-    delegate: str = ""
-    log: str = "a log"
-    log_hint: str = ""
-
-    @property
-    def workers(self) -> str:
-        return plural(self.worker)
-
-    @property
-    def lanes(self) -> str:
-        return plural(self.lane)
-
-    @property
-    def groups(self) -> str:
-        return plural(self.group)
-
-    @property
-    def units(self) -> str:
-        return plural(self.unit)
-
-    @property
-    def counted(self) -> str:
-        """What the setting of workers counts, in words: of a training its processes, which devices are more than."""
-        word = self.word_of("workers")
-        return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
-
-    def word_of(self, setting: str) -> str:
-        """What the user calls a setting."""
-        return next((word for word, key in self.settings.items() if key == setting), setting)
 
 
 @dataclass(frozen=True)
@@ -216,19 +143,6 @@ class Steady:
     assumptions: tuple[str, ...] = ()
 
 
-class Barriers(Protocol):
-    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
-
-    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
-    """
-
-    def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
-        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
-
-    def add(self, group: Group, sources: Mapping[str, str]) -> None:
-        """Take note of a group and of what it waited for in the end."""
-
-
 @dataclass(frozen=True)
 class Job:
     """A job that is to be set up.
@@ -260,42 +174,40 @@ class Setup:
 class Advisor:
     """Findings and recommendations that only a framework has, and how its jobs are set up.  All of it is optional."""
 
-    idle: Callable[[Detail], str | None] | None = None
+    idle: Callable[[Detail], Advice | None] | None = None
     """A group that left slots idle → what to do, None where nothing can or need be done."""
-    skew: Callable[[Detail], str] | None = None
+    skew: Callable[[Detail], Advice] | None = None
     """A group of which one unit reads much more than most → what to do."""
-    advice: Mapping[str, str] = field(default_factory=dict)
-    """By Finding.rule what to do, where that is more than what holds of any framework."""
     own_device: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
-    delegates: Callable[[str], bool] = lambda _what: False
+    delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
     """What a group reads and writes → whether other processes compute for its units, so that these wait for no CPU."""
     delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group the share of its units' time on no resource in which such processes computed or waited,
     as far as the log has it; of other groups that delegate it is all that nothing else accounts for."""
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     """The run file, the groups of a scope → names of the operators that spilled, the one with most bytes first."""
-    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
+    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     """The run file, a scope → what was assumed in attributing its time."""
-    told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    told: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → what the framework measured of itself that no other answer has."""
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     """The run file, a scope → a device that computed for its units and is in no resource, None without one."""
-    chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
-    """The run file, a scope, its groups, its answer → what users can change about it, in its terms."""
-    unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
+    candidates: Callable[[duckdb.DuckDBPyConnection, Execution, Diagnosis], Sequence[Candidate]] | None = None
+    """The run file, a scope, its diagnosis → what users can change about it, in its terms."""
+    unmeasured: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
     """The run file → what to record before what its user asks for can be answered, None where all of it is there."""
-    unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    unending: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → what comes first of a run without an end of its own, as a stream that goes on until it is
     stopped; None of any other."""
-    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
+    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource what else the time on it may be; by `unknown` what most of the time on none
     was."""
-    filling: Callable[[Flow, float], Chance] | None = None
+    filling: Callable[[Flow, float], Candidate] | None = None
     """A stream, ms that a record of it spends in buffers that fill → how that is changed."""
-    resized: Callable[[Execution, str, float], Chance | None] | None = None
+    resized: Callable[[Execution, str, float], Candidate | None] | None = None
     """A scope, `workers`, `cores` or `memory`, the factor → how that is changed, None where it cannot be."""
     released: Callable[[str | None], bool] = lambda _reason: False
     """Why a worker ended → whether it was released, and not lost."""
@@ -308,12 +220,12 @@ class Advisor:
     sentences: Sentences | None = None
     """The sentences of kinds of findings, recommendations, refusals and assumptions that only it has."""
 
-    def spills_apart(self, what: str, scope: str | None) -> bool:
+    def spills_apart(self, uses: frozenset[str], scope: str | None) -> bool:
         """Whether processes that compute for a group's units spill for want of their own memory, and no worker does.
 
         Within a scope, as a query is one, they keep no rows.
         """
-        return scope is None and self.delegates(what)
+        return scope is None and self.delegates(uses)
 
 
 @dataclass(frozen=True)
@@ -371,8 +283,8 @@ class Reader:
     occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
     """The run file → intervals (start, end), ms, in which the program worked on results, so that nobody was thinking
     while nothing was submitted."""
-    unread_work: Mapping[str, str] = field(default_factory=dict)
-    """Names of its reader's problems after which the log may lack scopes, each with a phrase that has a {count}."""
+    unread_work: frozenset[str] = frozenset()
+    """Names of its reader's problems after which the log may lack scopes."""
     unread_start: frozenset[str] = frozenset()
     """Names of its reader's problems where the log lacks the start of the run, or mixes it with another's."""
     resolution_ms: float = 1.0

@@ -22,8 +22,8 @@ from typing import Literal
 
 from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.frameworks import Vocabulary
 from crystalperf.query.model.amounts import grouped
+from crystalperf.query.vocabulary import Vocabulary
 
 Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
 

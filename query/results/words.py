@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.frameworks import Vocabulary
+from crystalperf.query.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from crystalperf.query.model.arrays import before_any, members, over
 from crystalperf.query.model.dag import Units
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.whatif.replay import Replayed
 
 LATER, FIRST, STARTING = 0, 1, 2

@@ -13,8 +13,9 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.model.arrays import over
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import World
 from crystalperf.query.whatif.effects.speed import starving_ms
 from crystalperf.query.whatif.sharing import Beside

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
-from crystalperf.query.frameworks import with_article
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.policy import Policy, chosen, policy_of
 from crystalperf.query.model.world import UNITS, World
+from crystalperf.query.vocabulary import with_article
 from crystalperf.query.whatif.cold import Cold, cold
 from crystalperf.query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from crystalperf.query.whatif.links import carried_bps

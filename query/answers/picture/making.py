@@ -15,17 +15,17 @@ from crystalperf.query.answers.picture.values import Picture
 if TYPE_CHECKING:
     import duckdb
 
+    from crystalperf.query.answers.asked import AskedRun
     from crystalperf.query.answers.picture.door import Door
     from crystalperf.query.answers.values import PathItem, Verdict
     from crystalperf.query.model.execution import Execution
-    from crystalperf.query.run import Run
 
 MOST_PATH = 2_000
 """Stretches of the critical path that a page has; in between shorter ones are left out."""
 
 
 def picture(
-    run: Run,
+    run: AskedRun,
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     verdict: Verdict,

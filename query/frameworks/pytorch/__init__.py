@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.frameworks.pytorch import files, setup
+from crystalperf.query.frameworks.pytorch import files, sentences, setup
 from crystalperf.query.frameworks.training.devices import GPU
 from crystalperf.query.frameworks.training.framework import of_training
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Finding
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.execution import Execution
+    from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.remarks import Remark
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -38,7 +39,7 @@ def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) 
     return rules.findings(connection, details)
 
 
-def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
     """What rules.or_else says."""
     from crystalperf.query.frameworks.pytorch import rules
 
@@ -60,5 +61,5 @@ PYTORCH = replace(
         _TRAINING.planner,
         checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
     ),
-    advisor=replace(_TRAINING.advisor, more=_findings, or_else=_or_else),
+    advisor=replace(_TRAINING.advisor, more=_findings, or_else=_or_else, sentences=sentences.SENTENCES),
 )

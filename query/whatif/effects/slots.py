@@ -8,7 +8,8 @@ import numpy as np
 
 from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.frameworks import Planned
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import UNITS, World
 from crystalperf.query.whatif.effects import State
 
