@@ -13,6 +13,7 @@ from crystalperf.cli import parts
 from crystalperf.cli.page import Page
 from crystalperf.cli.text import printable, time_unit
 from crystalperf.query.answers.verdict import bottleneck_of
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Debug, Header, Profiled
@@ -37,13 +38,15 @@ def debug_text(header: Header, debug: Debug) -> str:
         parts.path_operators(page, debug, unit, OPERATOR_ROWS)
         page.line()
     parts.path_table(page, debug, unit, PATH_ROWS)
-    parts.findings(page, debug.findings, unit)
+    parts.findings(page, debug, unit)
     if not debug.path_operators:  # else units of a group are unlike, and no one of them is late
         parts.groups(page, debug, unit, GROUP_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
-    parts.listed(page, f"What {header.framework_title} measured of itself", debug.told)
+    parts.listed(
+        page, f"What {header.framework_title} measured of itself", [text_of(each, debug.words) for each in debug.told]
+    )
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
     parts.listed(page, "Assumed", debug.assumptions)

@@ -7,7 +7,8 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.frameworks import (
-    Barriers,
+    Advisor,
+    Frames,
     Framework,
     Growth,
     Job,
@@ -16,24 +17,33 @@ from crystalperf.query.frameworks import (
     OperatorFrame,
     Operators,
     Planned,
+    Planner,
+    Reader,
     Role,
-    Rules,
     Setup,
-    Vocabulary,
     jvm,
 )
 from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.dag import Barriers
 from crystalperf.query.model.mistakes import mistakes
 from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.registry import Sentences
+from crystalperf.query.vocabulary import Vocabulary
 
 __all__ = [
+    "Advice",
+    "Advisor",
     "Application",
     "Barriers",
     "Bounds",
     "Edge",
+    "Frames",
     "Framework",
     "Group",
     "Growth",
@@ -48,19 +58,25 @@ __all__ = [
     "Operators",
     "Part",
     "Planned",
+    "Planner",
     "Policy",
     "Problem",
     "Problems",
+    "Reader",
+    "Recommendation",
     "Resource",
     "Role",
-    "Rules",
+    "Saving",
     "Scope",
+    "Sentences",
+    "SettingChange",
     "Setup",
     "Table",
     "Trace",
     "Unit",
     "Vocabulary",
     "Waiting",
+    "Words",
     "Worker",
     "by_rank",
     "fair_share",

@@ -18,14 +18,15 @@ import duckdb
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.answers import listing as listing  # registers rows and sentences of answers
 from crystalperf.query.answers import prices, verdict
 from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows
 from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
-from crystalperf.query.explain.chances import Chance, chances
+from crystalperf.query.explain.candidates import Candidate, candidates
 from crystalperf.query.explain.diagnose import diagnosed
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.flow import diagnose_flow, flow_chances
+from crystalperf.query.explain.facts import Diagnosis
+from crystalperf.query.explain.flow import diagnose_flow, flow_candidates
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model.execution import Execution, work_of
 from crystalperf.query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
@@ -100,11 +101,11 @@ class Run:
             resources = run_resources(connection)
         framework = get(run[2])
         properties = dict(run[7] or {})
-        configured = {} if framework.configured is None else framework.configured(properties)
+        configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
         most_lanes = max((lanes for _, _, lanes in workers if lanes is not None), default=None)
         if "cores" not in configured:
-            most_lanes = framework.shown_lanes(most_lanes, properties)
+            most_lanes = framework.planner.shown_lanes(most_lanes, properties)
         if most_lanes == 0:
             workers, most_lanes = [], None
         return Header(
@@ -126,7 +127,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
-            unasked=tuple(sorted(framework.unasked(properties))),
+            unasked=tuple(sorted(framework.planner.unasked(properties))),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
@@ -182,24 +183,24 @@ class Run:
         `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
         `START..END` in ms since application start.
         """
-        return self._diagnosed(scope)[0]
+        return self._diagnosed(scope).debug
 
-    def _diagnose_scope(self, scope: str) -> tuple[Debug, Sequence[Detail]]:
+    def _diagnose_scope(self, scope: str) -> Diagnosis:
         with self._opened() as connection:
             execution = self._load(scope)
             if execution.flow is None:
-                debug, details = diagnosed(connection, execution)
+                found = diagnosed(connection, execution)
             else:
-                debug, details = diagnose_flow(connection, execution), []
-            return verdict.completed(debug, self.header()), details
+                found = Diagnosis(diagnose_flow(connection, execution))
+            return replace(found, debug=verdict.completed(found.debug, self.header()))
 
-    def chances(self, debug: Debug) -> list[Chance]:
-        """What could be changed about the whole run, of which `debug` is the answer; query.answers.actions ranks it."""
+    def candidates(self, debug: Debug) -> list[Candidate]:
+        """What could be changed about the whole run, of which `debug` is the answer; query.answers.ranking ranks it."""
         with self._opened() as connection:
             execution = self._load("all")
             if execution.flow is not None:
-                return flow_chances(execution, debug)
-            return chances(connection, execution, self._diagnosed("all")[1], debug)
+                return flow_candidates(execution, debug)
+            return candidates(connection, execution, replace(self._diagnosed("all"), debug=debug))
 
     def predict(
         self,
@@ -394,7 +395,7 @@ class Run:
             ),
             execution.framework.vocabulary.settings,
         )
-        asked = [one for text in texts for one in execution.framework.expand(text)]
+        asked = [one for text in texts for one in execution.framework.planner.expand(text)]
         wanted = parse_settings(asked, settable, words, lists=lists)
         stated = parse_settings(recorded, settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
@@ -436,9 +437,9 @@ class Run:
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             execution = load(connection, scope)
-            if execution.framework.flow is None:
+            if execution.framework.planner.flow is None:
                 return execution
-            flow = execution.framework.flow(connection, execution)
+            flow = execution.framework.planner.flow(connection, execution)
         if flow is None:  # then all that can be told is how long it took
             return replace(execution, measure="makespan")
         return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sys
@@ -24,6 +25,10 @@ REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
 
 settings.register_profile("untimed", deadline=None)  # no test asserts how long something takes
 settings.load_profile("untimed")
+
+# Torch starts as many threads as there are CPUs, which wait for each other by spinning: on two CPUs with other work a
+# training of a second took a minute.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 class BlockedNetworkError(AssertionError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +13,19 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.frameworks.flink.remarks import Helpers
 from crystalperf.query.model.flow import Flow, Hop, Station
 from crystalperf.query.model.load import load
-from lab.commits import Commits
+from crystalperf.query.results.advice import MoreCpu
+from crystalperf.query.results.findings import ShortOfCpus
+from crystalperf.query.results.recommendations import FollowAdvice
 from lab.errors import LabError
 from lab.flink import sweep
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.suite import configurations
 from lab.flink.truth import Ages
 from lab.scored import spread
+from tests.refusals import refused
 
 CPU = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -105,7 +108,7 @@ def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
         raise LabError("no slots")
 
     monkeypatch.setattr(sweep, "run_once", fails)
-    with pytest.raises(LabError, match=r"3 runs failed in a row"):
+    with refused(LabError, 3):
         sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], None)
     assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
 
@@ -133,33 +136,6 @@ def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: py
 def test_what_is_changed_is_over_the_base() -> None:
     one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
     assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
-
-
-def test_rows_are_committed_alone(tmp_path: Path) -> None:
-    def git(*words: str) -> str:
-        known = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-        return subprocess.run(["git", *known, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-
-    git("init", "-q")
-    git("config", "user.name", "x")
-    git("config", "user.email", "x@example.org")
-    (tmp_path / "other").write_text("not ours")
-    git("add", "other")
-    rows = tmp_path / "out-rows.jsonl"
-    rows.write_text("{}\n")
-    commits = Commits(tmp_path / "kept", minutes=60)
-    assert not commits.offer(rows, "Runs: 1 of 2")
-    assert commits.offer(rows, "Runs: 2 of 2", now=True)
-    assert git("log", "--format=%s", "--name-only").split("\n")[:3] == ["Runs: 2 of 2", "", "kept/out-rows.jsonl"]
-    assert git("status", "--short").splitlines()[0] == "A  other"
-
-
-def test_without_version_control_rows_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text("{}\n")
-    assert not Commits(tmp_path / "kept", minutes=0).offer(rows, "Runs", now=True)
-    assert (tmp_path / "kept/rows.jsonl").read_text() == "{}\n"
-    assert "not committed" in capsys.readouterr().err
 
 
 def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> None:
@@ -197,16 +173,17 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
             "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
         ).fetchall()
         execution = load(connection, "all")
-        assert execution.framework.flow is not None
-        flow = execution.framework.flow(connection, execution)
-        said = FLINK.rules.told(connection, execution)
+        assert execution.framework.planner.flow is not None
+        flow = execution.framework.planner.flow(connection, execution)
+        said = FLINK.advisor.told(connection, execution)
     assert len(rows) == 2
     assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
     assert named == (True,)
     assert flow is not None
     # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
     assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
-    assert "used the CPU: compiling" in said[0]
+    assert isinstance(said[0], Helpers)
+    assert (said[0].is_cpu_time, said[0].helpers[0].does) == (True, "compiling")
 
 
 def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
@@ -225,9 +202,14 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     more = run.predict(["slots=2x"])
     assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
     assert any(each.startswith("more slots bring a TaskManager no CPU") for each in more.assumptions)
-    assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
+    first = run.verdict().recommendations[0]
+    assert isinstance(first, FollowAdvice)
+    assert isinstance(first.finding, ShortOfCpus)
+    assert isinstance(first.finding.advice, MoreCpu)
+    assert first.finding.advice.larger_limit
 
 
+@pytest.mark.later  # profiles and predicts the whole sweep: 13 s
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]

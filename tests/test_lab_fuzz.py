@@ -69,6 +69,7 @@ def test_most_damaged_archives_can_still_be_read(sources: Sources, tmp_path: Pat
     assert outcomes.count("read") > 6
 
 
+@pytest.mark.later  # unpacks all recordings: 29 s of CPU time
 def test_every_reader_has_sources() -> None:
     found = load_sources()
     assert found.logs
@@ -127,7 +128,7 @@ def test_a_reader_that_fails_is_noticed(
 
 
 def test_contradicting_tables_are_a_failure() -> None:
-    trace = get("spark").read(discover([LOG]).applications[0].log)
+    trace = get("spark").reader.read(discover([LOG]).applications[0].log)
     cases.check_trace(trace)
     trace.units["finish_ms"][3] = -1.0
     with pytest.raises(cases.ContradictionError, match="before it starts"):

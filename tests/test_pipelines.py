@@ -9,16 +9,18 @@ import pytest
 
 from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.indexes.resources import CPU, NET, resources
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.model.critical import Piece, WallClock, critical_path
 from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.trace import EdgeKind
 from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
 from crystalperf.query.whatif.effects import bandwidth, unchanged
 from crystalperf.query.whatif.predict import predict
 from crystalperf.query.whatif.replay import Replayed, replay
+from tests.refusals import refused
 from tests.test_predict import execution
 
 NAMES = resources()
@@ -31,7 +33,11 @@ def unread(_: object) -> None:
     """What a reader of logs would do; these runs have none."""
 
 
-TOY = Framework(name="toy", title="Toy", recognise=unread, read=unread)  # type: ignore[arg-type]
+TOY = Framework(
+    name="toy",
+    title="Toy",
+    reader=Reader(recognise=unread, read=unread),
+)  # type: ignore[arg-type]
 
 
 class Flow:
@@ -177,7 +183,7 @@ def test_what_runs_at_a_time_needs_slots_at_a_time() -> None:
     """With one slot b, which goes first, waits for ever for a, which has no slot to run on."""
     together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
     assert together.replayed(slots=2).makespan_ms == 5
-    with pytest.raises(NoAnswerError, match="needs more slots at a time than there are"):
+    with refused(NoAnswerError):
         together.replayed(slots=1)
     # Where the source goes first, it ends before the sink has a slot: 2 of its own.
     first = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ab")

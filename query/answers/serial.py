@@ -3,7 +3,9 @@
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
 An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them.  `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence, and
+a recommendation has its lines to paste.
+`schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
     python -m crystalperf.query.answers.serial --write docs/schema     the schemas, one file per kind
@@ -17,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -37,6 +39,15 @@ from crystalperf.query.answers.values import (
     Verdict,
 )
 from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.results.advice import Advice as FindingAdvice
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.missing import Missing
+from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import lines_of, text_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 
@@ -77,7 +88,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as values that JSON knows."""
-    plain: dict[str, Any] = _plain(answer, "")
+    plain: dict[str, Any] = _plain(answer, "", _words_of(answer))
     return {"schema": schema_name(type(answer)), **plain}
 
 
@@ -86,16 +97,28 @@ def schema_name(answer: type) -> str:
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
-def _plain(value: Any, name: str) -> Any:
+def _words_of(answer: Answer) -> Words:
+    verdict = answer.verdict if isinstance(answer, Picture) else answer
+    debug = verdict.debug if isinstance(verdict, Verdict) else verdict
+    return debug.words if isinstance(debug, Debug) else Words()
+
+
+def _plain(value: Any, name: str, words: Words) -> Any:
     """A value under the name of the field that holds it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
+    if isinstance(value, Finding):
+        return _finding(value, words)
+    if isinstance(value, Recommendation):
+        return _recommendation(value, words)
+    if isinstance(value, Kind):
+        return {"kind": value.kind, "text": text_of(value, words), **_fields(value, words)}
     if is_dataclass(value):
         found = {each.name: getattr(value, each.name) for each in fields(value)}
         found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
-        return {key: _plain(each, key) for key, each in found.items()}
+        return {key: _plain(each, key, words) for key, each in found.items()}
     if isinstance(value, Mapping):
-        return {key: _plain(each, name) for key, each in value.items()}
+        return {key: _plain(each, name, words) for key, each in value.items()}
     if isinstance(value, list | tuple):
         kinds = set(map(type, value))
         if kinds == {int}:  # the columns of a page have a hundred thousand rows
@@ -103,10 +126,43 @@ def _plain(value: Any, name: str) -> Any:
         if kinds == {float}:
             decimals = _decimals(name)
             return [round(each, decimals) for each in value]
-        return [_plain(each, name) for each in value]
+        return [_plain(each, name, words) for each in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
     return round(float(value), _decimals(name))  # of Python or of numpy
+
+
+def _finding(value: Finding, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Finding)}
+    own = _fields(value, words)
+    advice = own["advice"] and {**own["advice"], "text": advice_text(value, words)}
+    return {
+        "kind": value.kind,
+        "cost_ms": own["cost_ms"],
+        "basis": value.basis,
+        "text": text_of(value, words),
+        "advice": advice,
+        "evidence": {key: each for key, each in own.items() if key not in base},
+    }
+
+
+def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Recommendation)}
+    own = _fields(value, words)
+    return {
+        "kind": value.kind,
+        "price": value.price,
+        "text": text_of(value, words),
+        "lines": list(lines_of(value, words)),
+        "saving": own["saving"],
+        "because": value.because,
+        "settings": own["settings"],
+        **{key: each for key, each in own.items() if key not in base},
+    }
+
+
+def _fields(value: Kind, words: Words) -> dict[str, Any]:
+    return {each.name: _plain(getattr(value, each.name), each.name, words) for each in fields(value)}
 
 
 def _decimals(name: str) -> int:
@@ -129,6 +185,10 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
+    if "Finding" in known:
+        known |= _of_kinds()
+    if "Recommendation" in known:
+        _recommend(known["Recommendation"])
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -145,6 +205,65 @@ def _schema(answer: type) -> dict[str, Any]:
         "required": list(properties),
         **({"$defs": dict(sorted(known.items()))} if known else {}),
     }
+
+
+def _of_kinds() -> dict[str, dict[str, Any]]:
+    """The shapes of values that differ by their kind: what all of them have."""
+    kind = {"type": "string", "description": "the same key in every version"}
+    text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
+    finding = {
+        "title": "Finding",
+        "description": Finding.__doc__,
+        "type": "object",
+        "properties": {
+            "kind": kind,
+            "cost_ms": {"type": "number"},
+            "basis": {"enum": sorted(get_args(Basis))},
+            "text": text,
+            "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
+            "evidence": {
+                "type": "object",
+                "description": "names and numbers by kind, the unit in the name",
+                "additionalProperties": True,
+            },
+        },
+    }
+    others = {
+        each.__name__: {
+            "title": each.__name__,
+            "description": each.__doc__,
+            "type": "object",
+            "properties": {"kind": kind, "text": text},
+            "additionalProperties": True,
+        }
+        for each in (FindingAdvice, Missing, Remark)
+    }
+    return {"Finding": finding, **others}
+
+
+def _recommend(shape: dict[str, Any]) -> None:
+    """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
+    fields_of, text = shape["properties"], {"type": "string"}
+    shape["properties"] = {
+        "kind": text,
+        "price": fields_of["price"],
+        "text": text,
+        "lines": {"type": "array", "items": text},
+        **{key: fields_of[key] for key in ("saving", "because", "settings")},
+    }
+    shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
+
+
+_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own besides these.
+
+kind      the key of the kind, the same in every version
+price     what the change takes: a setting, code to change, a machine to get, one more run to record
+text      the sentence: what to change, from what to what, in the user's terms
+lines     what to paste, each a line
+saving    how much shorter the run gets, within what range, and how that is known
+because   what it rests on: a finding's kind, or a what-if's setting
+settings  the settings that it changes
+"""
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource
-from crystalperf.query.answers.actions import actions
 from crystalperf.query.answers.bottleneck import bottleneck_of as bottleneck_of
+from crystalperf.query.answers.ranking import ranked
 from crystalperf.query.answers.values import (
     Bottleneck,
     Debug,
@@ -32,7 +32,7 @@ from crystalperf.query.frameworks import Framework, Vocabulary
 from crystalperf.query.frameworks.known import get
 
 if TYPE_CHECKING:
-    from crystalperf.query.run import Run
+    from crystalperf.query.answers.asked import AskedRun
 
 KNEE = 0.10
 """More of a resource is worth it while doubling it saves this share of the runtime."""
@@ -104,7 +104,7 @@ def questions(
     return tuple(found)
 
 
-def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
+def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
     """Explain a run and ask the usual questions of it.
 
     `progress` is told each step in a few words; `path` is as in Run.predict(), for who asks the same questions next.
@@ -144,7 +144,7 @@ def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path:
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
         next=next_step(header, bottleneck, answers, debug),
-        actions=actions(run.chances(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
+        recommendations=ranked(run.candidates(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
     )
 
 
@@ -220,7 +220,7 @@ def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
 
 def _first_index(framework: Framework, header: Header) -> str | None:
     """The index that a run needs before all others."""
-    return next(iter(framework.sources(header.framework_version)), None)
+    return next(iter(framework.reader.frames.sources(header.framework_version)), None)
 
 
 def knee_of(sweep: Sweep) -> Knee | None:

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
-from crystalperf.query.frameworks import with_article
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.policy import Policy, chosen, policy_of
 from crystalperf.query.model.world import UNITS, World
+from crystalperf.query.vocabulary import with_article
 from crystalperf.query.whatif.cold import Cold, cold
 from crystalperf.query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from crystalperf.query.whatif.links import carried_bps
@@ -185,7 +185,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
         said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
         brings = f"every {words.unit} {words.lane} brings its own core"
-        if not execution.framework.lanes_bring_cpu:
+        if not execution.framework.planner.lanes_bring_cpu:
             brings = f"more {words.lanes} bring {with_article(words.worker)} no CPU"
         said.append(f"{brings}, every added {words.worker} its own node")
         said.append(f"{words.units} that run on a node at a time share its disk and its network equally")

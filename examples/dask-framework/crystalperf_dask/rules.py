@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from crystalperf.plugin import Rules
+from crystalperf.plugin import Advice, Advisor, Recommendation, Saving, Sentences, Words
 from crystalperf_dask.trace import PROFILED
 
 
@@ -20,15 +21,42 @@ def assumptions(connection: Any, execution: Any) -> list[str]:
     ]
 
 
-def idle(detail: Any) -> str | None:
-    """What to do about threads without work while a step ran: nothing about a single task, others ran beside it."""
-    return None if detail.facts.units == 1 else "more, smaller partitions would use the idle threads"
+@dataclass(frozen=True)
+class MorePartitions(Advice):
+    """More, smaller partitions, for threads had no work while a step ran."""
+
+    kind: ClassVar[str] = "more-partitions"
 
 
-def unmeasured(connection: Any) -> str | None:
-    """What to record beside a report alone."""
+@dataclass(frozen=True, kw_only=True)
+class DumpState(Recommendation):
+    """Dump the state of the cluster besides a report, which does not say what tasks waited for."""
+
+    kind: ClassVar[str] = "dump-state"
+
+
+SENTENCES = Sentences()
+
+
+@SENTENCES.of(MorePartitions)
+def more_partitions(_advice: MorePartitions, _words: Words) -> str:
+    return "more, smaller partitions would use the idle threads"
+
+
+@SENTENCES.of(DumpState)
+def dump_state(_found: DumpState, _words: Words) -> str:
+    return "Dump the cluster's state too: a report does not say what tasks waited for"
+
+
+def idle(detail: Any) -> MorePartitions | None:
+    """What to do about threads without work while a step ran: nothing about a single task, for others ran then."""
+    return None if detail.facts.units == 1 else MorePartitions()
+
+
+def unmeasured(connection: Any) -> DumpState | None:
+    """What to record besides a report alone."""
     found = connection.execute("SELECT 1 FROM import_stats WHERE name = 'no dependencies'").fetchone()
-    return None if found is None else "Dump the cluster's state too: a report does not say what tasks waited for"
+    return None if found is None else DumpState(price="record", because="measure", saving=Saving("measured"))
 
 
-RULES = Rules(idle=idle, assumptions=assumptions, unmeasured=unmeasured)
+RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured, sentences=SENTENCES)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from crystalperf.query.answers.values import Basis, Parts, Verdict
-from crystalperf.query.model.world import Unit
+from crystalperf.query.answers.values import Parts, Verdict
+from crystalperf.query.results.kinds import Basis
+from crystalperf.query.vocabulary import SettingUnit
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -24,11 +25,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class SaidAction:
-    """One thing to do: the sentence, what it brings, and what to paste."""
+class SaidRecommendation:
+    """One thing to change: the sentence, what it saves, '' where that is not known, and the lines to paste."""
 
-    what: str
-    gain: str
+    text: str
+    saving: str
     lines: Texts
 
 
@@ -71,7 +72,7 @@ class Said:
     left_out       stretches without work that no figure has in it
     headline       what holds the run up
     rests_on       how much of the samples is in code that an index has
-    nothing_to_do  stands for actions where there are none
+    nothing_to_do  stands for recommendations where there are none
     other          what the time on no resource was, the first word without its capital
     same           the usual questions that change nothing
     unknown        those that are not answered, a sentence each
@@ -94,7 +95,7 @@ class Said:
     headline: str
     unmodelled: str
     rests_on: str
-    actions: tuple[SaidAction, ...]
+    recommendations: tuple[SaidRecommendation, ...]
     nothing_to_do: str
     other: str
     what_ifs: tuple[SaidWhatIf, ...]
@@ -153,7 +154,7 @@ class Curve:
 
     key: str
     label: str
-    unit: Unit
+    unit: SettingUnit
     recorded: float | None
     points: tuple[Point, ...]
     knee: int | None

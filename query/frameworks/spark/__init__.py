@@ -7,7 +7,8 @@ frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
-rules.py        what a user can do about a finding; chances.py: what can be set or written, from what to what
+rules.py        what a user can do about a finding
+advise/         what can be set or written, from what to what; recommendations.py: the kinds
 private.py      what of plans a page for strangers must not have
 history.py      logs from a History Server
 setup.py        what a job needs so that it leaves a log and samples
@@ -19,10 +20,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from crystalperf.query.frameworks import Framework, Operators, Vocabulary
+from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader, Vocabulary
 from crystalperf.query.frameworks.spark import (
+    advise,
     attended,
-    chances,
     files,
     frames,
     memory,
@@ -50,11 +51,27 @@ def _served(address: str, app: str | None, folder: Path, progress: Callable[[str
 SPARK = Framework(
     name="spark",
     title="Spark",
-    recognise=files.recognise,
-    gather=files.gather,
-    marks=files.MARKS,
-    read=trace.read_log,
-    raw=trace.raw_tables,
+    reader=Reader(
+        recognise=files.recognise,
+        read=trace.read_log,
+        gather=files.gather,
+        marks=files.MARKS,
+        raw=trace.raw_tables,
+        private=private.PATTERNS,
+        served=_served,
+        attended=attended.attended,
+        occupied=results.occupied,
+        unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
+        unread_start=frozenset({"application_start", "second_application"}),
+        frames=Frames(
+            annotate=frames.annotate,
+            process=frames.process,
+            sources=frames.sources,
+            names=frames.NAMES,
+            operators=Operators(names.of_frame, operators.operator_times),
+            spilling=frames.SPILLING,
+        ),
+    ),
     vocabulary=Vocabulary(
         worker="executor",
         lane="slot",
@@ -79,30 +96,20 @@ SPARK = Framework(
         log="an event log of Spark",
         log_hint="give the log that spark.eventLog.dir names",
     ),
-    annotate=frames.annotate,
-    process=frames.process,
-    sources=frames.sources,
-    names=frames.NAMES,
-    operators=Operators(names.of_frame, operators.operator_times),
-    spilling=frames.SPILLING,
-    barriers=scheduling.JobBarriers,
-    schedule=scheduling.schedule,
-    configured=partitions.configured,
-    replan=partitions.replan,
-    memory=memory.MEMORY,
-    unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
-    loads_code=True,
-    rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
-    sentences=sentences.SENTENCES,
-    setup=setup.SETUP,
-    private=private.PATTERNS,
-    served=_served,
-    attended=attended.attended,
-    occupied=results.occupied,
-    unread_work={
-        "missing_part": "the log lacks {count} of its parts",
-        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
-        "second_application": "the log holds events of another application too, and nothing tells them apart",
-    },
-    unread_start=frozenset({"application_start", "second_application"}),
+    planner=Planner(
+        schedule=scheduling.schedule,
+        barriers=scheduling.JobBarriers,
+        configured=partitions.configured,
+        replan=partitions.replan,
+        memory=memory.MEMORY,
+        unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
+        loads_code=True,
+    ),
+    advisor=replace(
+        rules.RULES,
+        candidates=advise.candidates,
+        resized=advise.resized,
+        setup=setup.SETUP,
+        sentences=sentences.SENTENCES,
+    ),
 )

@@ -75,7 +75,7 @@ def apply(state: State, world: World) -> State:
             f"the run does not tell how much memory each {words.vocabulary.worker} had",
             Remedy("state a setting", {"setting": words.vocabulary.word_of("memory")}),
         )
-    rule = words.memory or MemoryRule(_all_of_it)
+    rule = words.planner.memory or MemoryRule(_all_of_it)
     usable = [rule.usable(size, execution.properties) for size in (memory, memory * ratio)]
     if memory * ratio < rule.least_bytes:
         raise NoAnswerError(
