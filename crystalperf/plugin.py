@@ -28,9 +28,14 @@ from crystalperf.query.model.mistakes import mistakes
 from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import Sentences
 
 __all__ = [
     "Application",
+    "Assumption",
     "Barriers",
     "Bounds",
     "Edge",
@@ -51,16 +56,19 @@ __all__ = [
     "Policy",
     "Problem",
     "Problems",
+    "Refusal",
     "Resource",
     "Role",
     "Rules",
     "Scope",
+    "Sentences",
     "Setup",
     "Table",
     "Trace",
     "Unit",
     "Vocabulary",
     "Waiting",
+    "Words",
     "Worker",
     "by_rank",
     "fair_share",

@@ -370,7 +370,7 @@ def _in_words(answer: Any) -> Any:
         return answer
     told = {key: _in_words(value) for key, value in answer.items() if key != "remedy"}
     if answer.get("refused"):
-        *reasons, last = answer["refused"]
+        *reasons, last = (each["text"] if isinstance(each, Mapping) else each for each in answer["refused"])
         told["refused"] = [*reasons, with_remedy(last, _remedy(answer.get("remedy")))]
     if "unseen" in answer:
         told["unseen"] = [note_sentence(Note(each["what"], _remedy(each["remedy"]))) for each in answer["unseen"]]

@@ -18,6 +18,7 @@ from crystalperf.query.explain.chances import Chance
 from crystalperf.query.explain.facts import group_details
 from crystalperf.query.frameworks.spark import chances
 from crystalperf.query.frameworks.spark.chances import size
+from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.model.load import load
 from crystalperf.query.run import Run
 from tests.hand_made import Seconds
@@ -287,7 +288,7 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     assert not any("executor" in each for each in lines(verdict))
     assert not any(each.setting.startswith("executors=") for each in verdict.what_ifs)
     asked = cp.open_run(verdict.run).predict(["executors=2x"])
-    assert asked.refused == ("a local run is one process, so it has no second executor; ask about cores=, its slots",)
+    assert asked.refused == (LocalRun(),)
 
 
 def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:

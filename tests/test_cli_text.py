@@ -52,6 +52,10 @@ from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
+from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import texts_of
 from tests import hand_made
 from tests.spark_logs import START
 
@@ -91,7 +95,7 @@ DEBUG = Debug(
 
 
 def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
-    refused = () if ms is not None else ("nothing tells",)
+    refused = () if ms is not None else (InvalidQuestion("nothing tells"),)
     asked = Prediction("all", "makespan", setting, 26_000.0, 26_260.0, ms, refused=refused)
     return replace(asked, **more)  # type: ignore[arg-type]
 
@@ -113,8 +117,8 @@ def test_the_verdict_answers_first() -> None:
     what_ifs = (
         WhatIf("network twice as fast", "network=2x", 16_000.0, interval_ms=(14_000.0, 18_000.0)),
         WhatIf("twice the slots per executor", "cores=2x", 25_990.0),
-        WhatIf("half the memory", "memory=0.5x", None, refused=("nothing tells",)),
-        WhatIf("twice the memory", "memory=2x", None, refused=("nothing tells",)),
+        WhatIf("half the memory", "memory=0.5x", None, refused=(InvalidQuestion("nothing tells"),)),
+        WhatIf("twice the memory", "memory=2x", None, refused=(InvalidQuestion("nothing tells"),)),
     )
     found = verdict(*what_ifs, run="/cache/runs/app-1.duckdb")
     lines, words = screen(found)
@@ -142,9 +146,19 @@ def test_the_verdict_answers_first() -> None:
 
 def test_what_changes_nothing_is_one_line_also_where_it_is_refused() -> None:
     """Both bounds of a refused question may say that nothing changes, and then no reason is worth a line."""
-    same = WhatIf("twice the executors", "executors=2x", None, bound_ms=(25_900.0, 26_000.0), refused=("all local",))
-    disk = WhatIf("disk twice as fast", "disk=2x", None, bound_ms=(14_000.0, 26_000.0), refused=("nothing tells",))
-    half = WhatIf("half the memory", "memory=0.5x", None, bound_ms=(26_000.0, None), refused=("nothing tells",))
+    same = WhatIf(
+        "twice the executors", "executors=2x", None, bound_ms=(25_900.0, 26_000.0), refused=(RemoteReadsUnknown(),)
+    )
+    disk = WhatIf(
+        "disk twice as fast",
+        "disk=2x",
+        None,
+        bound_ms=(14_000.0, 26_000.0),
+        refused=(InvalidQuestion("nothing tells"),),
+    )
+    half = WhatIf(
+        "half the memory", "memory=0.5x", None, bound_ms=(26_000.0, None), refused=(InvalidQuestion("nothing tells"),)
+    )
     _, words = screen(verdict(same, disk, half))
     assert "What if No effect (under 3 %): twice the executors." in words
     assert "all local" not in words
@@ -259,26 +273,31 @@ def test_folding_keeps_order_and_length() -> None:
 
 def test_a_prediction_says_from_what_to_what() -> None:
     groups = (GroupPrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
-    told = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), groups=groups, assumptions=("a guess",))
+    told = predicted(
+        "network=2x",
+        16_000.0,
+        interval_ms=(15_000.0, 17_000.0),
+        groups=groups,
+        assumptions=(OtherPredictor("a guess"),),
+    )
     words = " ".join(prediction_text(HEADER, told).split())
     assert "nightly, network=2x" in words
     assert "16.0 s instead of 26.0 s (-38 %) 9 of 10 reruns would take 15.0 to 17.0 s." in words
     assert "for the run as it was, the model says 26.3 s (+1 %)" in words
     assert "Stage recorded [s] predicted change stage:2.0 fetch 20.0 10.0 -50 %" in words
-    assert "- a guess" in words
+    assert "- predicted by a guess" in words
 
 
 def test_a_sweep_says_of_which_settings_it_took_something_for_granted() -> None:
-    asked = {"cores=2": ("as ever",), "cores=4": ("10 tasks become 20", "as ever", "a core each")}
-    asked |= {"cores=8": ("10 tasks become 40", "as ever", "a core each")}
+    each, ever, (twice, fourfold) = AddedSlots(with_cores=True), NodeShared(), (SlotsIdle(20, 10), SlotsIdle(40, 10))
+    asked = {"cores=2": (ever,), "cores=4": (twice, ever, each), "cores=8": (fourfold, ever, each)}
     points = [predicted(setting, 20_000.0, assumptions=told) for setting, told in asked.items()]
     text = sweep_text(HEADER, Sweep((*points, predicted("cores=0.1x", None)), ()))
-    assert text.partition("Assumed")[2].split("\n")[1:5] == [
-        "  - as ever",
-        "  - cores=4 and cores=8: a core each",
-        "  - cores=4: 10 tasks become 20",
-        "  - cores=8: 10 tasks become 40",
-    ]
+    ever_text, each_text, twice_text, fourfold_text = texts_of((ever, each, twice, fourfold), Words())
+    shown = " ".join(text.partition("Assumed")[2].split())
+    assert shown == (
+        f"- {ever_text} - cores=4 and cores=8: {each_text} - cores=4: {twice_text} - cores=8: {fourfold_text}"
+    )
 
 
 def test_a_sweep_shows_where_more_stops_being_worth_it_and_by_what_rule() -> None:
@@ -315,7 +334,9 @@ def test_what_can_be_done_is_said_in_flags_and_commands() -> None:
     assert error_sentence(NoAnswerError("unknown")) == "unknown"
     point = predicted("network=1Gbps", None, remedy=remedy)
     assert refusal_text([point]) == f"network=1Gbps: no answer, for nothing tells{told}"
-    _, words = screen(verdict(WhatIf("fast", "network=1Gbps", None, refused=("nothing tells",), remedy=remedy)))
+    _, words = screen(
+        verdict(WhatIf("fast", "network=1Gbps", None, refused=(InvalidQuestion("nothing tells"),), remedy=remedy))
+    )
     assert f"Not known: network=1Gbps; nothing tells{told}" in words
     many = Remedy("choose an application", {"applications": "app-1, app-2"})
     assert with_remedy("the input holds 2 applications", many) == (

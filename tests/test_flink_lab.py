@@ -16,6 +16,7 @@ import crystalperf as cp
 from crystalperf.query.frameworks.flink import FLINK
 from crystalperf.query.model.flow import Flow, Hop, Station
 from crystalperf.query.model.load import load
+from crystalperf.query.results.assumptions import AddedSlots
 from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink import sweep
@@ -224,7 +225,7 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     # Its TaskManagers are at the limit of their CPU, and more slots bring them none.
     more = run.predict(["slots=2x"])
     assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
-    assert any(each.startswith("more slots bring a TaskManager no CPU") for each in more.assumptions)
+    assert AddedSlots(with_cores=False) in more.assumptions
     assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
 
 

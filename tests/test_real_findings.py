@@ -9,6 +9,8 @@ from typing import Any
 
 import crystalperf as cp
 from crystalperf.query.answers.values import Debug, Finding
+from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing
+from crystalperf.query.results.assumptions import DeviceNotModelled
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
 
 
@@ -54,7 +56,7 @@ def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 1})
     (found,) = of(debug, "straggler")
     assert found.basis == "guessed"
-    assert any("no CPU time" in each and "3.2 s of it garbage collection" in each for each in debug.assumptions)
+    assert CpuTimeMissing(3200.0) in debug.assumptions
     (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), "garbage")
     assert garbage.basis == "measured"
 
@@ -86,7 +88,7 @@ def test_a_gpus_slots_are_advised_with_a_caution(tmp_path: Path) -> None:
     assert debug.unmodelled == "GPU"
     (found,) = of(debug, "idle slots")
     assert "the GPU is not modelled" in found.advice
-    assert any("GPUs computed for this run" in each for each in debug.assumptions)
+    assert DeviceNotModelled("GPU") in debug.assumptions
 
 
 def test_a_plan_without_gpus_uses_none_though_the_plugin_is_there(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from crystalperf.query.answers.values import (
     ScopeItem,
 )
 from crystalperf.query.frameworks.known import get
+from crystalperf.query.results.assumptions import InputRemote
 
 WORDS = get("spark").vocabulary
 HEADER = Header(
@@ -63,7 +64,7 @@ DEBUG = Debug(
     groups=(stage(1, 5_000.0),),
     operators=(operator(17, "Exchange by k", 9_000.0), operator(None, "compiling generated code", 700.0)),
     disagreements=(Disagreement("stage:1.0", "disk", 0.4, 0.0, 0.12), Disagreement("stage:2.0", "net", 0.1, 0.5, 0.9)),
-    assumptions=("input from s3a://bucket: read over the network, counted as net",),
+    assumptions=(InputRemote("s3a://bucket", None),),
     coordinator_ms=15_000.0,
     no_unit_ms=15_000.0,
     vocabulary=WORDS,

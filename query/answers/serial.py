@@ -3,7 +3,8 @@
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
 An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them.  `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+them; a finding, a refusal or an assumption has its kind and its sentence before these.  `schema` says what kind of
+answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
     python -m crystalperf.query.answers.serial --write docs/schema     the schemas, one file per kind
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
@@ -37,6 +39,11 @@ from crystalperf.query.answers.values import (
     Verdict,
 )
 from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import text_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 
@@ -72,12 +79,15 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
 }
 """What is computed from an answer's fields and stands beside them."""
 
+_TEXT = {"type": "string"}
+_WORDS = "#/$defs/Words"
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as values that JSON knows."""
-    plain: dict[str, Any] = _plain(answer, "")
+    plain: dict[str, Any] = _plain(answer, "", Words())
     return {"schema": schema_name(type(answer)), **plain}
 
 
@@ -86,16 +96,19 @@ def schema_name(answer: type) -> str:
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
-def _plain(value: Any, name: str) -> Any:
-    """A value under the name of the field that holds it."""
+def _plain(value: Any, name: str, words: Words) -> Any:
+    """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
     if is_dataclass(value):
-        found = {each.name: getattr(value, each.name) for each in fields(value)}
+        own = getattr(value, "words", None)
+        words = own if isinstance(own, Words) else words
+        found = {"kind": value.kind, "text": text_of(value, words)} if isinstance(value, Kind) else {}
+        found |= {each.name: getattr(value, each.name) for each in fields(value)}
         found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
-        return {key: _plain(each, key) for key, each in found.items()}
+        return {key: _plain(each, key, words) for key, each in found.items() if not isinstance(each, Words)}
     if isinstance(value, Mapping):
-        return {key: _plain(each, name) for key, each in value.items()}
+        return {key: _plain(each, name, words) for key, each in value.items()}
     if isinstance(value, list | tuple):
         kinds = set(map(type, value))
         if kinds == {int}:  # the columns of a page have a hundred thousand rows
@@ -103,7 +116,7 @@ def _plain(value: Any, name: str) -> Any:
         if kinds == {float}:
             decimals = _decimals(name)
             return [round(each, decimals) for each in value]
-        return [_plain(each, name) for each in value]
+        return [_plain(each, name, words) for each in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
     return round(float(value), _decimals(name))  # of Python or of numpy
@@ -129,6 +142,9 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
+        known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
+    known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -145,6 +161,23 @@ def _schema(answer: type) -> dict[str, Any]:
         "required": list(properties),
         **({"$defs": dict(sorted(known.items()))} if known else {}),
     }
+
+
+def _wordless(shape: dict[str, Any]) -> dict[str, Any]:
+    """A shape without its words, which JSON has not."""
+    properties = {key: each for key, each in shape.get("properties", {}).items() if each.get("$ref") != _WORDS}
+    return {**shape, "properties": properties} if "properties" in shape else shape
+
+
+def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The shapes that a shape refers to, however far, itself among them."""
+    found, left = dict[str, dict[str, Any]](), [name]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found[each] = known[each]
+            left += re.findall(r'"#/\$defs/(\w+)"', json.dumps(known[each]))
+    return found
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

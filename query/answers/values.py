@@ -15,6 +15,9 @@ from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
 from crystalperf.query.frameworks import Exhausted, Vocabulary
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.words import Words
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
@@ -423,6 +426,7 @@ class Debug(Listed):
     has no end of its own, as a stream that goes on until it is stopped; empty of any other.
     `or_else` is by resource what else the time on it may be, a sentence; by `unknown` what threads did in it.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
+    `framework` is its name, and `resources` are those of the run: sentences are made of them (`words`).
     """
 
     scope: str
@@ -440,7 +444,7 @@ class Debug(Listed):
     groups: tuple[GroupFacts, ...] = ()
     operators: tuple[OperatorTime, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     coordinator_ms: float = 0.0
     no_unit_ms: float = 0.0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
@@ -453,6 +457,13 @@ class Debug(Listed):
     path_operators: tuple[PathOperator, ...] = ()
     unending: str = ""
     or_else: Mapping[str, str] = field(default_factory=dict)
+    framework: str = ""
+    resources: tuple[Resource, ...] = ()
+
+    @property
+    def words(self) -> Words:
+        """What sentences about it need."""
+        return Words(self.framework, self.vocabulary, self.resources)
 
     @property
     def conclusive(self) -> bool:
@@ -513,16 +524,21 @@ class Prediction(Listed):
     interval_shares: Mapping[str, float] = field(default_factory=dict)
     bound_ms: tuple[float | None, float | None] | None = None
     groups: tuple[GroupPrediction, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
     learned: Learned | None = None
     resource_ms: Parts = field(default_factory=dict)
     flow: FlowChange | None = None
     settled_step_ms: tuple[float, float] | None = None
     work_ratio: float = 1.0
+    words: Words = field(default_factory=Words)
 
-    def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
+    def with_refusal(self, refusal: Refusal, bound_ms: tuple[float | None, float | None] | None = None) -> Prediction:
+        """The same without a time, for this reason, with what can be proved all the same."""
+        return replace(self, refused=(refusal,), remedy=refusal.remedy, bound_ms=bound_ms)
+
+    def refusing(self, setting: str, refusal: Refusal, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
         return replace(
             self,
@@ -533,8 +549,8 @@ class Prediction(Listed):
             bound_ms=None,
             groups=tuple(replace(each, predicted_ms=None) for each in self.groups),
             assumptions=(),
-            refused=(reason,),
-            remedy=remedy,
+            refused=(refusal,),
+            remedy=remedy or refusal.remedy,
             resource_ms={},
             settled_step_ms=None,
             work_ratio=1.0,
@@ -600,7 +616,7 @@ class Offer:
     price_range: tuple[float, float] | None = None
     holds: Literal["yes", "perhaps", "no"] | None = None
     unbeaten: bool = False
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -617,6 +633,7 @@ class Choice:
     price: float
     deadline_ms: float | None
     offers: tuple[Offer, ...]
+    words: Words = field(default_factory=Words)
 
     @property
     def cheapest(self) -> Offer | None:
@@ -727,9 +744,10 @@ class WhatIf:
     predicted_ms: float | None
     interval_ms: tuple[float, float] | None = None
     bound_ms: tuple[float | None, float | None] | None = None
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
     flow: FlowChange | None = None
+    words: Words = field(default_factory=Words)
 
     @property
     def doubles(self) -> bool:

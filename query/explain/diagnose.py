@@ -43,6 +43,7 @@ from crystalperf.query.model.evidence import rests
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.records import CONTRADICTED, Floats
+from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""
@@ -98,6 +99,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, unmodelled),
         told=tuple(terms_of(execution).rules.told(connection, execution)),
+        framework=execution.framework.name,
+        resources=execution.resources,
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,
@@ -322,17 +325,12 @@ def _counting(text: str) -> list[tuple[int, str]]:
 
 def _assumptions(
     connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
-) -> tuple[str, ...]:
+) -> tuple[Assumption, ...]:
     """What was taken for granted in counting time on resources, and what the answers hold for."""
-    framework = execution.framework
-    words = framework.vocabulary
     groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, framework)
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
     if unmodelled is not None:
-        found.append(
-            f"{plural(unmodelled)} computed for this run and are not modelled: what more {words.lanes}, {words.workers}"
-            f" or CPUs would bring holds only as far as {words.units} do not wait for them"
-        )
+        found.append(DeviceNotModelled(unmodelled))
     return (*found, *terms_of(execution).rules.assumptions(connection, execution))
 
 

@@ -61,6 +61,8 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         other_ms=other_ms,
         vocabulary=execution.framework.vocabulary,
         outcome=outcome(connection, execution),
+        framework=execution.framework.name,
+        resources=execution.resources,
         told=tuple(terms_of(execution).rules.told(connection, execution)),
         flow=flow_facts(flow, execution),
     )

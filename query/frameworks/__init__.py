@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from crystalperf.query.model.records import Columns, Floats, Problems
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
+    from crystalperf.query.results.assumptions import Assumption
+    from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.text.sentences import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -182,23 +184,23 @@ class MemoryRule:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as its framework would plan it in a changed world, and what was assumed, a sentence each.
+    """A run as its framework would plan it in a changed world, and what that assumes.
 
     `lanes` is how many times its lanes there are taken to be beside what was asked.
     """
 
     execution: Execution
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     lanes: float = 1.0
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that takes for
-    granted, a sentence."""
+    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that
+    assumes."""
 
     shares: Floats
-    assumption: str
+    assumption: Assumption
 
 
 @dataclass(frozen=True)
@@ -206,13 +208,13 @@ class Steady:
     """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
 
     `ends_ms` are the least and the most that one may take in the changed world however it settles; `assumptions` says
-    what was assumed, a sentence each.
+    what that assumes.
     """
 
     before_ms: float
     after_ms: float
     ends_ms: tuple[float, float]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
 
 class Barriers(Protocol):
@@ -242,7 +244,7 @@ class Rules:
                  waited, as far as the log tells; of other groups that delegate it is all that nothing else tells of
     spilled_by   the run file, the groups of a scope → names of the operators that spilled, that of the most first
     more         the run file, the groups of a scope → further findings
-    assumptions  the run file, a scope → what was taken for granted in counting its time, a sentence each
+    assumptions  the run file, a scope → what was taken for granted in counting its time
     told         the same → what the framework measured of itself that no other answer says, a sentence each
     unmodelled   the run file, a scope → a device that computed for its units and is in no resource, None without one
     chances      the run file, a scope, its groups, its answer → what users can change about it, in its terms
@@ -266,7 +268,7 @@ class Rules:
     delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[Finding]] = lambda _run, _details: []
-    assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
@@ -342,7 +344,8 @@ class Framework:
     schedule    the scheduler, the settings and the version that the run names → how it gives out lanes
     configured  properties of a run → what it had by setting, beside workers, cores and memory: `units`, which it cuts
                 exchanged data into; and these three where its tables list other things than are asked about
-    replan      the run, a changed world, whether to → the run as the framework itself would plan it there
+    replan      the run, a changed world, whether to → the run as the framework itself would plan it there, or a Refusal
+                where nothing recorded tells that
     growth      the run → how much of its time grows with the data; without it all that is made of them does
     steady      the run, a changed world → its steps once it has settled, None where it is as it was recorded
     flow        the run file, a scope of it → it as a flow of records; None where it is none, or was not measured
@@ -398,13 +401,13 @@ class Framework:
     barriers: Callable[[Sequence[Group]], Barriers] | None = None
     schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
-    replan: Callable[[Execution, World, bool], Planned] | None = None
+    replan: Callable[[Execution, World, bool], Planned | Refusal] | None = None
     growth: Callable[[Execution], Growth] | None = None
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
-    unsure: Callable[[Execution, World], tuple[str, World] | None] = lambda _run, _world: None
-    endless: Callable[[Mapping[str, str]], str | None] = lambda _properties: None
+    unsure: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
+    endless: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     memory: MemoryRule | None = None
     rules: Rules | None = None
     sentences: Sentences | None = None

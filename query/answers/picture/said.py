@@ -30,6 +30,7 @@ from crystalperf.query.answers.words import (
     unmodelled_sentence,
     unsubmitted_sentence,
 )
+from crystalperf.query.text.sentences import texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.picture.door import Door
@@ -80,7 +81,7 @@ def said(verdict: Verdict, door: Door) -> Said:
             for each in noticeable_findings(debug.findings, unit)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
-        assumptions=debug.assumptions,
+        assumptions=texts_of(debug.assumptions, debug.words),
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
         unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
         told=debug.told,

@@ -17,6 +17,7 @@ from crystalperf.query.explain.findings.lanes import is_uneven, were_bound, were
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
 from crystalperf.query.frameworks import Rules
 from crystalperf.query.frameworks.spark import failures, streaming
+from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
@@ -25,6 +26,7 @@ from crystalperf.query.model.amounts import counted, lasting
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.timeline import covered, merged
+from crystalperf.query.results.assumptions import Assumption
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _INFERRED = re.compile(r"(csv|json|load|xml) at ")
@@ -300,9 +302,9 @@ def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list
     return [Finding("compiling", cost, what, "modelled", advice)]
 
 
-def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """That a Python worker is busy while its task waits for it, and what stands for CPU time where there is none."""
-    found = []
+    found: list[Assumption] = []
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     tasks, timed, collected_ms = connection.execute(
         """
@@ -312,8 +314,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
         bounds,
     ).fetchall()[0]
     if tasks and not timed and not execution.has_samples:
-        collected = f", {lasting(collected_ms)} of it garbage collection" if collected_ms else ""
-        found.append(f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}")
+        found.append(CpuTimeMissing(float(collected_ms)))
     seen = connection.execute(
         """
         SELECT 1 FROM samples JOIN stacks USING (stack_id)
@@ -323,7 +324,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
         bounds,
     ).fetchone()
     if seen is not None:
-        found.append("a task that waits for its Python worker waits for that worker's CPU: counted as cpu")
+        found.append(PythonCounted())
     return found
 
 

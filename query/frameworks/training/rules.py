@@ -12,9 +12,11 @@ from crystalperf.query.answers.values import Finding
 from crystalperf.query.explain.facts import Detail
 from crystalperf.query.frameworks import Rules
 from crystalperf.query.frameworks.training import absent
+from crystalperf.query.frameworks.training.assumptions import StepsByAccelerator
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.model.amounts import counted
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.assumptions import Assumption
 
 _WORTH = 0.02
 """Share of the time from which a sentence is worth its line."""
@@ -36,15 +38,10 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[st
     return said
 
 
-def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """What was taken for granted in counting its time."""
     queued = execution.properties.get("queued_ms")
-    if not queued:
-        return []
-    return [
-        f"steps are told by their accelerator: {float(queued):.1f} ms of their work were left to it when the last of"
-        " them was marked"
-    ]
+    return [StepsByAccelerator(float(queued))] if queued else []
 
 
 def _input(input_ms: float, whole_ms: float) -> list[str]:
