@@ -506,7 +506,8 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
     if "type" in schema and schema["type"] != "null":
         assert isinstance(value, types[schema["type"]]), (value, schema)
     if "properties" in schema:
-        assert list(value) == list(schema["properties"]) == schema["required"]
+        own = list(value)[: len(schema["properties"])] if schema.get("additionalProperties") else list(value)
+        assert own == list(schema["properties"]) == schema["required"]
         for name, each in schema["properties"].items():
             check(value[name], each, whole)
     elif isinstance(value, dict):

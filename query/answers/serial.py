@@ -144,6 +144,7 @@ def _schema(answer: type) -> dict[str, Any]:
             known |= {each: shape for each, shape in more.items() if each not in known}
     for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
+        known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:

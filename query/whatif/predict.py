@@ -310,8 +310,9 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
     """
     known = entries("predictors")
     if name not in known:
-        there = f"known are {', '.join(known)}" if known else "no package brings one in"
-        raise SettingError(f"'{name}' is no predictor; {there}")
+        if not known:
+            raise SettingError(f"'{name}' is no predictor; no package brings one in")
+        raise SettingError(f"'{name}' is no predictor; known are {', '.join(known)}")
     return Prediction(
         scope=execution.scope.text,
         measure=execution.measure,

@@ -12,7 +12,7 @@ setup.py    what a job needs so that it leaves all of it
 from __future__ import annotations
 
 from crystalperf.plugin import Framework, Vocabulary
-from crystalperf_dask import files, rules, setup, trace
+from crystalperf_dask import files, rules, sentences, setup, trace
 
 DASK = Framework(
     name="dask",
@@ -35,6 +35,7 @@ DASK = Framework(
         log_hint="give what performance_report wrote, and client.dump_cluster_state beside it",
     ),
     rules=rules.RULES,
+    sentences=sentences.SENTENCES,
     setup=setup.SETUP,
     resolution_ms=1.0,
 )

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from crystalperf.plugin import Rules
+from crystalperf.plugin import Assumption, Rules
+from crystalperf_dask.assumptions import ComputingTogether, ThreadsByProfile
 from crystalperf_dask.trace import PROFILED
 
 
-def assumptions(connection: Any, execution: Any) -> list[str]:
+def assumptions(connection: Any, execution: Any) -> list[Assumption]:
     """Where the time of tasks is from."""
-    if PROFILED not in execution.properties:
-        return []
-    return [
-        "what tasks' threads did is taken from Dask's own profile: tasks of one name are alike, and a thread that does"
-        " not wait in Python's own modules computes",
-        "numpy, pandas and the like compute beside other threads of their worker; of other Python code only one thread"
-        " of a worker runs at a time",
-    ]
+    return [ThreadsByProfile(), ComputingTogether()] if PROFILED in execution.properties else []
 
 
 def idle(detail: Any) -> str | None:
