@@ -2,7 +2,8 @@
 # demo-flink  the same for a recorded stream of Flink
 # test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
-# lint       format, style and types
+# dist       sdist and wheel into dist/, checked; `make wheels` also those of a release (RELEASING.md)
+# lint       format, style, imports and types
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
 # page       the page's script and style, from web/ (Node 20 and npm); what comes out is committed
 # pictures   the page's pictures in docs/pictures (Debian's chromium)
@@ -11,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-flink test test-all lint bench fuzz indexes labels texts page pictures check-machine
+.PHONY: help demo demo-flink test test-all lint dist wheels bench fuzz indexes labels texts page pictures check-machine
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,13 +38,29 @@ test: $(VENV)/ready-dev
 test-all: $(VENV)/ready-all
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/ready-dev
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+
+dist: $(VENV)/ready-dev
+	@rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+
+wheels: dist
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	rm dist/*-linux_*.whl
+	CRYSTALPERF_PURE=1 $(BIN)/python -m build --no-isolation --wheel
+	$(BIN)/python -m twine check --strict dist/*
+	cd dist
+	sha256sum -- * > SHA256SUMS
 
 bench: $(VENV)/ready-all
 	@$(BIN)/python -m lab.costs.bench
@@ -95,19 +112,19 @@ check-machine:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")'): name a newer one with PYTHON=…" >&2; exit 1; }
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is needed and $(PYTHON) lacks it: on Debian and Ubuntu install python3-venv" >&2; exit 1; }
 
-$(VENV)/ready: pyproject.toml query/whatif/listing.c | check-machine
+$(VENV)/ready: pyproject.toml setup.py query/whatif/listing.c | check-machine
 	@echo "setting up $(VENV) …" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/ready-dev: pyproject.toml query/whatif/listing.c | check-machine
+$(VENV)/ready-dev: pyproject.toml setup.py query/whatif/listing.c | check-machine
 	@echo "setting up $(VENV) for the tests …" >&2
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(VENV)/ready $@
 
-$(VENV)/ready-all: pyproject.toml query/whatif/listing.c | check-machine
+$(VENV)/ready-all: pyproject.toml setup.py query/whatif/listing.c | check-machine
 	@echo "setting up $(VENV) with the indexer and the lab (torch is large) …" >&2
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,indexer,lab]'

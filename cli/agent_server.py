@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import crystalperf
 from crystalperf.cli import agent_tools
 from crystalperf.cli.agent_prime import prime_text
 from crystalperf.cli.remedies import error_sentence
@@ -33,7 +33,7 @@ def made() -> MCPServer:
             f"serving agents needs the extra `mcp` ({error.name} is missing): `pip install '.[mcp]'` in a checkout of"
             " CrystalPerf"
         ) from error
-    server = MCPServer("crystalperf", instructions=prime_text(), version=version("crystalperf"), log_level="ERROR")
+    server = MCPServer("crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR")
     for tool in agent_tools.TOOLS:
         server.add_tool(
             _told(tool),

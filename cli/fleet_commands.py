@@ -190,23 +190,23 @@ def _text(fleet: Fleet) -> str:
 
 
 _RECURS = {
-    "no scope": "the program itself: nothing running",
-    "no worker": "waiting for workers",
+    "no-scope": "the program itself: nothing running",
+    "no-worker": "waiting for workers",
     "coordinator": "the coordinator alone",
-    "no unit": "gaps in which no unit runs",
-    "starting units": "starting and ending short units",
+    "no-unit": "gaps in which no unit runs",
+    "starting-units": "starting and ending short units",
     "straggler": "one unit far longer than others",
     "garbage": "garbage collection",
     "wasted": "work that did not succeed",
     "kept": "what was to be kept had no room",
-    "odd use": "a device used for few data",
+    "odd-use": "a device used for few data",
     "input": "waiting for the next batch",
-    "read again": "the same files read again",
-    "small output": "many small files written",
+    "read-again": "the same files read again",
+    "small-output": "many small files written",
     "spilling": "spilling to disk",
     "compiling": "compiling code",
 }
-"""Findings by their rule, in words of no framework, for a fleet may have several; `--json` has the rule."""
+"""Findings by their kind, in words of no framework, for a fleet may have several; `--json` has the kind."""
 
 
 def _hours(hours: float) -> str:

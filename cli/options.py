@@ -53,7 +53,9 @@ def complete_framework(incomplete: str) -> list[str]:
 def complete_place(incomplete: str) -> list[str]:
     from crystalperf.query.frameworks.known import frameworks
 
-    words = [word for each in frameworks().values() if each.setup is not None for word in each.setup.places]
+    words = [
+        word for each in frameworks().values() if each.advisor.setup is not None for word in each.advisor.setup.places
+    ]
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 

@@ -24,11 +24,13 @@ from crystalperf.query.answers.words import (
     unmodelled_sentence,
     unsubmitted_sentence,
 )
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.cli.page import Page
     from crystalperf.cli.text import TimeUnit
-    from crystalperf.query.answers.values import Bottleneck, Debug, Finding, Header, PathOperator
+    from crystalperf.query.answers.values import Bottleneck, Debug, Header, PathOperator
 
 PLAN_METRICS = "plan metrics"
 """The basis of time that the framework itself measured of its operators."""
@@ -140,16 +142,17 @@ def stations(page: Page, debug: Debug) -> None:
 # What it cost, and whose time it was --------------------------------------------------------------------------------
 
 
-def findings(page: Page, found: Sequence[Finding], unit: TimeUnit) -> None:
+def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
     """What cost time, and what to try."""
-    if not (shown := noticeable_findings(found, unit)):
+    if not (shown := noticeable_findings(debug.findings, unit)):
         return
     page.line()
     page.line("Findings, by what they cost at most")
     for number, finding in enumerate(shown, 1):
         cost = unit.text(finding.cost_ms)
-        page.paragraph(f"{number:3}  {cost:>8}  {printable(finding.what)} ({finding.basis})", hanging=" " * 15)
-        page.paragraph(f"{'':15}{printable(finding.advice)}", hanging=" " * 15)
+        text, advice = text_of(finding, debug.words), advice_text(finding, debug.words)
+        page.paragraph(f"{number:3}  {cost:>8}  {printable(text)} ({finding.basis})", hanging=" " * 15)
+        page.paragraph(f"{'':15}{printable(advice)}", hanging=" " * 15)
 
 
 def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:

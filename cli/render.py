@@ -38,7 +38,7 @@ def debug_text(header: Header, debug: Debug) -> str:
         parts.path_operators(page, debug, unit, OPERATOR_ROWS)
         page.line()
     parts.path_table(page, debug, unit, PATH_ROWS)
-    parts.findings(page, debug.findings, unit)
+    parts.findings(page, debug, unit)
     if not debug.path_operators:  # else units of a group are unlike, and no one of them is late
         parts.groups(page, debug, unit, GROUP_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)

@@ -70,7 +70,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
         page.line()
         usual(page, verdict, unit, room.what_ifs)
     if full:
-        parts.findings(page, debug.findings, unit)
+        parts.findings(page, debug, unit)
         parts.operators(page, header, debug, unit, 20)
         parts.functions(page, debug, unit, len(debug.functions))
         parts.disagreements(page, debug, 6)

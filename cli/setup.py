@@ -18,16 +18,18 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
     Raises InputError for one that is not known, NoAnswerError for one that does not say, SettingError for a place that
     it does not know, and for a folder that its settings could not hold.
     """
-    able = [each for each in frameworks().values() if each.setup is not None]
-    at_place = [each for each in able if each.setup is not None and place.lower() in ("", *each.setup.places)]
+    able = [each for each in frameworks().values() if each.advisor.setup is not None]
+    at_place = [
+        each for each in able if each.advisor.setup is not None and place.lower() in ("", *each.advisor.setup.places)
+    ]
     known = get(framework.lower()) if framework else [*at_place, *able][0]
     if not framework and len(able) > 1:
         say(f"For {known.title}; `crystalperf setup` takes one of {', '.join(each.name for each in able)}")
-    if known.setup is None:
+    if known.advisor.setup is None:
         names = ", ".join(each.name for each in able)
         raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {names}")
-    if place and place.lower() not in known.setup.places:
-        places = ", ".join(f"{word} ({title})" for word, title in known.setup.places.items()) or "none"
+    if place and place.lower() not in known.advisor.setup.places:
+        places = ", ".join(f"{word} ({title})" for word, title in known.advisor.setup.places.items()) or "none"
         raise SettingError(f"--on {place}: no place that is known for {known.title}; known are {places}")
     if not _SAFE_FOLDER.fullmatch(folder):
         raise SettingError(
@@ -36,7 +38,7 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
         )
     job = Job(folder.rstrip("/"), place.lower(), version)
     if as_json:
-        write_json({"framework": known.name, **known.setup.facts(job)})
+        write_json({"framework": known.name, **known.advisor.setup.facts(job)})
     else:
-        write(known.setup.text(job))
+        write(known.advisor.setup.text(job))
     return 0

@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from crystalperf.functions import Function, Functions, Index, index
     from crystalperf.indexes.errors import CrystalPerfError

@@ -7,7 +7,8 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
 from crystalperf.query.frameworks import (
-    Barriers,
+    Advisor,
+    Frames,
     Framework,
     Growth,
     Job,
@@ -16,14 +17,15 @@ from crystalperf.query.frameworks import (
     OperatorFrame,
     Operators,
     Planned,
+    Planner,
+    Reader,
     Role,
-    Rules,
     Setup,
-    Vocabulary,
     jvm,
 )
 from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.dag import Barriers
 from crystalperf.query.model.mistakes import mistakes
 from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
@@ -32,13 +34,16 @@ from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.vocabulary import Vocabulary
 
 __all__ = [
+    "Advisor",
     "Application",
     "Assumption",
     "Barriers",
     "Bounds",
     "Edge",
+    "Frames",
     "Framework",
     "Group",
     "Growth",
@@ -53,13 +58,14 @@ __all__ = [
     "Operators",
     "Part",
     "Planned",
+    "Planner",
     "Policy",
     "Problem",
     "Problems",
+    "Reader",
     "Refusal",
     "Resource",
     "Role",
-    "Rules",
     "Scope",
     "Sentences",
     "Setup",

@@ -86,7 +86,7 @@ def looked_at(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
 
 def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) -> Iterator[Item]:
     """The items that are logs, each with what lies there for it; who names a companion alone gets its log."""
-    endings = tuple(ending for each in frameworks().values() for ending in each.companions)
+    endings = tuple(ending for each in frameworks().values() for ending in each.reader.companions)
     beside: dict[str, Item] = {}
     for path in [each for each in items if endings and each.endswith(endings)]:
         log = path.removesuffix(next(each for each in endings if path.endswith(each)))
@@ -189,7 +189,7 @@ def _local_items(path: str) -> Iterator[Item]:
     if not os.path.isdir(path) or _PARTED.fullmatch(os.path.basename(path)):
         yield _local_item(path)
         return
-    marks = [each.marks for each in frameworks().values() if each.marks is not None]
+    marks = [each.reader.marks for each in frameworks().values() if each.reader.marks is not None]
     closed: list[OSError] = []
     for where, folders, names in os.walk(path, onerror=closed.append):  # never follows links to folders
         # A fleet's tables are no logs.

@@ -27,7 +27,8 @@ from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.model.records import as_text
 from crystalperf.query.profiling import profile_application
 from crystalperf.query.run import Run
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of, texts_of
 from crystalperf.query.whatif.interval import CALIBRATED
 
 COMMON = ("model", "labels")
@@ -225,11 +226,11 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     rows["findings"] = [
         {
             "run_id": run_id,
-            "rule": each.rule,
+            "rule": each.kind,
             "cost_ms": each.cost_ms,
             "basis": each.basis,
-            "what": each.what,
-            "advice": each.advice,
+            "what": text_of(each, debug.words),
+            "advice": advice_text(each, debug.words),
             "day": day,
         }
         for each in debug.findings

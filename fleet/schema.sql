@@ -83,7 +83,7 @@ CREATE TABLE functions (                      -- one row per function that decid
 
 CREATE TABLE findings (                       -- one row per thing that cost a run time
     run_id VARCHAR NOT NULL,                  -- the run
-    rule VARCHAR NOT NULL,                    -- short name, stable
+    rule VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
     cost_ms DOUBLE NOT NULL,                  -- of its runtime, at most
     basis VARCHAR NOT NULL,                   -- measured, modelled or guessed
     what VARCHAR NOT NULL,                    -- a sentence

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
+from importlib.resources.abc import Traversable
 
 _CODE = (".py", ".sql", ".toml", ".csv", ".j2", ".js", ".css")
 
@@ -18,9 +19,16 @@ def code_hash(*rooms: str) -> str:
     """
     digest = sha256()
     for room in rooms:
-        folder = Path(str(files(room)))
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in _CODE:
-                content = path.read_bytes()
-                digest.update(f"{room}/{path.relative_to(folder)} {len(content)}\n".encode() + content)
+        for name, file in sorted(_code(files(room)), key=lambda each: each[0]):
+            content = file.read_bytes()
+            digest.update(f"{room}/{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
+
+
+def _code(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Files of code below a folder, which may be part of a ZIP, with their relative paths."""
+    for each in folder.iterdir():
+        if each.name.endswith(_CODE):
+            yield above + each.name, each
+        elif each.is_dir():
+            yield from _code(each, f"{above}{each.name}/")

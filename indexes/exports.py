@@ -21,7 +21,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
@@ -92,8 +94,30 @@ def writable(place: Path) -> Path:
 
 
 def prebuilt_folder() -> Path:
-    """Where the exports that ship with CrystalPerf lie."""
-    return Path(str(files("crystalperf.indexes")))
+    """The folder of the exports that ship with CrystalPerf."""
+    shipped = files("crystalperf.indexes")
+    return shipped if isinstance(shipped, Path) else _extracted(shipped)
+
+
+@cache
+def _extracted(shipped: Traversable) -> Path:
+    """The exports of a package that is imported from a ZIP, extracted to the cache: DuckDB reads files only."""
+    pins = shipped.joinpath("prebuilt.json").read_bytes()
+    folder = cache_folder() / "shipped" / sha256(pins).hexdigest()[:16]
+    if not folder.is_dir():
+        folder = writable(folder)
+    if not folder.is_dir():
+        with building_folder(folder) as room:
+            made = room / folder.name
+            made.mkdir()
+            (made / "prebuilt.json").write_bytes(pins)
+            for export in (each for each in shipped.iterdir() if each.joinpath("metadata.json").is_file()):
+                (made / export.name).mkdir()
+                for each in export.iterdir():
+                    (made / export.name / each.name).write_bytes(each.read_bytes())
+            with suppress(OSError):  # another process was quicker
+                made.rename(folder)
+    return folder
 
 
 def is_name(text: str) -> bool:

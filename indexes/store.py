@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
+import crystalperf
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
@@ -83,7 +83,7 @@ def create(
         facts = {
             "schema_version": str(SCHEMA_VERSIONS[kind]),
             "kind": kind,
-            "tool_version": version("crystalperf"),
+            "tool_version": crystalperf.__version__,
             "built_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **metadata,
         }

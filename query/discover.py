@@ -166,7 +166,7 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
 
 def _is_mark(path: str) -> bool:
     """Whether a file that is of no use is a framework's mark of a log's state."""
-    marks = (each.marks for each in frameworks().values())
+    marks = (each.reader.marks for each in frameworks().values())
     return any(each is not None and each.match(os.path.basename(path)) for each in marks)
 
 
@@ -229,7 +229,7 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
 def _recognised(framework: Framework, beginning: Head, problems: Problems) -> LogPart | None:
     """What a framework says of a file; one of another package that fails at it is named, and has no say."""
     try:
-        return framework.recognise(beginning)
+        return framework.reader.recognise(beginning)
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
@@ -316,8 +316,8 @@ def _described(start: bytes, text: bytes) -> str:
 
 def _gathered(framework: Framework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
     """The applications of a framework's logs; each file is one where the framework does not say otherwise."""
-    if framework.gather is not None:
-        return framework.gather(parts, problems)
+    if framework.reader.gather is not None:
+        return framework.reader.gather(parts, problems)
     return [
         Application(
             framework=framework.name,

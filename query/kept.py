@@ -48,7 +48,7 @@ def signature(inputs: Inputs, application: Application) -> Signature:
 
 def layout(framework: Framework) -> str:
     """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
-    tables = (*contract.tables("run"), *framework.raw())
+    tables = (*contract.tables("run"), *framework.reader.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
     code = [code_hash("crystalperf.indexes", "crystalperf.query"), _code(framework)]
     return sha256(json.dumps([columns, code]).encode()).hexdigest()[:16]
@@ -56,7 +56,7 @@ def layout(framework: Framework) -> str:
 
 def _code(framework: Framework) -> list[tuple[str, int, int]]:
     """Files of another package's framework, with sizes and times; the built-in ones are among CrystalPerf's own."""
-    top = framework.read.__module__.partition(".")[0]
+    top = framework.reader.read.__module__.partition(".")[0]
     if top == __name__.partition(".")[0] or (found := getattr(sys.modules.get(top), "__file__", None)) is None:
         return []
     file = Path(found)

@@ -97,7 +97,7 @@ def profile_application(
 ) -> None:
     """Write the run file of an application that discover() found; `facts` go into its metadata."""
     framework = get(application.framework)
-    store.prepare("run", more=framework.raw())
+    store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
     assemble(
@@ -119,14 +119,14 @@ def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
     Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
     """
     try:
-        trace = framework.read(log)
+        trace = framework.reader.read(log)
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
         if is_built_in(framework):
             raise
         raise InputError(
-            f"{log.origin}: the package of {framework.title} ({framework.read.__module__}) cannot read it"
+            f"{log.origin}: the package of {framework.title} ({framework.reader.read.__module__}) cannot read it"
             f" ({shortened(repr(error))}); tell its authors"
         ) from error
     for each in trace.problems:
@@ -233,7 +233,7 @@ def assemble(
         from crystalperf.query.samples.untimed import mixed_rows
 
         run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
-    with contract.create(output, "run", metadata, run.names, framework.raw()) as connection:
+    with contract.create(output, "run", metadata, run.names, framework.reader.raw()) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
         for said, step in STEPS:
@@ -310,7 +310,7 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     if run.is_sampled:
         view_unit_samples(connection, trace.units, run.names)
         seeing = {one.worker_id for one in run.placed if one.sees_all}
-        sampled = recorded_times(connection, trace, seeing, run.framework.unit_thread)
+        sampled = recorded_times(connection, trace, seeing, run.framework.reader.frames.unit_thread)
     insert(connection, "units", with_parts(trace, sampled))
     if run.placed:  # without recordings no thread was measured
         from crystalperf.query.samples.threadloads import LEAST_MEASURED
@@ -322,8 +322,12 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """The time of units by operator."""
-    if run.framework.operators is not None:
-        insert(connection, "operator_times", run.framework.operators.times(connection, run.names, run.is_sampled))
+    if run.framework.reader.frames.operators is not None:
+        insert(
+            connection,
+            "operator_times",
+            run.framework.reader.frames.operators.times(connection, run.names, run.is_sampled),
+        )
 
 
 def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
@@ -356,7 +360,7 @@ def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """A dependency whose source ended too late is in no graph: its target did not wait for it."""
-    found = connection.execute(sql.text("contradicted_dependencies"), [run.framework.resolution_ms]).fetchone()
+    found = connection.execute(sql.text("contradicted_dependencies"), [run.framework.reader.resolution_ms]).fetchone()
     assert found is not None
     count, stated, source, target = found
     if count:

@@ -18,6 +18,7 @@ import duckdb
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.answers import listing as listing  # registers rows and sentences of answers
 from crystalperf.query.answers import prices, verdict
 from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows
@@ -102,11 +103,11 @@ class Run:
             resources = run_resources(connection)
         framework = get(run[2])
         properties = dict(run[7] or {})
-        configured = {} if framework.configured is None else framework.configured(properties)
+        configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
         most_lanes = max((lanes for _, _, lanes in workers if lanes is not None), default=None)
         if "cores" not in configured:
-            most_lanes = framework.shown_lanes(most_lanes, properties)
+            most_lanes = framework.planner.shown_lanes(most_lanes, properties)
         if most_lanes == 0:
             workers, most_lanes = [], None
         return Header(
@@ -128,7 +129,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
-            unasked=tuple(sorted(framework.unasked(properties))),
+            unasked=tuple(sorted(framework.planner.unasked(properties))),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
@@ -407,7 +408,7 @@ class Run:
             ),
             execution.framework.vocabulary.settings,
         )
-        asked = [one for text in texts for one in execution.framework.expand(text)]
+        asked = [one for text in texts for one in execution.framework.planner.expand(text)]
         wanted = parse_settings(asked, settable, words, lists=lists)
         stated = parse_settings(recorded, settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
@@ -449,9 +450,9 @@ class Run:
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             execution = load(connection, scope)
-            if execution.framework.flow is None:
+            if execution.framework.planner.flow is None:
                 return execution
-            flow = execution.framework.flow(connection, execution)
+            flow = execution.framework.planner.flow(connection, execution)
         if flow is None:  # then all that can be told is how long it took
             return replace(execution, measure="makespan")
         return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")

@@ -38,8 +38,8 @@ def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[
 
 def _file(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
     for framework in frameworks().values():
-        if framework.served is not None:
-            file = framework.served(address, app, folder / framework.name, progress)
+        if framework.reader.served is not None:
+            file = framework.reader.served(address, app, folder / framework.name, progress)
             if file is not None:
                 return file
     if not urlsplit(address).path.strip("/"):
@@ -48,4 +48,4 @@ def _file(address: str, app: str | None, folder: Path, progress: Callable[[str],
 
 
 def _able() -> str:
-    return either([each.title for each in frameworks().values() if each.served is not None])
+    return either([each.title for each in frameworks().values() if each.reader.served is not None])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
+import crystalperf
 from crystalperf.query.answers.serial import schemas
 from crystalperf.service import problems
 from crystalperf.service.table import ALWAYS, Answer, Parameter, Route
@@ -28,7 +28,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "CrystalPerf",
-            "version": version("crystalperf"),
+            "version": crystalperf.__version__,
             "description": "Where a dataflow job's time went, and what if its resources were different.  Answers are"
             " those of the command line's --json.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},

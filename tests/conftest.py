@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +25,10 @@ REAL_INPUTS = ROOT.parent / "shared" / "real-inputs"
 
 settings.register_profile("untimed", deadline=None)  # no test asserts how long something takes
 settings.load_profile("untimed")
+
+# Torch starts as many threads as there are CPUs, which wait for each other by spinning: on two CPUs with other work a
+# training of a second took a minute.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 class BlockedNetworkError(AssertionError):
@@ -132,13 +138,14 @@ def shared(paths: list[Path], home: Path, output: Path | None = None) -> Iterato
 @pytest.fixture(scope="module")  # no longer: playwright's loop would be in the way of other modules' own
 def chromium() -> Iterator[Browser]:
     """The system's browser."""
-    from lab import browser
-
-    lacking = browser.missing()
-    if lacking:
-        pytest.skip(lacking)
-    with browser.browser() as opened:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install -e '.[lab]')")
+    place = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if place is None:
+        pytest.skip("chromium is not installed (Debian: apt-get install chromium)")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=place)
         yield opened
+        opened.close()
 
 
 @pytest.fixture

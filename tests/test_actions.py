@@ -18,8 +18,10 @@ from crystalperf.query.explain.chances import Chance
 from crystalperf.query.explain.facts import group_details
 from crystalperf.query.frameworks.spark import chances
 from crystalperf.query.frameworks.spark.chances import size
+from crystalperf.query.frameworks.spark.findings import UnaskedSlots
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.model.load import load
+from crystalperf.query.results.findings import Committing, Coordinator
 from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
@@ -96,17 +98,17 @@ def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: 
     stage = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB, written_bytes=64 * MIB)] * 2)
     verdict = told(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))
     first = verdict.actions[0]
-    assert first.what.startswith("Look at how output is put in place")
-    assert "sql:0 went on for 20.0 s after its last task, which wrote output)" in first.what
+    (found,) = (each for each in verdict.debug.findings if isinstance(each, Committing))
+    assert (first.why, found.scope, found.longest_ms, found.others) == ("committing", "sql:0", 20_000, 0)
     assert first.gain_ms_range is not None
     assert first.gain_ms_range[1] == pytest.approx(20_000)
-    rest = [each.cost_ms for each in verdict.debug.findings if each.rule == "coordinator"]
+    rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Coordinator)]
     assert sum(rest) < 1000, "it is not told a second time"
 
     (tmp_path / "reads").mkdir()
     reads = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB)] * 2)
     verdict = told(tmp_path / "reads", [reads], query=replace(SCAN, after_ms=20_000))
-    assert "committing" not in {each.rule for each in verdict.debug.findings}
+    assert "committing" not in {each.kind for each in verdict.debug.findings}
 
 
 def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
@@ -237,8 +239,8 @@ def test_slots_that_dynamic_allocation_did_not_ask_for_are_told(tmp_path: Path) 
         properties={**CLUSTER, **dynamic, "spark.sql.adaptive.enabled": "false"}, removed={"2": 0, "3": 0, "4": 0},
     )  # fmt: skip
     run = cp.profile([log], output=tmp_path / "run.duckdb")
-    (idle,) = [each for each in run.debug().findings if each.rule == "idle slots"]
-    assert "dynamic allocation had 8 slots for its 8 tasks, and 32 at another time of the run" in idle.what
+    (idle,) = [each for each in run.debug().findings if isinstance(each, UnaskedSlots)]
+    assert [(each.slots, each.tasks, each.run_slots) for each in idle.stages] == [(8, 8, 32)]
     assert idle.cost_ms == pytest.approx(75_000)
     assert "df = df.repartition(32)" in lines(run.verdict())
 

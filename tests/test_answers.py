@@ -28,7 +28,6 @@ from crystalperf.query.answers.values import (
     Bottleneck,
     Debug,
     Failure,
-    Finding,
     GroupFacts,
     GroupPrediction,
     Note,
@@ -49,11 +48,13 @@ from crystalperf.query.answers.verdict import (
     questions,
 )
 from crystalperf.query.answers.words import bottleneck_sentence, cause_words, knee_sentence
-from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks import Framework, Reader, Vocabulary, plural
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import trace
 from crystalperf.query.model.records import Problems
 from crystalperf.query.profiling import assemble
+from crystalperf.query.results.advice import MoreMemory
+from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
 from crystalperf.query.run import Other
 from tests.hand_made import HEADER
@@ -129,7 +130,7 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
     known = get(framework)
-    unasked = tuple(known.unasked({}))
+    unasked = tuple(known.planner.unasked({}))
     header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
     asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
     assert asked[0] == more
@@ -314,7 +315,11 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     assert next_step(header, bottleneck_of(debug(cpu=9))).facts == {"setting": "cores=2x,4x,8x"}
     refused = [WhatIf("twice the slots", "cores=2x", None, refused=(InvalidQuestion("it keeps its parallelism"),))]
     assert next_step(header, bottleneck_of(debug(cpu=9)), refused).facts == {"setting": "cpu_speed=2x,4x,8x"}
-    bare = Framework("bare", "Bare", lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
+    bare = Framework(
+        name="bare",
+        title="Bare",
+        reader=Reader(recognise=lambda _: None, read=lambda _: None),
+    )  # type: ignore[arg-type, return-value]
     monkeypatch.setattr("crystalperf.query.answers.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"
     assert next_step(replace(header, indexes=()), on_net).kind == "predict"
@@ -455,7 +460,12 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
     words = Vocabulary(
         worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
     )
-    bare = Framework("bare", "Bare", lambda _: None, lambda _: None, vocabulary=words)  # type: ignore[arg-type, return-value]
+    bare = Framework(
+        name="bare",
+        title="Bare",
+        reader=Reader(recognise=lambda _: None, read=lambda _: None),
+        vocabulary=words,
+    )  # type: ignore[arg-type, return-value]
     monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"bare": bare})
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
     run = trace.of_rows(
@@ -506,11 +516,12 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
     if "type" in schema and schema["type"] != "null":
         assert isinstance(value, types[schema["type"]]), (value, schema)
     if "properties" in schema:
-        own = list(value)[: len(schema["properties"])] if schema.get("additionalProperties") else list(value)
-        assert own == list(schema["properties"]) == schema["required"]
+        assert list(schema["properties"]) == schema["required"]
+        is_open = schema.get("additionalProperties") is True
+        assert list(value)[: len(schema["required"]) if is_open else None] == schema["required"]
         for name, each in schema["properties"].items():
             check(value[name], each, whole)
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and schema.get("additionalProperties") is not True:
         for each in value.values():
             check(each, schema["additionalProperties"], whole)
     if isinstance(value, list):
@@ -565,14 +576,23 @@ def test_what_json_had_is_still_there() -> None:
         longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, unit_ms=1.23456, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
         gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
     )  # fmt: skip
-    finding = Finding("straggler", 5.0, "what", "measured", "advice")
+    stage = StageRef("stage:1.0", "work")
+    finding = Garbage(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)
     told = as_json(replace(debug(cpu=1.0), groups=(facts,), findings=(finding,)))
     (group,) = told["groups"]
     assert (group["waves"], group["skew_time"], group["skew_bytes"]) == (1.5, 3.333, 3.0)
     assert (group["unit_ms"], group["resource_ms"]) == (1.235, {"cpu": 1.235})
-    assert told["findings"] == [
-        {"rule": "straggler", "cost_ms": 5.0, "what": "what", "basis": "measured", "advice": "advice"}
-    ]
+    (shown,) = told["findings"]
+    assert shown["text"].endswith("in stage:1.0 work, and a tenth or more in 2 others")
+    assert shown["advice"].pop("text") == "more memory per executor, or fewer slots"
+    assert {**shown, "text": ""} == {
+        "kind": "garbage",
+        "cost_ms": 5.0,
+        "basis": "measured",
+        "text": "",
+        "advice": {"kind": "more-memory", "fewer_slots": True},
+        "evidence": {"stage": {"id": "stage:1.0", "name": "work"}, "share": 0.1235, "other_stages": 2},
+    }
     point = replace(
         predicted("cores=2x", np.float64(80.12345)),
         interval_ms=(np.float64(70.0), 90.0),

@@ -15,6 +15,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.refusals import refused
+
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
 from crystalperf.indexer.build import build
@@ -140,18 +142,18 @@ def test_broken_files_are_warnings(tmp_path: Path) -> None:
 
 
 def test_nothing_to_index_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="no function in Scala, Java, Python or C"):
+    with refused(BuildError):
         build("mine-1", open_source("mine-1", [tmp_path]), output=tmp_path / "i", classifier=HashClassifier())
-    with pytest.raises(IndexFileError, match="names are NAME-VERSION"):
+    with refused(IndexFileError, "mine"):
         build("mine", open_source("mine", [SOURCES]), output=tmp_path / "i", classifier=HashClassifier())
-    with pytest.raises(IndexFileError, match="cannot be written"):
+    with refused(IndexFileError, "/proc/x"):
         build("a-1", open_source("a-1", [SOURCES]), output=Path("/proc/x/i"), classifier=HashClassifier())
 
 
 def test_a_model_of_other_resources_is_refused(tmp_path: Path) -> None:
     classifier = HashClassifier()
     classifier.resources = ("cpu", "disk", "gpu")
-    with pytest.raises(BuildError, match="the model knows the resources"):
+    with refused(BuildError, "gpu"):
         build("a-1", open_source("a-1", [SOURCES]), output=tmp_path / "i", classifier=classifier)
 
 

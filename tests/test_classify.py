@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals import refused
+
 pytest.importorskip("torch", reason="needs the indexer's packages: pip install '.[indexer]'")
 pytest.importorskip("sentence_transformers", reason="needs the indexer's packages: pip install '.[indexer]'")
 
@@ -158,7 +160,7 @@ def test_a_text_without_words_has_a_zero_vector() -> None:
 
 def test_an_embedding_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(BuildError, match="no sentence-transformers model"):
+    with refused(BuildError, tmp_path):
         embed.load_embedding(str(tmp_path))
 
 
@@ -250,23 +252,20 @@ def test_training_again_gives_the_same_model(model: Path, texts: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("share", "sift", "fate"), [(0.0, "auto", "kept"), (0.3, "auto", "left out"), (0.0, "always", "left out")]
+    ("share", "sift", "left_out"), [(0.0, "auto", False), (0.3, "auto", True), (0.0, "always", True)]
 )
 def test_contradicted_labels_are_left_out_where_they_are_many(
-    model: Path, texts: Path, tmp_path: Path, share: float, sift: str, fate: str
+    model: Path, texts: Path, tmp_path: Path, share: float, sift: str, left_out: bool
 ) -> None:
-    said: list[str] = []
-    train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, said.append, flipped=share, sift=sift)
-    (line,) = [each for each in said if "labels are contradicted" in each]
-    assert fate in line
+    train.train(texts, tmp_path, train.Origin(embedding=str(model)), 1, lambda _: None, flipped=share, sift=sift)
     trained = json.loads((tmp_path / "config.json").read_text())["trained"]
-    assert ("sifted" in trained) == (fate == "left out")
+    assert ("sifted" in trained) == left_out
     if share:
         assert trained["sifted"] < 48
 
 
 def test_a_sequence_head_needs_something_to_learn_from(texts: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="name them with --sources"):
+    with refused(InputError):
         train.train(texts, tmp_path, train.Origin(sequence="learn"), 1, lambda _: None)
 
 
@@ -278,7 +277,7 @@ def test_no_pickle_and_small(model: Path) -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="no trained classifiers there; train them"):
+    with refused(BuildError, tmp_path):
         modelfile.load(str(tmp_path))
 
 
@@ -297,9 +296,8 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 )
 def test_a_damaged_model_is_refused_in_one_sentence(copy: Path, name: str, content: bytes) -> None:
     (copy / name).write_bytes(content)
-    with pytest.raises(BuildError, match=r"train (it|the model) again") as caught:
+    with refused(BuildError, copy):
         modelfile.load(str(copy))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("what", ["missing", "shape", "nan", "truncated", "foreign vocabulary"])
@@ -320,7 +318,7 @@ def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
     save_file(tensors, path)
     if what == "truncated":
         path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(BuildError, match="train"):
+    with refused(BuildError, copy):
         modelfile.load(str(copy))
 
 
@@ -334,28 +332,28 @@ def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "named"),
     [
-        ({"library": "spark"}, "nothing of spark may be trained on"),
-        ({"library": "flink", "set": "dev-flink", "file": RESERVED}, "reserved"),
+        ({"library": "spark"}, "spark"),
+        ({"library": "flink", "set": "dev-flink", "file": RESERVED}, RESERVED),
         ({"weight": "much"}, "line 1"),
         ({"code": None}, "line 1"),
     ],
 )
 def test_what_must_not_be_trained_on_is_refused(
-    texts: Path, tmp_path: Path, change: dict[str, object], sentence: str
+    texts: Path, tmp_path: Path, change: dict[str, object], named: str
 ) -> None:
     first, rest = texts.read_text(encoding="utf-8").split("\n", 1)
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps({**json.loads(first), **change}) + "\n" + rest, encoding="utf-8")
-    with pytest.raises(InputError, match=sentence):
+    with refused(InputError, named):
         examples.read_examples(path)
 
 
 def test_texts_without_a_class_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps(record("train", "cpu", 1, "fs2")) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="needs functions of every resource"):
+    with refused(InputError):
         examples.read_examples(path)
 
 

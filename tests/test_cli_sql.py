@@ -58,7 +58,7 @@ def test_all_tables_of_a_run_are_there(crystalperf: Answer, run_file: str) -> No
     wanted = "runs resources workers scopes groups units dependencies nodes edges samples stacks import_stats"
     assert found >= set(wanted.split())
     assert found >= {each.name for each in indexes.tables("run")}
-    assert found >= {each.name for each in get("spark").raw()} >= {"spark_jobs", "spark_stages", "spark_tasks"}
+    assert found >= {each.name for each in get("spark").reader.raw()} >= {"spark_jobs", "spark_stages", "spark_tasks"}
 
 
 def test_functions_are_a_union_with_index_name(crystalperf: Answer, tiny: tuple[str, str]) -> None:

@@ -13,8 +13,8 @@ from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.model.critical import bottleneck, critical_path
 from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, Group, Units
 from crystalperf.query.model.dag import build as build_dag
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.policy import Policy, by_rank, fair_share
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.timeline import Timeline
 from crystalperf.query.whatif.replay import replay
 

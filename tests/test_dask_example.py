@@ -17,6 +17,7 @@ import crystalperf as cp
 from crystalperf.plugin import InputError, Part, Problems
 from crystalperf.query.discover import discover
 from crystalperf.query.frameworks.known import frameworks
+from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "examples" / "dask-framework"
@@ -157,19 +158,12 @@ def test_stacks_are_what_ended_in_a_frame_of_an_icicle() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cut", "said"),
-    [
-        (lambda text: text[:40_000], "cut or damaged"),
-        (lambda text: text.replace(b"worker_thread", b"w"), "no task stream"),
-    ],
-)
-def test_a_damaged_report_is_one_sentence(cut: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [lambda text: text[:40_000], lambda text: text.replace(b"worker_thread", b"w")])
+def test_a_damaged_report_is_one_sentence(cut: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(cut(gzip.decompress((DATA / REPORT).read_bytes())))
-    with pytest.raises(InputError, match=said) as error:
+    with refused(InputError, path):
         read_log(discover([path]).applications[0].log)
-    assert "\n" not in str(error.value)
 
 
 def test_a_damaged_dump_leaves_the_report(folder: Callable[..., Path]) -> None:

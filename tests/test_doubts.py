@@ -16,7 +16,7 @@ from crystalperf.query.answers.listing import sentence_of
 from crystalperf.query.answers.values import Bottleneck, Debug, Doubt
 from crystalperf.query.answers.words import bottleneck_sentence
 from crystalperf.query.explain.diagnose import diagnose
-from crystalperf.query.frameworks import Framework, Vocabulary
+from crystalperf.query.frameworks import Framework, Reader, Vocabulary
 from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.model.execution import Lost
 from crystalperf.query.model.load import load
@@ -31,11 +31,13 @@ from tests.spark_logs import Stage, Task, write
 TORN = Framework(
     name="torn",
     title="Torn",
-    recognise=lambda _head: None,
-    read=lambda _log: of_rows({}, [], [], []),
+    reader=Reader(
+        recognise=lambda _head: None,
+        read=lambda _log: of_rows({}, [], [], []),
+        unread_work={"hole": "{count} holes"},
+        unread_start=frozenset({"no start"}),
+    ),
     vocabulary=Vocabulary(scope="step", scopes=("step",)),
-    unread_work={"hole": "{count} holes"},
-    unread_start=frozenset({"no start"}),
 )
 
 

@@ -11,8 +11,9 @@ import pytest
 from crystalperf.query.answers.values import Prediction
 from crystalperf.query.model.capacity import cpu_limits
 from crystalperf.query.model.dag import Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution, Slots, no_volumes
+from crystalperf.query.model.execution import Execution, no_volumes
 from crystalperf.query.model.recut import with_units
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.wire import FRAME_DATA
 from crystalperf.query.model.world import Value, World
 from crystalperf.query.results.assumptions import WorkersStay

@@ -25,6 +25,7 @@ from crystalperf.indexes.exports import (
     verify,
 )
 from crystalperf.indexes.temporary import remove_stale
+from tests.refusals import refused
 from tests.small_indexes import small_index
 
 
@@ -81,9 +82,8 @@ def test_an_export_that_is_killed_between_two_names_loses_nothing(
 
 def test_an_unknown_export_needs_trust(built: Path, tmp_path: Path) -> None:
     folder = export_index(built, tmp_path / "small-1.0")
-    with pytest.raises(IndexFileError, match="only if you trust whoever made it") as refused:
+    with refused(IndexFileError, folder, remedy=Remedy("vouch for the index")):
         import_index(folder, tmp_path / "back.duckdb")
-    assert refused.value.remedy == Remedy("vouch for the index")
     assert not (tmp_path / "back.duckdb").exists()
 
 
@@ -93,7 +93,7 @@ def test_a_changed_export_is_refused_even_when_trusted(built: Path, tmp_path: Pa
     changed = tmp_path / "changed.parquet"
     duckdb.execute(f"COPY (SELECT * REPLACE ('other' AS callee_name) FROM '{target}') TO '{changed}'")
     shutil.move(changed, target)
-    with pytest.raises(IndexFileError, match="damaged or changed"):
+    with refused(IndexFileError, folder):
         import_index(folder, tmp_path / "back.duckdb", trust=True)
     assert [each.name for each in tmp_path.iterdir()] == ["small-1.0"]
 
@@ -141,7 +141,7 @@ def test_a_prebuilt_index_is_unpacked_on_first_use(built: Path, places: Path) ->
 
 def test_an_export_that_is_not_pinned_is_not_unpacked(built: Path, places: Path) -> None:
     export_index(built, places / "prebuilt" / "small-1.0")
-    with pytest.raises(IndexFileError, match="from elsewhere"):
+    with refused(IndexFileError, "small-1.0"):
         locate("small-1.0")
 
 
@@ -163,10 +163,10 @@ def test_a_missing_index_names_the_nearest(built: Path, places: Path) -> None:
     assert nearest("spark-3.4.0") == "spark-3.5.7"
     assert nearest("spark-5.0.0") == "spark-4.1.0"
     assert nearest("flink-1.20.3") is None
-    with pytest.raises(IndexFileError, match=r"nearest is spark-4.0.1; available: jdk-17, spark-3.5.7, ") as refused:
+    missing = Remedy("build the index", {"index": "spark-4.0.3"})
+    with refused(IndexFileError, "spark-4.0.1", "jdk-17", "spark-3.5.7", remedy=missing):
         locate("spark-4.0.3")
-    assert refused.value.remedy == Remedy("build the index", {"index": "spark-4.0.3"})
-    with pytest.raises(IndexFileError, match="there is none of 'flink'"):
+    with refused(IndexFileError, "flink"):
         locate("flink-1.20.3")
 
 
@@ -175,7 +175,7 @@ def test_names() -> None:
     assert split_name("lz4-java-1.8.0") == ("lz4-java", "1.8.0")
     assert split_name("netty-4.1.118.Final") == ("netty", "4.1.118.Final")
     for wrong in ("spark", "../x-1", "a/b-1", "-1", ""):
-        with pytest.raises(IndexFileError, match="names are NAME-VERSION"):
+        with refused(IndexFileError, wrong):
             split_name(wrong)
 
 
@@ -184,7 +184,7 @@ def test_verify_finds_a_changed_index(built: Path, tmp_path: Path) -> None:
     shutil.copy(built, changed)
     with duckdb.connect(str(changed)) as connection:
         connection.execute("UPDATE functions SET confidence = 0.5 WHERE function_id = 3")
-    with pytest.raises(IndexFileError, match="does not have the hash"):
+    with refused(IndexFileError, changed):
         verify(changed)
 
 

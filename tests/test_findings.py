@@ -22,13 +22,20 @@ from crystalperf.query.answers.values import Cause, GroupFacts
 from crystalperf.query.explain import findings
 from crystalperf.query.explain.diagnose import diagnose
 from crystalperf.query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
-from crystalperf.query.explain.findings import Part
 from crystalperf.query.explain.hosts import HostTime
 from crystalperf.query.explain.waiting import waiting, with_workers
-from crystalperf.query.explain.wording import Terms
-from crystalperf.query.frameworks import Framework, Setup, Vocabulary
+from crystalperf.query.frameworks import Advisor, Frames, Framework, Reader, Setup, Vocabulary
 from crystalperf.query.frameworks.known import frameworks
 from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.findings import (
+    EvenFiles,
+    GiveSchema,
+    MergeFewerPartitions,
+    SmallerFileParts,
+    SmallerRowGroups,
+    SplitKeys,
+    SplittableFiles,
+)
 from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
 from crystalperf.query.model.amounts import counted, lasting, part_of
 from crystalperf.query.model.critical import Piece, critical_path
@@ -37,11 +44,39 @@ from crystalperf.query.model.records import Problems
 from crystalperf.query.model.timeline import merged
 from crystalperf.query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
 from crystalperf.query.profiling import assemble
+from crystalperf.query.results.advice import (
+    AvoidSpilling,
+    InspectCoordinator,
+    InspectProgram,
+    InspectTaskWaits,
+    MoreCpu,
+    MoreTasks,
+    RelaxPlacement,
+    SmallerTasks,
+    SpreadInput,
+)
+from crystalperf.query.results.findings import (
+    CollectedGarbage,
+    Coordinator,
+    FirstOnWorker,
+    IdleSlots,
+    IdleStage,
+    MoreData,
+    MoreOfResource,
+    NoScope,
+    ShortOfCpus,
+    SlowHost,
+    Unexplained,
+    Waited,
+)
+from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of
 
 MIB = 2**20
 
-TERMS = Terms(SPARK.vocabulary, known(), RULES)
+WORDS = Words("spark", SPARK.vocabulary, known())
 
 
 def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 0.0) -> dict[str, float]:
@@ -69,7 +104,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         read_bytes=320 * MIB,
         moved_bytes={"disk": 640 * MIB, "net": 320 * MIB},
         median_resource_ms=parts(cpu=1000.0),
-        what="scan",
+        uses=frozenset({"scan"}),
         place="collect at job.py:1",
         operators=("Scan parquet",),
         details=("FileScan parquet [a#1]",),
@@ -97,188 +132,180 @@ def host(name: str, ms: float, others_ms: float, resource: str = "net", **more: 
 
 
 def test_even_tasks_are_no_finding() -> None:
-    assert findings.straggler(TERMS, detail(), []) == []
-    assert findings.straggler(TERMS, detail(facts={"longest_ms": 1900.0}), []) == []
+    assert findings.straggler(RULES, detail(), []) == []
+    assert findings.straggler(RULES, detail(facts={"longest_ms": 1900.0}), []) == []
 
 
 def test_a_straggler_costs_what_it_takes_longer_and_no_more_than_its_stage_was_on_the_path() -> None:
-    (found,) = findings.straggler(TERMS, late(), [])
+    (found,) = findings.straggler(RULES, late(), [])
     assert found.cost_ms == 6000
-    assert "7.0 times the median" in found.what
-    assert "task 17" in found.what
+    assert (found.task_id, found.duration_ms, found.usual_ms) == (17, 7000, 1000)
     short = late()
-    (found,) = findings.straggler(TERMS, replace(short, facts=replace(short.facts, path_ms=50.0)), [])
+    (found,) = findings.straggler(RULES, replace(short, facts=replace(short.facts, path_ms=50.0)), [])
     assert found.cost_ms == 50
 
 
 def test_a_straggler_that_read_more_has_more_data() -> None:
-    (found,) = findings.straggler(TERMS, late(read_bytes=56 * MIB), [])
-    assert "it read 56 MiB, 7.0 times the median" in found.what
+    (found,) = findings.straggler(RULES, late(read_bytes=56 * MIB), [])
+    assert found.cause == MoreData(56 * MIB, 8 * MIB)
     assert found.basis == "measured"
-    assert "file" in found.advice
-    (found,) = findings.straggler(TERMS, replace(late(read_bytes=56 * MIB), what="shuffle read"), [])
-    assert "keys" in found.advice
+    assert found.advice == EvenFiles()
+    (found,) = findings.straggler(RULES, replace(late(read_bytes=56 * MIB), uses=frozenset({"shuffle read"})), [])
+    assert found.advice == SplitKeys()
 
 
 def test_more_data_is_no_reason_where_others_read_as_much_in_half_the_time() -> None:
     alike = {"siblings": Siblings(alike=3, alike_ms=1100.0)}
-    (found,) = findings.straggler(TERMS, late(alike, read_bytes=56 * MIB), [])
-    assert "it read" not in found.what
+    (found,) = findings.straggler(RULES, late(alike, read_bytes=56 * MIB), [])
+    assert not isinstance(found.cause, MoreData)
     slow = {"siblings": Siblings(alike=3, alike_ms=6000.0)}
-    (found,) = findings.straggler(TERMS, late(slow, read_bytes=56 * MIB), [])
-    assert "it read" in found.what
+    (found,) = findings.straggler(RULES, late(slow, read_bytes=56 * MIB), [])
+    assert isinstance(found.cause, MoreData)
 
 
 def test_twice_the_data_does_not_explain_seven_times_the_time() -> None:
-    (found,) = findings.straggler(TERMS, late(read_bytes=16 * MIB), [])
-    assert "it read" not in found.what
+    (found,) = findings.straggler(RULES, late(read_bytes=16 * MIB), [])
+    assert not isinstance(found.cause, MoreData)
 
 
 def test_a_straggler_whose_executor_collected_garbage() -> None:
-    (found,) = findings.straggler(TERMS, late(gc_ms=5000.0), [])
-    assert "collected garbage for 5.0 s" in found.what
-    (found,) = findings.straggler(TERMS, late({"median_gc_ms": 4500.0}, gc_ms=5000.0), [])
-    assert "garbage" not in found.what
+    (found,) = findings.straggler(RULES, late(gc_ms=5000.0), [])
+    assert found.cause == CollectedGarbage(5000)
+    (found,) = findings.straggler(RULES, late({"median_gc_ms": 4500.0}, gc_ms=5000.0), [])
+    assert not isinstance(found.cause, CollectedGarbage)
 
 
 def test_a_straggler_on_a_slow_node() -> None:
     hosts = [host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)]
-    (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, net=6000.0), cpu_ms=1000.0), hosts)
-    assert "tasks on w1 spend 4.5 times as long on network" in found.what
+    (found,) = findings.straggler(RULES, late(resource_ms=parts(cpu=1000.0, net=6000.0), cpu_ms=1000.0), hosts)
+    assert found.cause == SlowHost("w1", "net", 900, 200)
     assert found.basis == "modelled"
-    (found,) = findings.straggler(TERMS, late(), hosts)
-    assert "w1" not in found.what, "it had its time on the CPU, which is as fast there"
+    (found,) = findings.straggler(RULES, late(), hosts)
+    assert not isinstance(found.cause, SlowHost), "it had its time on the CPU, which is as fast there"
 
 
 def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firsts_bear_it_out() -> None:
     others = {"siblings": Siblings(firsts=3, firsts_ms=6500.0)}
-    (found,) = findings.straggler(TERMS, late(others, first=True), [])
-    assert "first on executor 1, which had yet to load" in found.what
+    (found,) = findings.straggler(RULES, late(others, first=True), [])
+    assert found.cause == FirstOnWorker("1", confirmed=True)
     assert found.basis == "modelled"
-    (found,) = findings.straggler(TERMS, late(first=True), [])
-    assert "may have had to load" in found.what
+    (found,) = findings.straggler(RULES, late(first=True), [])
+    assert found.cause == FirstOnWorker("1", confirmed=False)
     assert found.basis == "guessed"
-    (found,) = findings.straggler(TERMS, late({**others, "median_cpu_ms": None}, first=True, cpu_ms=None), [])
+    (found,) = findings.straggler(RULES, late({**others, "median_cpu_ms": None}, first=True, cpu_ms=None), [])
     assert found.basis == "guessed"
 
 
 def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_warm_up() -> None:
     waited = late(first=True, cpu_ms=67.0, resource_ms=parts(cpu=67.0, other=6933.0))
-    (found,) = findings.straggler(TERMS, waited, [])
-    assert "it computed for 0.1 of its 7.0 s and waited" in found.what
+    (found,) = findings.straggler(RULES, waited, [])
+    assert found.cause == Waited(67, 7000)
     assert found.basis == "measured"
-    (found,) = findings.straggler(TERMS, late({"siblings": Siblings(firsts=3, firsts_ms=1000.0)}, first=True), [])
-    assert "first on" not in found.what
+    (found,) = findings.straggler(RULES, late({"siblings": Siblings(firsts=3, firsts_ms=1000.0)}, first=True), [])
+    assert not isinstance(found.cause, FirstOnWorker)
 
 
 def test_else_the_resource_that_it_had_more_of_is_named() -> None:
-    (found,) = findings.straggler(TERMS, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
-    assert "6.0 s more on disk than usual" in found.what
+    (found,) = findings.straggler(RULES, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
+    assert found.cause == MoreOfResource("disk", 6000)
     assert found.basis == "modelled"
-    (found,) = findings.straggler(TERMS, late(), [])
-    assert "6.0 s more on the CPU" in found.what
+    (found,) = findings.straggler(RULES, late(), [])
+    assert found.cause == MoreOfResource("cpu", 6000)
     assert found.basis == "measured"
-    (found,) = findings.straggler(TERMS, late(resource_ms=parts(other=7000.0), cpu_ms=None), [])
-    assert "no reason that the log tells" in found.what
+    (found,) = findings.straggler(RULES, late(resource_ms=parts(other=7000.0), cpu_ms=None), [])
+    assert found.cause == Unexplained()
 
 
 # Nodes ----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_node_slower_than_its_peers_is_a_malfunction() -> None:
-    (found,) = findings.slow_hosts(TERMS, [host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)], [detail()])
-    assert "tasks on w1 spend 4.5 times as long on network as on its peers" in found.what
+    (found,) = findings.slow_hosts([host("w1", 900.0, 200.0), host("w2", 200.0, 900.0)], [detail()])
+    assert (found.host, found.resource, found.median_ms, found.others_ms, found.stages) == ("w1", "net", 900, 200, 1)
     assert found.cost_ms == pytest.approx(10_000 * 700 / 1700)
 
 
-def test_beside_peers_that_spend_nothing_there_is_no_ratio_to_tell() -> None:
-    (found,) = findings.slow_hosts(TERMS, [host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
-    assert found.what == "tasks on w1 spend 0.9 s each on network, and next to none on its peers, in 1 stage"
+def test_shows_the_time_where_peers_spend_none() -> None:
+    (found,) = findings.slow_hosts([host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
+    assert "0.9 s each" in text_of(found, WORDS)
 
 
 def test_a_node_that_reads_more_is_not_slow() -> None:
-    assert findings.slow_hosts(TERMS, [host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)], [detail()]) == []
+    assert findings.slow_hosts([host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)], [detail()]) == []
 
 
 def test_a_node_slow_in_one_short_stage_of_many_is_chance() -> None:
     usual = [host("w1", 300.0, 300.0, group=f"stage:{number}.0", units=50) for number in range(4, 9)]
-    assert findings.slow_hosts(TERMS, [host("w1", 900.0, 200.0), *usual], [detail()]) == []
+    assert findings.slow_hosts([host("w1", 900.0, 200.0), *usual], [detail()]) == []
 
 
 def test_most_nodes_are_not_slower_than_their_peers() -> None:
     """Where they have one warm node with next to nothing to do for a peer, it is that one which is odd."""
     two = [host("w1", 900.0, 200.0), host("w2", 900.0, 200.0)]
-    assert findings.slow_hosts(TERMS, [*two, host("w3", 200.0, 900.0)], [detail()]) == []
-    assert len(findings.slow_hosts(TERMS, [*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)], [detail()])) == 2
+    assert findings.slow_hosts([*two, host("w3", 200.0, 900.0)], [detail()]) == []
+    assert len(findings.slow_hosts([*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)], [detail()])) == 2
 
 
 # Slots ----------------------------------------------------------------------------------------------------------------
 
 
 def test_full_slots_are_no_finding() -> None:
-    assert findings.idle_slots(TERMS, detail()) == []
+    assert findings.idle_slots(RULES, detail()) == []
 
 
 def test_a_half_empty_last_wave() -> None:
-    (found,) = findings.idle_slots(TERMS, detail(facts={"units": 6, "idle_ms": 10_000.0, "longest_ms": 5000.0}))
+    (found,) = findings.idle_slots(RULES, detail(facts={"units": 6, "idle_ms": 10_000.0, "longest_ms": 5000.0}))
     assert found.cost_ms == pytest.approx(2500)
-    assert "1.5 waves" in found.what
-    assert "smaller partitions" in found.advice
+    assert (found.cause, found.waves, found.advice) == ("last-wave", 1.5, SmallerTasks())
 
 
 def test_idle_slots_of_uneven_data_ask_for_even_data() -> None:
     facts = {"units": 4, "idle_ms": 10_000.0, "longest_ms": 5000.0, "most_bytes": 20 * MIB}
-    uneven = detail(facts=facts, what="shuffle read")
-    (found,) = findings.idle_slots(TERMS, uneven)
-    assert "2.5 times the median" in found.what
-    assert "keys" in found.advice
+    uneven = detail(facts=facts, uses=frozenset({"shuffle read"}))
+    (found,) = findings.idle_slots(RULES, uneven)
+    assert (found.skew_bytes, found.advice) == (2.5, SplitKeys())
 
 
 FEW: dict[str, Any] = {"units": 1, "idle_ms": 30_000.0}
 
 
 def test_few_tasks_of_a_scan() -> None:
-    (found,) = findings.idle_slots(TERMS, detail(facts=FEW))
+    (found,) = findings.idle_slots(RULES, detail(facts=FEW))
     assert found.cost_ms == pytest.approx(7500)
-    assert "maxPartitionBytes" in found.advice
+    assert (found.cause, found.advice) == ("few-tasks", SmallerFileParts())
 
 
 def test_slots_that_other_stages_use_are_not_idle() -> None:
-    assert findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 0.0})) == []
-    (found,) = findings.idle_slots(TERMS, detail(facts={**FEW, "idle_ms": 4000.0}))
+    assert findings.idle_slots(RULES, detail(facts={**FEW, "idle_ms": 0.0})) == []
+    (found,) = findings.idle_slots(RULES, detail(facts={**FEW, "idle_ms": 4000.0}))
     assert found.cost_ms == pytest.approx(1000)
 
 
 def test_starting_tasks_is_no_work_to_share_out() -> None:
-    (found,) = findings.idle_slots(TERMS, detail(facts={**FEW, "starting_ms": 36_000.0}))
+    (found,) = findings.idle_slots(RULES, detail(facts={**FEW, "starting_ms": 36_000.0}))
     assert found.cost_ms == pytest.approx(750)
 
 
 def test_slots_that_were_free_while_tasks_waited_are_no_last_wave() -> None:
     one_by_one = detail(facts={"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 0.0})
-    (found,) = findings.idle_slots(TERMS, one_by_one)
-    assert found.kind == "free"
-    assert "slots were free while tasks waited" in found.what
-    assert "last wave" not in found.advice
-    assert "spark.locality.wait" in found.advice
+    (found,) = findings.idle_slots(RULES, one_by_one)
+    assert (found.cause, found.advice) == ("free-slots", InspectTaskWaits())
 
 
 def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
     one_by_one = {"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 6000.0}
-    (found,) = findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=10, on_busiest=9))
-    assert found.kind == "bound"
+    (found,) = findings.idle_slots(RULES, detail(facts=one_by_one, at_home=10, on_busiest=9))
+    assert (found.cause, found.on_busiest, found.advice) == ("bound-to-data", 9, RelaxPlacement())
     assert found.cost_ms == pytest.approx(7500)
-    assert "tasks waited for the executors that have their data, and 9 of 10 tasks ran on one executor" in found.what
-    assert "spark.locality.wait to 0s" in found.advice
-    assert findings.idle_slots(TERMS, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].kind == "free"
+    assert findings.idle_slots(RULES, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].cause == "free-slots"
 
 
 def test_a_task_that_only_waited_is_none_to_cut() -> None:
     slow = {"duration_ms": 10_000.0, "cpu_ms": 500.0}
-    (found,) = findings.idle_slots(TERMS, detail(slow, FEW))
+    (found,) = findings.idle_slots(RULES, detail(slow, FEW))
     assert found.cost_ms == pytest.approx(0.75 * (10_000 - (10_000 - 1000 - 500)))
-    assert findings.idle_slots(TERMS, detail({**slow, "cpu_ms": 9500.0}, FEW))[0].cost_ms == pytest.approx(7500)
-    assert findings.idle_slots(TERMS, detail({**slow, "read_bytes": 80 * MIB}, FEW))[0].cost_ms == pytest.approx(7500)
+    assert findings.idle_slots(RULES, detail({**slow, "cpu_ms": 9500.0}, FEW))[0].cost_ms == pytest.approx(7500)
+    assert findings.idle_slots(RULES, detail({**slow, "read_bytes": 80 * MIB}, FEW))[0].cost_ms == pytest.approx(7500)
 
 
 def empty(**more: Any) -> Detail:
@@ -291,116 +318,116 @@ def empty(**more: Any) -> Detail:
 
 
 def test_tasks_that_read_nothing_share_no_work() -> None:
-    (found,) = findings.idle_slots(TERMS, empty())
-    assert "6 of 30 tasks had something to read, for 30 slots" in found.what
+    (found,) = findings.idle_slots(RULES, empty())
+    assert (found.cause, found.with_data, found.tasks, found.slots) == ("empty-tasks", 6, 30, 30)
     assert found.cost_ms == pytest.approx(8000)
-    assert "row groups" in found.advice
-    assert findings.straggler(TERMS, empty(), []) == [], "it takes as long as the others that have data"
+    assert found.advice == SmallerRowGroups()
+    assert findings.straggler(RULES, empty(), []) == [], "it takes as long as the others that have data"
 
 
 def test_tasks_that_read_nothing_and_take_as_long_share_the_work() -> None:
     made = empty(siblings=Siblings(loaded=6, loaded_ms=150.0))
     assert made.with_data == 30
-    assert "had something to read" not in str(findings.idle_slots(TERMS, made))
+    assert [each.cause for each in findings.idle_slots(RULES, made)] == ["free-slots"]
 
 
 def test_a_file_cannot_be_split_where_a_task_read_more_than_spark_cuts() -> None:
     large = detail(facts={"units": 4, "most_bytes": 300 * MIB})
-    assert "cannot be split" in uneven_advice(large)
-    assert "cannot be split" not in uneven_advice(replace(large, facts=replace(large.facts, most_bytes=100 * MIB)))
-    assert "cannot be split" not in uneven_advice(replace(large, settings={"spark.sql.files.maxPartitionBytes": "1g"}))
+    assert uneven_advice(large) == SplittableFiles()
+    assert uneven_advice(replace(large, facts=replace(large.facts, most_bytes=100 * MIB))) == EvenFiles()
+    assert uneven_advice(replace(large, settings={"spark.sql.files.maxPartitionBytes": "1g"})) == EvenFiles()
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------
 
 
+def few(stage: str, cost_ms: float) -> IdleStage:
+    """A stage of one task for 64 slots."""
+    return IdleStage(
+        stage, "work", cost_ms, "modelled", MoreTasks(), cause="few-tasks", tasks=1, with_data=1, slots=64,
+        waves=1 / 64, idle_share=63 / 64, skew_bytes=None, on_busiest=1,
+    )  # fmt: skip
+
+
 def test_findings_of_one_kind_are_one_that_costs_their_sum_and_names_the_largest() -> None:
-    made = [
-        Part(
-            "idle slots", "few", 1000.0 * ms, f"stage:{ms}.0 work", "1 task for 64 slots", "modelled", "cut", "have few"
-        )
-        for ms in range(1, 11)
-    ]
-    (found,) = findings.added_up(TERMS, made)
-    assert found.cost_ms == 55_000
-    assert found.what == (
-        "10 stages have few: stage:10.0 work: 1 task for 64 slots (10.0 s); "
-        "stage:9.0 work: 1 task for 64 slots (9.0 s); and 8 others"
-    )
-    assert found.advice == "cut"
+    (found,) = findings.added_up([few(f"stage:{seconds}.0", 1000.0 * seconds) for seconds in range(1, 11)])
+    assert isinstance(found, IdleSlots)
+    assert (found.kind, found.cost_ms, found.advice) == ("idle-slots", 55_000, MoreTasks())
+    assert [each.id for each in found.stages[:2]] == ["stage:10.0", "stage:9.0"]
+    assert "; and 8 others" in text_of(found, WORDS)
 
 
 def test_findings_of_two_kinds_stay_two_and_a_second_advice_names_its_group() -> None:
-    few = Part("idle slots", "few", 3000.0, "stage:1.0 work", "1 task", "modelled", "cut", "have few")
-    wave = replace(few, kind="last wave", what="half empty")
-    assert len(findings.added_up(TERMS, [few, wave])) == 2
-    assert findings.added_up(TERMS, [few])[0].what == "stage:1.0 work: 1 task"
-    (found,) = findings.added_up(TERMS, [few, replace(few, group="stage:2.0 x", cost_ms=2000.0, advice="split")])
-    assert found.advice == "cut; for stage:2.0: split"
+    first = few("stage:1.0", 3000.0)
+    assert len(findings.added_up([first, replace(first, cause="last-wave")])) == 2
+    other = replace(few("stage:2.0", 2000.0), advice=SplitKeys())
+    (found,) = findings.added_up([first, other])
+    assert (found.advice, found.other_advice) == (MoreTasks(), other)
+    assert "; for stage:2.0: " in advice_text(found, WORDS)
+    (found,) = findings.added_up([first, replace(other, cost_ms=500.0)])
+    assert found.other_advice is None
 
 
 def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
     schema = detail(facts={**FEW, "scope": None}, place="parquet at Native.java:0", read_bytes=0, operators=())
-    assert "schema" in str(few_tasks_advice(schema))
+    assert few_tasks_advice(schema) == GiveSchema(inferred=False)
     assert few_tasks_advice(detail(facts=FEW, place="show at <console>:1")) is None
     assert few_tasks_advice(detail(facts=FEW, operators=("CollectLimit",))) is None
-    single = detail(facts=FEW, what="shuffle read", details=("Exchange SinglePartition, ENSURE",))
+    single = detail(facts=FEW, uses=frozenset({"shuffle read"}), details=("Exchange SinglePartition, ENSURE",))
     assert few_tasks_advice(single) is None
-    joined = detail(facts=FEW, what="shuffle read", operators=("AQEShuffleRead",), read_bytes=1000)
+    joined = detail(facts=FEW, uses=frozenset({"shuffle read"}), operators=("AQEShuffleRead",), read_bytes=1000)
     assert few_tasks_advice(joined) is None
-    assert "coalescePartitions" in str(few_tasks_advice(replace(joined, read_bytes=200 * MIB)))
-    assert findings.idle_slots(TERMS, single) == []
+    assert few_tasks_advice(replace(joined, read_bytes=200 * MIB)) == MergeFewerPartitions()
+    assert findings.idle_slots(RULES, single) == []
 
 
 # Overheads ------------------------------------------------------------------------------------------------------------
 
 
 def test_tasks_too_short_to_hand_out() -> None:
-    assert findings.starting_units(TERMS, detail()) == []
-    (found,) = findings.starting_units(TERMS, detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
+    assert findings.starting_units(detail()) == []
+    (found,) = findings.starting_units(detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
     assert found.cost_ms == pytest.approx(5000)
-    assert "of its 40 tasks went to scheduling and unpacking them (15.0 s of it to scheduling)" in found.what
+    assert (found.tasks, found.share, found.queued_ms) == (40, 0.5, 15_000)
     few = detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}, median_starting=0.01)
-    assert findings.starting_units(TERMS, few) == [], "only the first ones of their executors took long to start"
+    assert findings.starting_units(few) == [], "only the first ones of their executors took long to start"
 
 
 def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
-    assert findings.spilling(TERMS, [detail()], []) == []
+    assert findings.spilling(RULES, [detail()], []) == []
     spilled = detail(facts={"spill_bytes": 500 * MIB, "resource_ms": parts(cpu=30_000.0, disk=10_000.0)})
-    (found,) = findings.spilling(TERMS, [detail(), spilled], ["Sort", "HashAggregate"])
+    (found,) = findings.spilling(RULES, [detail(), spilled], ["Sort", "HashAggregate"])
     assert found.cost_ms == pytest.approx(2500)
     unseen = detail(facts={"spill_bytes": 50 * 10**6, "resource_ms": parts(cpu=30_000.0, other=10_000.0)})
-    (small,) = findings.spilling(TERMS, [unseen], [])
+    (small,) = findings.spilling(RULES, [unseen], [])
     assert small.cost_ms == pytest.approx(10_000 * 2000 / 40_000), "no more than moving its bytes takes"
-    assert "500 MiB" in found.what
-    assert "by Sort" in found.what
+    assert (found.spilled_bytes, found.operator) == (500 * MIB, "Sort")
 
 
 def test_rows_that_python_workers_of_rdds_spilled_ask_for_memory_of_theirs() -> None:
     spilled = {"spill_bytes": 500 * MIB, "resource_ms": parts(disk=40_000.0)}
-    of_rdd = detail(facts={**spilled, "scope": None}, what="shuffle read, python")
-    (found,) = findings.spilling(TERMS, [of_rdd], [])
-    assert "spark.python.worker.memory" in found.advice
-    of_query = detail(facts=spilled, what="shuffle read, python")
-    (found,) = findings.spilling(TERMS, [of_rdd, of_query], [])
-    assert "more memory per executor" in found.advice, "the executor spilled some of it"
+    of_rdd = detail(facts={**spilled, "scope": None}, uses=frozenset({"shuffle read", "python"}))
+    (found,) = findings.spilling(RULES, [of_rdd], [])
+    assert found.advice == AvoidSpilling(delegated=True)
+    of_query = detail(facts=spilled, uses=frozenset({"shuffle read", "python"}))
+    (found,) = findings.spilling(RULES, [of_rdd, of_query], [])
+    assert found.advice == AvoidSpilling(delegated=False), "the executor spilled some of it"
 
 
 def test_garbage_collection_counts_from_a_tenth() -> None:
-    assert findings.collecting_garbage(TERMS, [detail(facts={"gc_ms": 3900.0})]) == []
-    (found,) = findings.collecting_garbage(TERMS, [detail(facts={"gc_ms": 20_000.0}), detail(facts={"gc_ms": 8000.0})])
+    assert findings.collecting_garbage([detail(facts={"gc_ms": 3900.0})]) == []
+    (found,) = findings.collecting_garbage([detail(facts={"gc_ms": 20_000.0}), detail(facts={"gc_ms": 8000.0})])
     assert found.cost_ms == pytest.approx(5000 + 2000)
-    assert "50 %" in found.what
-    assert "in 1 other" in found.what
+    assert (found.share, found.other_stages) == (0.5, 1)
 
 
 def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None:
     busy = detail(facts={"resource_ms": parts(cpu=20_000.0, net=20_000.0)}, moved_bytes={"disk": 0, "net": 3 * MIB})
-    (found,) = findings.odd_use(TERMS, [busy], {"cpu"})
-    assert "20.0 s of task time on network for 3.0 MiB" in found.what
+    (found,) = findings.odd_use(RULES, [busy], {"cpu"})
+    assert (found.resource, found.resource_ms, found.moved_bytes) == ("net", 20_000, 3 * MIB)
     assert found.cost_ms == pytest.approx(5000)
-    assert findings.odd_use(TERMS, [busy], {"net"}) == []
-    assert findings.odd_use(TERMS, [replace(busy, moved_bytes={"disk": 0, "net": 900 * MIB})], {"cpu"}) == []
+    assert findings.odd_use(RULES, [busy], {"net"}) == []
+    assert findings.odd_use(RULES, [replace(busy, moved_bytes={"disk": 0, "net": 900 * MIB})], {"cpu"}) == []
 
 
 def test_no_time_is_told_as_nothing() -> None:
@@ -409,58 +436,55 @@ def test_no_time_is_told_as_nothing() -> None:
 
 
 def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
-    assert findings.short_of_cpus(TERMS, [detail()], [], np.inf) == []
+    assert findings.short_of_cpus(RULES, [detail()], [], np.inf) == []
     starved = detail(ready_ms=30_000.0)
-    (found,) = findings.short_of_cpus(TERMS, [starved], [], np.inf)
+    (found,) = findings.short_of_cpus(RULES, [starved], [], np.inf)
     assert found.cost_ms == 7500
-    assert "had no CPU for 30.0 of the 40.0 s in which they could have computed" in found.what
-    assert "cores a slot" not in found.what
-    assert "other programs" not in found.what
-    short = detail(ready_ms=30.0, facts={"unit_ms": 100.0, "resource_ms": parts(cpu=40.0)})
-    (found,) = findings.short_of_cpus(TERMS, [short], [], np.inf)
-    assert "had no CPU for 30 of the 40 ms in which they could have computed" in found.what
-    (found,) = findings.short_of_cpus(TERMS, [starved], [], 0.2)
-    assert "executors got at most 0.20 cores a slot" in found.what
-    assert "CPU limit" in found.advice
+    assert (found.waited_ms, found.cpu_ms) == (30_000, 40_000)
+    assert (found.throttled_share, found.cores_per_slot, found.others_cores) == (None, None, None)
+    (found,) = findings.short_of_cpus(RULES, [starved], [], 0.2)
+    assert found.cores_per_slot == 0.2
 
 
 @pytest.mark.parametrize(
     ("crowded", "cores_per_slot", "advice"),
     [
-        (0.0, np.inf, "fewer slots than cores"),
-        (0.0, 0.2, "a larger CPU limit for each executor or fewer slots"),
-        (0.9, np.inf, "machines that nothing else runs on or fewer slots"),
-        (0.9, 0.2, "a larger CPU limit for each executor, machines that nothing else runs on or fewer slots"),
+        (0.0, np.inf, MoreCpu(larger_limit=False, own_machines=False, slots="fewer-than-cores")),
+        (0.0, 0.2, MoreCpu(larger_limit=True, own_machines=False, slots="fewer")),
+        (0.9, np.inf, MoreCpu(larger_limit=False, own_machines=True, slots="fewer")),
+        (0.9, 0.2, MoreCpu(larger_limit=True, own_machines=True, slots="fewer")),
     ],
 )
 def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
-    crowded: float, cores_per_slot: float, advice: str
+    crowded: float, cores_per_slot: float, advice: MoreCpu
 ) -> None:
     crowd = [Neighbours("stage:3.0", crowded, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus(TERMS, [detail(ready_ms=30_000.0)], crowd, cores_per_slot)
+    (found,) = findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0)], crowd, cores_per_slot)
     assert found.advice == advice
 
 
 def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
-    assert found.what.endswith("; meanwhile containers of executors used up their CPU quota in 82 % of its periods")
-    assert found.advice == "a larger CPU limit for each executor"
-    (found,) = findings.short_of_cpus(TERMS, [starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
-    assert "nothing else runs on" in found.advice
+    (found,) = findings.short_of_cpus(RULES, [starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
+    assert found.throttled_share == pytest.approx(0.82)
+    assert (found.cores_per_slot, found.others_cores) == (None, None)
+    assert found.advice == MoreCpu(larger_limit=True, own_machines=False, slots="same")
+    (found,) = findings.short_of_cpus(RULES, [starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
+    assert (found.throttled_share, found.others_cores) == (None, 5.5)
 
 
 def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
-    assert findings.short_of_cpus(TERMS, [detail(ready_ms=30_000.0, what="scan, python")], [], np.inf) == []
+    assert (
+        findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0, uses=frozenset({"scan", "python"}))], [], np.inf) == []
+    )
 
 
 def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
     starved = detail(ready_ms=30_000.0)
-    (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
-    assert "other programs or containers used 5.5 of their machines' 8 cores" in found.what
-    assert "nothing else runs on" in found.advice
-    (found,) = findings.short_of_cpus(TERMS, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
-    assert "other programs" not in found.what
+    (found,) = findings.short_of_cpus(RULES, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
+    assert (found.others_cores, found.host_cores) == (pytest.approx(5.5), 8)
+    (found,) = findings.short_of_cpus(RULES, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
+    assert found.others_cores is None
 
 
 def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_processes(tmp_path: Path) -> None:
@@ -503,17 +527,18 @@ def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_p
 
 def test_time_without_a_task_is_told_apart() -> None:
     alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "coordinator": 1000.0}
-    found = findings.coordinator(TERMS, alone, {"coordinator": 700.0})
-    assert [each.cost_ms for each in found] == [2000, 1000]
-    assert found[1].what.endswith("while no task ran; 0.7 s of it waiting or unknown")
-    (_, whole) = findings.coordinator(TERMS, alone, {"coordinator": 1000.0})
-    assert whole.what.endswith("while no task ran"), "nor is all of it told twice"
+    assert findings.coordinator(alone, {"coordinator": 700.0}) == [
+        NoScope(2000, "measured", InspectProgram()),
+        Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=700),
+    ]
+    (_, whole) = findings.coordinator(alone, {"coordinator": 1000.0})
+    assert whole == Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=None), "all of it is said already"
 
 
 def test_compiling_is_a_finding_of_sparks_own() -> None:
     assert compiling([detail()], {}) == []
     (found,) = compiling([detail()], {"stage:3.0": 4000.0, "stage:4.0": 9000.0})
-    assert (found.rule, found.cost_ms) == ("compiling", pytest.approx(1000))
+    assert (found.kind, found.cost_ms) == ("compiling", pytest.approx(1000))
 
 
 # Other frameworks -----------------------------------------------------------------------------------------------------
@@ -523,28 +548,28 @@ def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any(
     gpu = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
     link = Resource("link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("input_bytes",))
     words = Vocabulary(worker="process", lane="stream", group="layer", unit="kernel", coordinator="host", scope="step")
-    terms = Terms(words, (*known(), gpu, link))
+    rules, own = Advisor(), Words("", words, (*known(), gpu, link))
     slow = detail(
         {"duration_ms": 7000.0, "resource_ms": {**parts(cpu=1000.0), "gpu": 6000.0}},
         {"longest_ms": 7000.0},
         median_resource_ms={**parts(cpu=1000.0), "gpu": 0.0},
     )
-    (found,) = findings.straggler(terms, slow, [])
-    assert "longest kernel (kernel 17)" in found.what
-    assert "6.0 s more on the GPU than usual" in found.what
-    (found,) = findings.idle_slots(terms, detail(facts=FEW))
-    assert "1 kernel for 4 streams" in found.what
-    assert found.advice == "more, smaller kernels would use the idle streams"
-    (found,) = findings.straggler(terms, late(read_bytes=56 * MIB), [])
-    assert found.advice == "spread what is read more evenly over the kernels"
+    (found,) = findings.straggler(rules, slow, [])
+    assert found.cause == MoreOfResource("gpu", 6000)
+    assert "longest kernel (kernel 17)" in text_of(found, own)
+    assert "on the GPU" in text_of(found, own)
+    (few_tasks,) = findings.idle_slots(rules, detail(facts=FEW))
+    assert "1 kernel for 4 streams" in text_of(few_tasks, own)
+    assert few_tasks.advice == MoreTasks()
+    assert "kernels" in text_of(MoreTasks(), own)
+    (found,) = findings.straggler(rules, late(read_bytes=56 * MIB), [])
+    assert found.advice == SpreadInput()
     busy = detail(
         facts={"resource_ms": {**parts(cpu=20_000.0), "link": 20_000.0}}, moved_bytes={"disk": 0, "net": 0, "link": MIB}
     )
-    (found,) = findings.odd_use(terms, [busy], {"cpu"})
-    assert "20.0 s of kernel time on PCIe for 1.0 MiB" in found.what
-    alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "coordinator": 1000.0}
-    told = [each.what for each in findings.coordinator(terms, alone, {})]
-    assert told[0].startswith("no step was under way")
+    (odd,) = findings.odd_use(rules, [busy], {"cpu"})
+    assert "kernel time on PCIe" in text_of(odd, own)
+    assert "no step" in text_of(NoScope(2000.0, "measured", InspectProgram()), own)
 
 
 def test_words_are_counted() -> None:
@@ -597,11 +622,11 @@ def _no_log(_: Any) -> Any:
 FLOWING = Framework(
     name="flowing",
     title="Flowing",
-    recognise=lambda _head: None,
-    read=_no_log,
+    reader=Reader(
+        recognise=lambda _head: None, read=_no_log, frames=Frames(process=lambda _arguments, name: (None, name))
+    ),
     vocabulary=Vocabulary(scope="step", scopes=("step", "loop")),
-    setup=Setup(lambda _folder: "", lambda _folder: {}),
-    process=lambda _arguments, name: (None, name),
+    advisor=Advisor(setup=Setup(lambda _folder: "", lambda _folder: {})),
 )
 
 
@@ -639,7 +664,7 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
 
 
 def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, process=None))
+    monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
         (note,) = diagnose(connection, load(connection)).unseen
     assert note.what.startswith("what Flowing does not time itself")
@@ -702,14 +727,16 @@ def test_every_stage_of_the_scope_has_its_facts(run: Run) -> None:
 def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
     """Its executors had a quota of 0.2 cores a slot, on a machine that was busy with other things."""
     first = run.debug().findings[0]
-    assert "executors got at most 0.20 cores a slot" in first.what
-    assert "other programs or containers used 1.7 of their machines' 2 cores" in first.what
+    assert isinstance(first, ShortOfCpus)
+    assert first.cores_per_slot == pytest.approx(0.2, abs=0.01)
+    assert (first.others_cores, first.host_cores) == (pytest.approx(1.66, abs=0.01), 2)
 
 
 def test_the_schema_stages_are_not_told_to_use_more_partitions(run: Run) -> None:
-    found = [each for each in run.debug().findings if "parquet: 1 task for 4 slots" in each.what]
+    idle = [each for each in run.debug().findings if isinstance(each, IdleSlots)]
+    found = [each for finding in idle for each in finding.stages if each.tasks == 1 and each.name.startswith("parquet")]
     assert found
-    assert all("schema" in each.advice and "partitions" not in each.advice for each in found)
+    assert {each.advice for each in found} == {GiveSchema(inferred=False)}
 
 
 def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> None:
@@ -728,10 +755,9 @@ def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> 
 
 
 def test_a_group_that_cost_next_to_nothing_is_counted_and_not_named() -> None:
-    def part(group: str, cost_ms: float) -> Part:
-        return Part("straggler", "waited", cost_ms, group, "it waited", "measured", "look", "have one that waited")
-
-    (found,) = findings.added_up(TERMS, [part("stage:1.0", 9000.0), part("stage:2.0", 300.0), part("stage:3.0", 100.0)])
-    assert found.what == "3 stages have one that waited: stage:1.0: it waited (9.0 s); and 2 others"
-    (found,) = findings.added_up(TERMS, [part("stage:1.0", 9000.0), part("stage:2.0", 3000.0)])
-    assert found.what == "2 stages have one that waited: stage:1.0: it waited (9.0 s); stage:2.0: it waited (3.0 s)"
+    (found,) = findings.added_up([few("stage:1.0", 9000.0), few("stage:2.0", 300.0), few("stage:3.0", 100.0)])
+    text = text_of(found, WORDS)
+    assert "stage:1.0" in text
+    assert "stage:2.0" not in text
+    (found,) = findings.added_up([few("stage:1.0", 9000.0), few("stage:2.0", 3000.0)])
+    assert "stage:2.0" in text_of(found, WORDS)

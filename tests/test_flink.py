@@ -23,6 +23,7 @@ from crystalperf.query.frameworks.flink.trace import read_archive
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.trace import Trace
 from crystalperf.query.results.assumptions import NoInterval
+from tests.refusals import refused
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
 KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/flink"
@@ -157,7 +158,7 @@ def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
 
 
 def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(SettingError, match="'Nothing' is not in this run; it has vertex:0, Source"):
+    with refused(SettingError, "Nothing", "vertex:0"):
         cp.profile(JOIN).predict(["parallelism.Nothing=8"])
 
 
@@ -329,14 +330,11 @@ def test_a_job_that_never_got_a_slot_is_a_run_without_units(tmp_path: Path) -> N
 PAGE = json.dumps({"path": "/jobs/overview", "json": json.dumps({"jobs": [{"jid": JOB}]})}, separators=(",", ":"))
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [(f'{{"archive":[{PAGE}', "not a whole archive"), (f'{{"archive":[{PAGE}]}}', "without a page")],
-)
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+@pytest.mark.parametrize("content", [f'{{"archive":[{PAGE}', f'{{"archive":[{PAGE}]}}'], ids=["cut", "no page"])
+def test_a_damaged_archive_is_one_sentence(tmp_path: Path, content: str) -> None:
     path = tmp_path / "archive"
     path.write_text(content)
-    with pytest.raises(InputError, match=sentence):
+    with refused(InputError, path):
         cp.profile(path)
 
 
@@ -383,9 +381,12 @@ def test_task_managers_are_told_by_their_resource_id() -> None:
 
 
 def test_roles_of_frames() -> None:
-    assert FLINK.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
-    assert FLINK.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take") == "wait"
-    assert FLINK.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
+    assert FLINK.reader.frames.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
+    assert (
+        FLINK.reader.frames.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take")
+        == "wait"
+    )
+    assert FLINK.reader.frames.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
 
 
 def test_the_words_of_flink_are_english() -> None:
@@ -417,7 +418,7 @@ def test_a_page_of_a_job_that_was_restarted_begins_there(tmp_path: Path) -> None
     assert trace.run["duration_ms"] == 30_000
     assert of(trace, "units", "launch_ms") == [500]
     assert of(trace, "workers", "added_ms") == [0]
-    assert any("1.0 min after it began" in each.meaning for each in trace.problems)
+    assert "restarted" in {each.name for each in trace.problems}
 
 
 @pytest.mark.parametrize(("asked_ms", "added_ms"), [(500, 5_000), (4_500, 0)])
@@ -448,6 +449,5 @@ def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> N
 
 
 def test_setup_has_figures_renewed_as_often_as_they_are_collected() -> None:
-    assert FLINK.setup is not None
-    told = FLINK.setup.text(Job("/var/flink"))
-    assert "\nmetrics.fetcher.update-interval: 1000  # ms\n" in told
+    assert FLINK.advisor.setup is not None
+    assert "\nmetrics.fetcher.update-interval: 1000 " in FLINK.advisor.setup.text(Job("/var/flink"))

@@ -15,6 +15,7 @@ from crystalperf.query.answers.figures import time_unit
 from crystalperf.query.answers.words import bottleneck_sentence
 from crystalperf.query.frameworks.flink import planning
 from crystalperf.query.frameworks.flink.refusals import EndlessStream
+from crystalperf.query.results.findings import IdleSlots
 from crystalperf.query.results.refusals import TasksWithoutEnd
 
 DATA = Path(__file__).parent / "data" / "flink"
@@ -169,7 +170,7 @@ def test_more_subtasks_of_a_pipeline_all_run_at_once_where_no_slots_are_told(tmp
 
 def test_a_pipeline_leaves_no_slots_idle_that_its_vertices_share(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "a", "FINISHED", 60_000), vertex(2, "b", "FINISHED")], "FINISHED")
-    assert "idle slots" not in {each.rule for each in run.debug().findings}
+    assert "idle-slots" not in {each.kind for each in run.debug().findings}
 
 
 def test_a_slot_takes_a_subtask_of_each_vertex_of_a_pipeline() -> None:
@@ -186,8 +187,8 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
     assert (header.workers, header.slots_per_worker) == (2, 2)
     assert {(each.units, each.slots, each.waves) for each in answer.groups} == {(2, 4, 0.5)}
     assert all(each.idle_ms == pytest.approx(2 * each.length_ms, rel=0.01) for each in answer.groups)
-    (found,) = [each for each in answer.findings if each.rule == "idle slots"]
-    assert "2 subtasks for 4 slots" in found.what
+    (found,) = [each for each in answer.findings if isinstance(each, IdleSlots)]
+    assert {(each.cause, each.tasks, each.slots) for each in found.stages} == {("few-tasks", 2, 4)}
 
 
 def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:

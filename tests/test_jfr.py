@@ -23,6 +23,7 @@ from crystalperf.query.recordings.jfr.metadata import read_string
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.recordings.jfr.source import load
 from crystalperf.query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
+from tests.refusals import refused
 
 RECORDINGS = Path(__file__).parents[2] / "shared/real-inputs/jfr/recordings"
 JAVA_SOURCES = Path(__file__).parent / "java"
@@ -514,7 +515,7 @@ def test_lz4_round_trip() -> None:
     cramjam = pytest.importorskip("cramjam", reason="lz4 needs cramjam")
     packed = bytes(cramjam.lz4.compress(simple(50)))
     assert len(read(packed).samples) == 50
-    with pytest.raises(JfrError, match="lz4 that is damaged"):
+    with refused(JfrError, "lz4"):
         read(packed[: len(packed) // 2])
 
 
@@ -540,14 +541,13 @@ def test_a_cut_gzip_says_so() -> None:
     ],
 )
 def test_what_is_no_recording_gives_one_sentence(content: bytes, says: str) -> None:
-    with pytest.raises(JfrError, match=says) as caught:
+    with refused(JfrError, says):
         read(content)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_path_that_is_missing_or_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jfr", tmp_path):
-        with pytest.raises(JfrError, match="cannot be read"):
+        with refused(JfrError, path):
             read(path)
 
 
@@ -742,7 +742,7 @@ def test_real_recordings_are_read_whole_or_refused(path: Path) -> None:
     if path.suffix == ".lz4":
         pytest.importorskip("cramjam", reason="lz4 needs cramjam")
     if path.name in OLD_FORMATS:
-        with pytest.raises(JfrError, match="a recording of format"):
+        with refused(JfrError):
             read(path)
         return
     got = read(path)

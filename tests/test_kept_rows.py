@@ -20,6 +20,7 @@ from crystalperf.query.model.load import load
 from crystalperf.query.model.places import KEPT, kept_groups, reaches
 from crystalperf.query.model.world import Value, changed_world
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
+from crystalperf.query.results.findings import IdleSlots, Kept
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
 from crystalperf.query.whatif.predict import predict
@@ -149,10 +150,10 @@ def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5)
     debug = run.debug()
     first = debug.findings[0]
-    assert first.rule == "kept"
+    assert isinstance(first, Kept)
     assert first.cost_ms == pytest.approx(5 * 6000 * 10_000 / 14_000, rel=0.05)
-    assert "2 of 4 tasks of stage:1.0" in first.what
-    assert "so did 8 tasks of 4 others" in first.what
+    assert (first.stage.id, first.missed, first.tasks) == ("stage:1.0", 2, 4)
+    assert (first.other_missed, first.other_stages) == (8, 4)
     verdict = run.verdict()
     assert "What executors were to keep in memory was not there" in sentence_of(verdict)
     assert any("spark.executor.memory" in each.what for each in verdict.actions)
@@ -331,6 +332,6 @@ def test_slots_that_idle_beside_kept_rows_are_told(tmp_path: Path) -> None:
     stages = [Stage(each, reads=FILES, keeps=(KEPT_RDD, 31)) for each in (scan, read, read)]
     log = write(tmp_path / "log", stages, executors={"1": 3, "2": 3})
     run = cp.profile([log], output=tmp_path / "run.duckdb")
-    (first,) = [each for each in run.debug().findings if each.rule == "idle slots"]
-    assert "30 of 31 tasks ran on one executor" in first.what
+    (first,) = [each for each in run.debug().findings if isinstance(each, IdleSlots)]
+    assert (first.stages[0].on_busiest, first.stages[0].tasks) == (30, 31)
     assert any("--conf spark.locality.wait=0s" in each.lines for each in run.verdict().actions)

@@ -1,114 +1,138 @@
-"""Comparing the answers of two versions: what the new layout of the JSON makes of the old one is no difference."""
+"""Comparing the answers of two versions: renames are no difference; figures, order and fields without a partner are."""
 
 from __future__ import annotations
 
 import copy
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.same import compare, main
+from lab.same.__main__ import RENAMES, collect, main, write
+from lab.same.comparing import ENTRIES, FIELDS, FIGURES, SENTENCES, Differences, compare
+from lab.same.inputs import ROOT, given
+from lab.same.renames import Renames
+from lab.same.tables import LONG, kept_of, table_of
 
-DEBUG_BEFORE: dict[str, Any] = {
-    "scope": "all",
-    "bottleneck": "other",
+BEFORE: dict[str, Any] = {
     "runtime_ms": 1000.0,
-    "other_ms": {"waiting for executors": 600.0},
-    "sql_executions": [{"id": 3, "name": "q", "end_ms": None}],
-    "stages": [{"id": "stage:0.0", "sql_id": 3, "tasks": 4, "task_ms": 900.0, "scheduler_delay_ms": 2.0}],
-    "operators": [{"sql_id": 3, "stages": [0], "basis": "SQL metrics"}],
-    "disagreements": [{"stage": "stage:0.0", "label_share": 0.51}],
-    "samples": {"on_tasks": 7, "skipped": {"task": 2}},
-    "assumptions": ["input is local"],
-    "unseen": ["code: the run left no samples; `crystalperf setup spark` shows what to add to the job"],
+    "findings": [
+        {"rule": "idle slots", "cost_ms": 30.0, "what": "4 slots were idle"},
+        {"rule": "input", "cost_ms": 20.0, "what": "input was late"},
+    ],
+    "refused": ["no memory is known", "no disk is known"],
+    "groups": [{"id": f"stage:{number}", "unit_ms": number * 1.5, "share": 0.5} for number in range(LONG + 1)],
 }
-DEBUG_AFTER: dict[str, Any] = {
-    "schema": "crystalperf.debug/1",
-    "scope": "all",
-    "measure": "makespan",
-    "bottleneck": "no worker",
+AFTER: dict[str, Any] = {
     "runtime_ms": 1000.001,
-    "other_ms": {"no worker": 600.0},
-    "scopes": [{"id": "sql:3", "name": "q", "end_ms": None}],
-    "groups": [{"id": "stage:0.0", "scope": "sql:3", "units": 4, "unit_ms": 900.0, "queued_ms": 2.0, "most_bytes": 1}],
-    "operators": [{"scope": "sql:3", "groups": ["stage:0.0", "stage:0.1"], "basis": "plan metrics"}],
-    "disagreements": [{"group": "stage:0.0", "label_share": 0.51}],
-    "samples": {"on_units": 7, "skipped": {"unit": 2}},
-    "assumptions": ["input is local"],
-    "unseen": [
-        {
-            "what": "code: the run left no samples",
-            "remedy": {"kind": "set up the job", "facts": {"framework": "spark"}},
+    "findings": [
+        {"kind": "idle-slots", "cost_ms": 30.0, "text": "Four slots stood idle.", "evidence": {"slots": 4}},
+        {"kind": "input", "cost_ms": 20.0, "text": "input was late"},
+    ],
+    "refused": [{"kind": "unknown", "text": "no memory is known"}, {"kind": "unknown", "text": "no disk is known"}],
+    "groups": BEFORE["groups"],
+}
+RENAMED = {
+    "renamed": {
+        "all": {
+            "findings[]/rule": "findings[]/kind",
+            "findings[]/what": "findings[]/text",
+            "refused[]": "refused[]/text",
         }
-    ],
-    "coordinator_ms": 5.0,
-    "findings": [],
-    "vocabulary": {"worker": "executor"},
-}
-POINT = {"predicted_ms": 5.0, "refused": []}
-SWEEP_BEFORE = {
-    **{"scope": "all", "set": "cores=1", **POINT, "stages": [{"id": "stage:0.0", "recorded_ms": 2.0}]},
-    "sweep": [{"set": "cores=1", **POINT}, {"set": "cores=2", **POINT, "predicted_ms": 3.0}],
-}
-SWEEP_AFTER = {
-    "schema": "crystalperf.sweep/1",
-    "points": [
-        {**POINT, "scope": "all", "setting": setting, "predicted_ms": ms, "groups": groups, "remedy": None}
-        for setting, ms, groups in (
-            ("cores=1", 5.0, [{"id": "stage:0.0", "name": "scan", "recorded_ms": 2.0}]),
-            ("cores=2", 3.0, [{"id": "stage:0.0", "name": "scan", "recorded_ms": 2.0}]),
-        )
-    ],
-    "amounts": [1.0, 2.0],
-    "knee": None,
-}
-BEFORE = {
-    "a": {"debug job:0": DEBUG_BEFORE, "predict --set cores=1,2": SWEEP_BEFORE, "debug sql:9": "not in /x/run.duckdb"}
-}
-AFTER = {
-    "a": {"debug job:0": DEBUG_AFTER, "predict --set cores=1,2": SWEEP_AFTER, "debug sql:9": "not in /y/run.duckdb"}
+    },
+    "values": {"findings[]/kind": {"idle slots": "idle-slots"}},
+    "added": {"findings[]/evidence": "the numbers of the sentence", "refused[]/kind": "what it is"},
+    "text": {"prose": ["text"]},
 }
 
 
-def test_another_layout_is_no_difference() -> None:
-    assert not compare(BEFORE, AFTER), compare(BEFORE, AFTER).lines()
-    assert not compare(AFTER, AFTER), compare(AFTER, AFTER).lines()
+def difference(
+    before: Any, after: Any, renamed: Mapping[str, Any] = RENAMED, text: bool = False, public: bool = False
+) -> Differences:
+    old, new = ({"run": {"public": public, "answers": {"debug": table_of(each)}}} for each in (before, after))
+    found = compare(kept_of(old), new, Renames.of(renamed), text=text)
+    if not public:
+        whole = compare(old, new, Renames.of(renamed), text=text)
+        assert {key: sum(each.values()) > 0 for key, each in whole.counts.items()} == {
+            key: sum(each.values()) > 0 for key, each in found.counts.items()
+        }, "the kept reference finds what two collections find"
+    return found
+
+
+def changed(*place: str | int, to: Any) -> Any:
+    after = copy.deepcopy(AFTER)
+    holder = after
+    for key in place[:-1]:
+        holder = holder[key]  # type: ignore[index]
+    holder[place[-1]] = to  # type: ignore[index]
+    return after
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_finds_no_difference_in_renamed_fields_and_reworded_sentences(public: bool) -> None:
+    assert not list(difference(BEFORE, AFTER, public=public).first)
+
+
+def test_compares_sentences_only_when_asked() -> None:
+    found = difference(BEFORE, AFTER, text=True)
+    assert found.counts[SENTENCES].total() == 1
+    assert not found.counts[FIGURES]
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("after", "which", "path"),
     [
-        (("runtime_ms",), 1000.003, "figures: 1"),
-        (("disagreements", 0, "label_share"), 0.5102, "figures: 1"),
-        (("groups", 0, "scope"), "sql:4", "sentences: 1 of 1 kinds"),
-        (("bottleneck",), "cpu", "sentences: 1 of 1 kinds"),
-        (("assumptions",), ["input is local", "and more"], "sentences: 1 of 1 kinds"),
-        (("assumptions",), [], "sentences: 1 of 1 kinds"),
-        (("unseen", 0, "remedy"), None, "sentences: 1 of 1 kinds"),
-        (("groups", 0, "spill_bytes"), 7, "fields: 1 of 1 kinds"),
-        (("scopes", 0, "end_ms"), 7.0, "figures: 1"),
+        (changed("runtime_ms", to=1000.003), FIGURES, "debug runtime_ms"),
+        (changed("findings", 0, "cost_ms", to=31.0), FIGURES, "debug findings[]/cost_ms"),
+        (changed("findings", 0, "kind", to="idle slots"), FIGURES, "debug findings[]/kind"),
+        (changed("findings", to=AFTER["findings"][::-1]), FIGURES, "debug findings[]/kind"),
+        (changed("findings", to=AFTER["findings"][:1]), ENTRIES, "debug findings#"),
+        (changed("findings", 0, "text", to=""), ENTRIES, "debug findings[]/text"),
+        (
+            changed("findings", 1, "text", to="input of stage:3 was late"),
+            FIGURES,
+            "debug findings[]/text, what is named",
+        ),
+        (changed("refused", to=AFTER["refused"][:1]), ENTRIES, "debug refused#"),
+        (changed("refused", to=AFTER["refused"][::-1]), ENTRIES, "debug refused[]/text"),
+        (changed("groups", 7, "unit_ms", to=11.0), FIGURES, "debug groups[]/unit_ms"),
+        (changed("groups", to=AFTER["groups"][::-1]), FIGURES, "debug groups[]/unit_ms"),
+        (changed("findings", 0, "extra", to=1), FIELDS, "debug findings[]/extra"),
     ],
 )
-def test_what_differs_is_listed(place: tuple[str | int, ...], value: Any, said: str) -> None:
-    after = copy.deepcopy(AFTER)
-    holder: Any = after["a"]["debug job:0"]
-    for key in place[:-1]:
-        holder = holder[key]
-    holder[place[-1]] = value
-    heads = [line for line in compare(BEFORE, after).lines() if not line.startswith(" ")]
-    assert said in heads
-    assert [head.partition(": ")[2][0] for head in heads].count("0") == 2, heads
+def test_reports_what_moved(after: Any, which: str, path: str) -> None:
+    assert path in difference(BEFORE, after).counts[which]
 
 
-def test_what_differs_alike_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {name: {"analyze": f"{number} parts are missing"} for number, name in enumerate("abc")}
-    after = {name: {"analyze": f"{number} of its parts are missing"} for number, name in enumerate("ab")}
-    before["b"]["debug all"] = "no"
-    for name, answers in (("before", before), ("after", after)):
-        (tmp_path / name).write_text(json.dumps(answers))
-    assert main(["compare", str(tmp_path / "before"), str(tmp_path / "after")]) == 1
-    lines = capsys.readouterr().out.split("\n")
-    assert lines[:2] == ["figures: 0", "sentences: 2 of 1 kinds"]
-    assert any(line.startswith("  debug only before: 1 times, first b: debug all") for line in lines)
+@pytest.mark.parametrize("removed", [True, False])
+def test_field_without_partner_must_be_stated_as_removed(removed: bool) -> None:
+    before = {**BEFORE, "seconds": 4.0}
+    stated = {**RENAMED, "removed": {"seconds": "it was the machine's"} if removed else {}}
+    assert bool(difference(before, AFTER, stated)) is not removed
+
+
+def test_rename_of_one_kind_of_answer_leaves_the_others() -> None:
+    renames = Renames.of({"renamed": {"all": {"a[]": "b[]"}, "sql": {"a[]/name": "a[]/name"}}})
+    assert [renames.after(kind, path) for kind in ("debug", "sql") for path in ("x/a[]/name", "a#")] == [
+        *("x/b[]/name", "b#"),
+        *("x/a[]/name", "b#"),
+    ]
+
+
+def test_keeps_no_text_of_public_logs() -> None:
+    kept = kept_of({"run": {"public": True, "answers": {"debug": table_of(BEFORE)}}})
+    assert "slots were idle" not in str(kept)
+    assert "stage:3" not in str(kept)
+    assert "idle slots" in str(kept)
+
+
+def test_collection_of_a_run_equals_itself(tmp_path: Path) -> None:
+    asked = given(["tests/data/flink/one-chain"])
+    collected = collect(ROOT, asked, processes=1, nice=0)
+    answers = collected["tests/data/flink/one-chain"]["answers"]
+    assert {question.split()[0] for question in answers} == {"analyze", "debug", "predict"}
+    assert answers["analyze"]["debug/runtime_ms"][0] > 0
+    assert not compare(kept_of(collected), collected, Renames.read(RENAMES), text=True)
+    write(tmp_path / "one", {"inputs": collected})
+    assert main(["compare", str(tmp_path / "one"), str(tmp_path / "one")]) == 0

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import is_one_line, refused
+
 pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
 from lab.__main__ import main
@@ -20,6 +22,7 @@ from lab.errors import LabError
 from lab.pages import has, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
+from lab.score import priors as learning
 from lab.score import report
 from lab.score.calibrate import calibrate
 from lab.score.floors import as_good, by_workload, floor, floor_table
@@ -241,7 +244,7 @@ def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -
         "new",
         "<!-- end of now floors -->",
     ]
-    with pytest.raises(LabError, match="has no <!-- now suites -->"):
+    with refused(LabError, page, "<!-- now suites -->"):
         put(page, "now suites", ["new"])
 
 
@@ -306,7 +309,7 @@ def test_overhead_is_of_a_turn_over_those_around_it(tmp_path: Path) -> None:
 
 def test_no_rounds_measure_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["overhead", "--rounds", "0", "--out", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("error: 0 rounds measure nothing")
+    is_one_line(capsys.readouterr().err, "0 rounds")
 
 
 def test_every_recorder_has_turns_without_one_around_it() -> None:
@@ -341,7 +344,7 @@ def test_a_kept_sweep_gives_the_same_predictions(known: Measured, tmp_path: Path
     for before, after in zip(pairs(known, ("jfr20", "shipped")), pairs(again, ("jfr20", "shipped")), strict=True):
         assert after.predicted_ms == pytest.approx(before.predicted_ms)
         assert after.actual_ms == before.actual_ms
-    with pytest.raises(LabError, match="has no runs of made"):
+    with refused(LabError, tmp_path, "made"):
         keep(MADE, tmp_path, tmp_path / "other", [])
 
 
@@ -359,4 +362,11 @@ def test_pictures(known: Measured, tmp_path: Path) -> None:
 def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("score", "calibrate"):
         assert main([command, "q9", "--out", str(tmp_path)]) == 1
-        assert f"{tmp_path} has no runs of q9" in capsys.readouterr().err
+        is_one_line(capsys.readouterr().err, tmp_path, "q9")
+
+
+@pytest.mark.later
+def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
+    told = [learning.told(each, tmp_path) for each in learning.kept()]
+    kept = Path(learning.__file__).parent.parent.parent / "query" / "whatif" / "priors.csv"
+    assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

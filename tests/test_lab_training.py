@@ -10,6 +10,7 @@ import pytest
 import crystalperf as cp
 from lab.runs.training import SWEPT, base_of, planned, role_of, run_all
 from lab.score import training
+from tests.refusals import is_one_line
 
 KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/pytorch"
 
@@ -58,9 +59,7 @@ def test_a_question_names_what_is_other_than_in_the_base() -> None:
 
 def test_a_folder_without_a_sweep_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert training.main([str(tmp_path)]) == 1
-    complaint = capsys.readouterr().err
-    assert "lab.runs.training sweep" in complaint
-    assert complaint.count("\n") == 1
+    is_one_line(capsys.readouterr().err, "lab.runs.training sweep")
 
 
 def test_kept_runs_are_scored_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -162,15 +162,29 @@ def test_python_where_its_frames_are(home: Path) -> None:
     make("python-3.11", of="python-1")
     make("pyspark-4.0.1", of="python-1")
     paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
-    found = [each.found for each in fitting(replace(SPARK, sources=lambda _: ()), RAN, paths)]
+    found = [
+        each.found
+        for each in fitting(
+            replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ()))),
+            RAN,
+            paths,
+        )
+    ]
     assert found == ["python-3.11", "pyspark-4.0.1"]
-    assert fitting(replace(SPARK, sources=lambda _: ()), RAN, ["java.lang.Thread"]) == []
+    assert (
+        fitting(
+            replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ()))),
+            RAN,
+            ["java.lang.Thread"],
+        )
+        == []
+    )
 
 
 def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
     """Its version is not known, so its lines may be others; what is in another folder is somebody else's."""
     make("torch-2.15.0", of="python-1")
-    bare = replace(SPARK, sources=lambda _: ())
+    bare = replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ())))
     frames = ["/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py"]
     assert fitting(bare, RAN, frames) == [Fit("torch-2.15.0", "torch-2.15.0", "library", False)]
     assert fitting(bare, RAN, ["/opt/venv/lib/python3.12/site-packages/torchvision/ops/misc.py"]) == []

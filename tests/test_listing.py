@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.whatif import listing
 from crystalperf.query.whatif import replay as replaying
 from crystalperf.query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay

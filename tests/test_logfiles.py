@@ -15,6 +15,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs import containers as logfiles
 from crystalperf.query.inputs.containers import LogFile, Part, batches, head, members
 from crystalperf.query.model.records import Problem, Problems
+from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data" / "eventlog"
 TEXT = zstandard.ZstdDecompressor().stream_reader((DATA / "q9.zstd").read_bytes(), read_across_frames=True).read()
@@ -106,7 +107,7 @@ def test_members_of_a_zip(tmp_path: Path, packed: dict[str, Path]) -> None:
     (tmp_path / "broken").write_bytes(whole[:200] + bytes(100) + whole[300:])
     assert names(read(Part(str(tmp_path / "broken"), "../x"))[1]) == {"damaged_stream"}
     (tmp_path / "cut").write_bytes(whole[:200])
-    with pytest.raises(InputError, match="cut: the zip archive cannot be read"):
+    with refused(InputError, tmp_path / "cut"):
         members(str(tmp_path / "cut"))
 
 
@@ -177,19 +178,13 @@ def test_blocks_that_claim_too_much_are_not_believed(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    for path, reason in (
-        (tmp_path / "fifo", "a device, pipe or socket"),
-        (Path("/dev/zero"), "a device, pipe or socket"),
-        (tmp_path, "a folder"),
-        (tmp_path / "none", "cannot be read"),
-    ):
-        with pytest.raises(InputError, match=reason) as caught:
+    for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path, tmp_path / "none"):
+        with refused(InputError, path):
             read(path)
-        assert str(caught.value).startswith(str(path))
 
 
 def test_urls(tmp_path: Path, packed: dict[str, Path]) -> None:
     pytest.importorskip("fsspec", reason="reading URLs needs fsspec")
     assert read(Part(f"file://{packed['snappy']}"))[0] == FIRST
-    with pytest.raises(InputError, match="nonsense://"):
+    with refused(InputError, "nonsense://"):
         read(Part("nonsense://bucket/log"))

@@ -18,6 +18,15 @@ from crystalperf.query.answers.verdict import bottleneck_of
 from crystalperf.query.answers.words import bottleneck_sentence, unsubmitted_sentence
 from crystalperf.query.frameworks.spark import storage
 from crystalperf.query.frameworks.spark.failures import cause
+from crystalperf.query.frameworks.spark.findings import (
+    CacheRows,
+    PartitionWindow,
+    ReadAgain,
+    SmallFiles,
+    SmallOutput,
+    WriteFewerFiles,
+)
+from crystalperf.query.results.findings import Finding, OddUse
 from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, waves, write
@@ -46,23 +55,29 @@ def first_sentence(verdict: Verdict) -> str:
     return bottleneck_sentence(bottleneck_of(verdict.debug), verdict.debug, verdict.header.resources, Seconds())
 
 
-def of(verdict: Verdict, rule: str) -> float:
-    return sum(each.cost_ms for each in verdict.debug.findings if each.rule == rule)
+def of(verdict: Verdict, kind: type[Finding]) -> float:
+    return sum(each.cost_ms for each in verdict.debug.findings if isinstance(each, kind))
 
 
 def test_many_small_files_that_were_read_are_told(told: Told) -> None:
     verdict = told("tiny-files")
-    assert "3 000 files of 570 bytes on average" in first_sentence(verdict)
-    assert verdict.actions[0].what.startswith("Merge the small files into ones of 100 MB or more")
+    (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallFiles))
+    assert (found.stage, found.other_stages, found.files, found.file_bytes) == ("stage:0.0", 1, 3000, 570)
+    assert "3 000 files" in first_sentence(verdict)
+    assert verdict.actions[0].why == "small-files"
     path_ms = sum(each.path_ms for each in verdict.debug.groups if each.id in ("stage:0.0", "stage:3.0"))
-    assert 0.5 * path_ms < of(verdict, "small files") < path_ms, "what tasks computed is not for the files' number"
+    assert 0.5 * path_ms < of(verdict, SmallFiles) < path_ms, "what tasks computed is not for the files' number"
 
 
 def test_many_small_files_that_were_written_are_told_with_what_made_them(told: Told) -> None:
     verdict = told("small-output")
-    assert "stage:1.0 wrote 4 000 files of 4.2 KiB on average" in first_sentence(verdict)
-    assert "columns of partitionBy" in verdict.actions[0].what
-    assert of(verdict, "small files") == 0
+    (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallOutput))
+    assert (found.stage, found.other_stages, found.files) == ("stage:1.0", 0, 4000)
+    assert isinstance(found.advice, WriteFewerFiles)
+    assert found.advice.partitions is not None
+    assert "4 000 files" in first_sentence(verdict)
+    assert verdict.actions[0].why == "small-output"
+    assert of(verdict, SmallFiles) == 0
 
 
 def test_what_the_driver_counted_is_a_table(run: Callable[[str], Run]) -> None:
@@ -73,10 +88,11 @@ def test_what_the_driver_counted_is_a_table(run: Callable[[str], Run]) -> None:
 
 def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
     verdict = told("read-again")
-    assert "6 queries read the same rows from storage" in verdict.actions[0].what
-    assert "cache or persist" in verdict.actions[0].what
+    (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
+    assert (found.readers, found.advice) == (6, CacheRows("query"))
+    assert verdict.actions[0].why == "read-again"
     scans_ms = [each.path_ms for each in verdict.debug.groups if "scan" in each.name]
-    assert of(verdict, "read again") == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
+    assert of(verdict, ReadAgain) == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
 
 
 def test_rows_that_memory_has_no_room_for_are_not_to_be_kept(tmp_path: Path) -> None:
@@ -87,7 +103,7 @@ def test_rows_that_memory_has_no_room_for_are_not_to_be_kept(tmp_path: Path) -> 
     path = tmp_path / "log"
     path.write_text(lines.replace(settings, f'{settings}"spark.driver.memory":"512m",'), encoding="utf-8")
     verdict = cp.profile([path], output=tmp_path / "run.duckdb").verdict()
-    assert of(verdict, "read again") == 0, "two times 141 MiB do not fit in (512 - 300) MiB x 0.6"
+    assert of(verdict, ReadAgain) == 0, "two times 141 MiB do not fit in (512 - 300) MiB x 0.6"
 
 
 def test_scans_of_other_columns_read_other_rows() -> None:
@@ -133,7 +149,7 @@ def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> N
 
 def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told, run: Callable[[str], Run]) -> None:
     assert told("collect").debug.resource_ms["net"] == 0
-    assert of(told("collect"), "odd use") == 0, "3 s of getting results are no time on a network for 0 bytes"
+    assert of(told("collect"), OddUse) == 0, "3 s of getting results are no time on a network for 0 bytes"
     slower = run("collect").predict(["network=0.5x"])
     assert slower.predicted_ms is None or slower.predicted_ms == pytest.approx(slower.runtime_ms, rel=0.01)
 
@@ -155,8 +171,7 @@ def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told
 
 
 def test_a_window_over_all_rows_is_told(told: Told) -> None:
-    whats = [each.advice for each in told("one-window").debug.findings if each.rule == "idle slots"]
-    assert any("partitionBy" in each for each in whats)
+    assert PartitionWindow() in {each.advice for each in told("one-window").debug.findings}
     assert any("partitionBy(key)" in line for each in told("one-window").actions for line in each.lines)
 
 

@@ -271,12 +271,14 @@ def test_metrics_of_a_stage_are_what_it_added(tmp_path: Path) -> None:
 def test_waiting_for_a_python_worker_is_cpu_whatever_the_label_says() -> None:
     reader = ("org.apache.spark.api.python.BasePythonRunner$ReaderInputStream", "read")
     scan = ("org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1", "hasNext")
-    assert SPARK.annotate(*reader) == "process"
+    assert SPARK.reader.frames.annotate(*reader) == "process"
     connection = duckdb.connect()
     connection.execute("CREATE TABLE frames (frame_id INTEGER, class_name VARCHAR, method VARCHAR, role VARCHAR)")
     connection.execute("ALTER TABLE frames ADD COLUMN device VARCHAR")
     for number, frame in enumerate((reader, scan)):
-        connection.execute("INSERT INTO frames VALUES (?, ?, ?, ?, NULL)", [number, *frame, SPARK.annotate(*frame)])
+        connection.execute(
+            "INSERT INTO frames VALUES (?, ?, ?, ?, NULL)", [number, *frame, SPARK.reader.frames.annotate(*frame)]
+        )
     connection.execute(
         """
         CREATE TABLE resolved AS SELECT frame_id, 'spark' AS index_name, method AS symbol,

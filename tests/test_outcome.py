@@ -12,10 +12,14 @@ import pytest
 import crystalperf as cp
 from crystalperf.cli.text import time_unit
 from crystalperf.query.answers.bottleneck import bottleneck_of
-from crystalperf.query.answers.values import Debug, Finding, Outcome
+from crystalperf.query.answers.values import Debug, Outcome
 from crystalperf.query.answers.words import outcome_sentences, workers_words
+from crystalperf.query.frameworks import Exhausted
 from crystalperf.query.frameworks.spark import failures
+from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity, InspectEndedTasks
+from crystalperf.query.results.findings import EndReason, Finding, LostWorkers, NoWorker, Wasted
 from crystalperf.query.run import Run
+from crystalperf.query.text.findings import advice_text
 
 START = 1_795_257_733_277
 Event = dict[str, Any]
@@ -112,7 +116,7 @@ def told(debug: Debug) -> tuple[str, ...]:
 def asked(run: Run, scope: str = "all") -> tuple[Outcome, tuple[str, ...], dict[str, Finding]]:
     debug = run.debug(scope)
     assert debug.outcome is not None
-    return debug.outcome, told(debug), {each.rule: each for each in debug.findings}
+    return debug.outcome, told(debug), {each.kind: each for each in debug.findings}
 
 
 WORK = [job(0, 1000, 0), *stage(0, 1000, 9000, 2), task(0, 1100, 8000, 0, "1"), task(1, 1100, 9000, 1, "1")]
@@ -178,7 +182,10 @@ def test_a_failed_job_is_told_first_with_the_cause_and_not_the_wrapper(make: Mak
         "The run failed: 1 of 1 job failed: BadRow: row 7 has no id.",
         "2 of 3 tasks failed, which took 5.0 s of task time; 1 of them ran again.",
     )
-    assert "2 failed tasks ran for 5.0 s of task time: BadRow: row 7 has no id" in found["wasted"].what
+    wasted = found["wasted"]
+    assert isinstance(wasted, Wasted)
+    assert (wasted.status, wasted.tasks, wasted.task_ms) == ("failed", 2, 5000)
+    assert wasted.reasons == (EndReason("BadRow: row 7 has no id", 2),)
 
 
 def test_a_task_that_was_tried_again_is_recovered_from(make: Make) -> None:
@@ -200,8 +207,10 @@ def test_a_copy_that_was_slower_did_not_fail(make: Make) -> None:
         make(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 2), *tasks, job_end(0, 9000))
     )
     assert (outcome.status, sentences) == ("succeeded", ())
-    assert "1 killed task ran for 8.0 s of task time: TaskKilled: another attempt succeeded" in found["wasted"].what
-    assert "speculative" in found["wasted"].advice
+    wasted = found["wasted"]
+    assert isinstance(wasted, Wasted)
+    assert (wasted.status, wasted.tasks, wasted.task_ms) == ("killed", 1, 8000)
+    assert wasted.advice == InspectEndedTasks("killed")
 
 
 def test_a_job_that_somebody_cancelled_did_not_fail(make: Make) -> None:
@@ -331,7 +340,7 @@ MEMORY = [
 
 @pytest.mark.parametrize(("why", "memory", "advice", "sentence"), MEMORY)
 def test_what_ran_out_of_memory_is_told_and_advised_on(
-    why: str, memory: str, advice: str, sentence: str, make: Make
+    why: str, memory: Exhausted, advice: str, sentence: str, make: Make
 ) -> None:
     tasks = [
         task(0, 1000, 3000, 0, "1", lost_with("1", why)),
@@ -349,8 +358,8 @@ def test_what_ran_out_of_memory_is_told_and_advised_on(
     assert sentences[0].startswith("1 of 2 executors was lost, 3.0 s after the start: ")
     assert "Consider" not in sentences[0]
     assert sentence in sentences[-1]
-    assert advice in found["wasted"].advice
-    assert advice in found["lost workers"].advice
+    assert found["wasted"].advice == found["lost-workers"].advice == AvoidExhaustion(memory)
+    assert advice in advice_text(found["wasted"], run.debug().words)
 
 
 def test_a_heap_that_is_full_is_told_by_what_a_task_threw(make: Make) -> None:
@@ -361,7 +370,7 @@ def test_a_heap_that_is_full_is_told_by_what_a_task_threw(make: Make) -> None:
     )
     assert outcome.memory == "heap"
     assert "OutOfMemoryError: Java heap space" in sentences[0]
-    assert "more spark.executor.memory" in found["wasted"].advice
+    assert found["wasted"].advice == AvoidExhaustion("heap")
 
 
 def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> None:
@@ -379,7 +388,9 @@ def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> Non
     (lost,) = outcome.lost
     assert (lost.redone_units, lost.redone_ms) == (1, 3000)
     assert any("1 of its tasks ran again" in each for each in sentences)
-    assert "1 task ran again, which had taken 3.0 s" in found["lost workers"].what
+    workers = found["lost-workers"]
+    assert isinstance(workers, LostWorkers)
+    assert (workers.redone_tasks, workers.redone_ms) == (1, 3000)
 
 
 def test_most_executors_died_young_and_the_rest_is_told_to_have_been_slow(make: Make) -> None:
@@ -395,8 +406,10 @@ def test_most_executors_died_young_and_the_rest_is_told_to_have_been_slow(make: 
         " host-7. Exit status: 1.",
     )
     # Twenty tasks of a second take ten seconds on two slots; on eighteen it would have been two waves.
-    assert 7000 < found["lost workers"].cost_ms <= 9000
-    assert "went 7.0 s after they came" in found["lost workers"].what
+    assert 7000 < found["lost-workers"].cost_ms <= 9000
+    workers = found["lost-workers"]
+    assert isinstance(workers, LostWorkers)
+    assert (len(workers.lost.workers), workers.lost.lived_ms) == (8, 7000)
 
 
 def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> None:
@@ -407,8 +420,11 @@ def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> Non
         *(added("3", 14_000), *stage(0, 900, 18_000, 1), task(1, 14_000, 18_000, 0, "3"), job_end(0, 18_000)),
     )
     _, _, found = asked(run)
-    assert "for 12.0 s since executors 1, 2 went" in found["no worker"].what
-    assert found["no worker"].cost_ms >= 12_000
+    waited = found["no-worker"]
+    assert isinstance(waited, NoWorker)
+    assert waited.lost is not None
+    assert (waited.since_lost_ms, waited.lost.workers) == (pytest.approx(12_000), ("1", "2"))
+    assert waited.cost_ms >= 12_000
     header = run.header()
     assert (header.workers, header.workers_in_all, header.slots_per_worker) == (2, 3, 2)
     assert workers_words(header) == "at most 2 executors at a time (3 in all)"
@@ -421,11 +437,10 @@ def test_a_stage_that_no_executor_ever_came_for_waited_for_one(make: Make) -> No
     run = make(asks, job(0, 2500, 0), *stage(0, 2600, 18_000, 4, failure=shut), job_end(0, 18_000, shut))
     debug = run.debug()
     assert (bottleneck_of(debug).name, debug.other_ms["no worker"]) == ("no worker", 15_400)
-    found = {each.rule: each for each in debug.findings}
-    assert found["no worker"].cost_ms == 15_400
-    assert found["no worker"].what == "no executor ever came: stages waited and no task ran"
+    found = {each.kind: each for each in debug.findings}
+    assert found["no-worker"] == NoWorker(15_400, "measured", FreeClusterCapacity(), ever_came=False)
     assert "coordinator" not in found
-    (action,) = [each for each in run.verdict().actions if each.why == "no worker"]
+    (action,) = [each for each in run.verdict().actions if each.why == "no-worker"]
     assert "`spark.executor.cores` not set, `spark.executor.memory` 500m" in action.what
 
 
@@ -484,7 +499,7 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
     error = "GpuSplitAndRetryOOM: GPU OutOfMemory: could not split inputs and retry"
     assert sentences[0] == f"The run failed: 1 of 25 queries failed: {error}."
     assert sentences[1] == "112 of 12 447 tasks failed, which took 809.3 s of task time; 104 of them ran again."
-    assert "concurrentGpuTasks" in found["wasted"].advice
+    assert found["wasted"].advice == AvoidExhaustion("device")
 
 
 def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Path) -> None:
@@ -496,7 +511,7 @@ def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Pat
 def test_tasks_that_list_folders_are_cut_by_their_setting(real_inputs: Path, tmp_path: Path) -> None:
     """Job 29 of that log is 'Listing leaf files and directories for 1824 paths': no program hands out its rows."""
     actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
-    (found,) = (each for each in actions if each.why == "starting units")
+    (found,) = (each for each in actions if each.why == "starting-units")
     assert found.lines == ("--conf spark.sql.sources.parallelPartitionDiscovery.parallelism=32",)
     assert "10000 (the default) → 32: Spark lists each folder in a task of its own (stage:29.0 and " in found.what
 

@@ -17,7 +17,6 @@ import crystalperf as cp
 from crystalperf.query.answers.figures import time_unit
 from crystalperf.query.answers.serial import as_json
 from crystalperf.report.page import render
-from lab.costs import made_log
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.later
 
 ROOT = Path(__file__).parent.parent
+MANY_TASKS = ROOT / "tests/data/runs/rolled"
 FLINK = ROOT / "tests/data/flink/join-and-sort.json.gz"
 TRAINING = ROOT / "tests/data/training/torch-2-ranks"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
@@ -40,15 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(demo_run: Run, demo_log_run: Run, shared_home: Path, folder: Path) -> dict[str, Path]:
     """Pages by what they are of: with samples, without, of many tasks, of another framework."""
-    log = folder / "made.log"
-    with log.open("w", encoding="utf-8") as stream:
-        made_log.write(stream, 13_500)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRYSTALPERF_HOME", str(shared_home))
         runs = {
             "demo": demo_run,
             "no samples": demo_log_run,
-            "many tasks": cp.profile([log], output=folder / "made.duckdb"),
+            "many tasks": cp.profile([MANY_TASKS], output=folder / "many.duckdb"),
             "flink": cp.profile([FLINK], output=folder / "flink.duckdb"),
             "training": cp.profile([TRAINING], output=folder / "training.duckdb"),
         }

@@ -29,8 +29,8 @@ from crystalperf.indexes.resources import CPU, OTHER, resources
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
 from crystalperf.query.model.critical import Piece, WallClock, _within, critical_path
 from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units, build
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.timeline import merged
 from crystalperf.query.run import Run
 from crystalperf.query.whatif.replay import replay

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from crystalperf.indexes.resources import CPU, NET, resources
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.model.critical import Piece, WallClock, critical_path
 from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.trace import EdgeKind
 from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
 from crystalperf.query.results.refusals import RefusedError, SlotsTooFew
@@ -31,7 +32,11 @@ def unread(_: object) -> None:
     """What a reader of logs would do; these runs have none."""
 
 
-TOY = Framework(name="toy", title="Toy", recognise=unread, read=unread)  # type: ignore[arg-type]
+TOY = Framework(
+    name="toy",
+    title="Toy",
+    reader=Reader(recognise=unread, read=unread),
+)  # type: ignore[arg-type]
 
 
 class Flow:

@@ -19,8 +19,9 @@ from crystalperf.query.frameworks.spark.partitions import replan
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.model.dag import Group, Units, build
 from crystalperf.query.model.evidence import Evidence
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, Slots, no_volumes
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, no_volumes
 from crystalperf.query.model.policy import FIRST_COME
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import (
     Configuration,
     Value,

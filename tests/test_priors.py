@@ -17,7 +17,6 @@ from crystalperf.query.results.assumptions import TimeImputed
 from crystalperf.query.whatif.predict import predict
 from crystalperf.query.whatif.priors import borrowed, open_ms, priors, starving
 from crystalperf.query.whatif.transfers import MODEL
-from lab.score import priors as learning
 
 RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
 Q6 = RECORDINGS / "sweeps" / "q6" / "base-0-01-none"
@@ -124,10 +123,3 @@ def test_nobody_waits_for_a_cpu_hours_for_a_second_of_it(shuffling: Execution) -
     nothing = np.zeros(len(shuffling.units))
     no_work = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=nothing, on_cpu_ms=nothing + 1e-6))
     assert starving(no_work, open_ms(no_work)) is None
-
-
-@pytest.mark.later
-def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
-    told = [learning.told(each, tmp_path) for each in learning.kept()]
-    kept = Path(learning.__file__).parent.parent.parent / "query" / "whatif" / "priors.csv"
-    assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

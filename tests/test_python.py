@@ -21,6 +21,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.answers.rows import Rows
+from tests.refusals import refused
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "python.md"
@@ -85,10 +86,10 @@ def test_arrow_has_the_types_of_the_statement(demo_run: cp.Run) -> None:
 def test_data_frames_say_what_they_need(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = demo_run.sql("SELECT 1 AS n")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(cp.CrystalPerfError, match="pip install pandas"):
+    with refused(cp.CrystalPerfError, "pandas"):
         rows.df()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(cp.CrystalPerfError, match="pip install pyarrow"):
+    with refused(cp.CrystalPerfError, "pyarrow"):
         rows.arrow()
 
 
@@ -96,8 +97,8 @@ def test_a_notebook_is_shown_no_strangers_markup() -> None:
     html = Rows(("<b>",), ("VARCHAR",), (("<script>alert(1)</script>",),))._repr_html_()
     assert "<script>" not in html
     assert "<b>" not in html
-    assert "61 more rows" not in Rows(("n",), ("BIGINT",), tuple((n,) for n in range(60)))._repr_html_()
-    assert "1 more rows" in Rows(("n",), ("BIGINT",), tuple((n,) for n in range(61)))._repr_html_()
+    shown = [Rows(("n",), ("BIGINT",), tuple((n,) for n in range(count)))._repr_html_() for count in (60, 61)]
+    assert ["more" in each for each in shown] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -125,12 +126,12 @@ def test_values_from_python_are_those_of_duckdb(demo_run: cp.Run) -> None:
 
 def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
-    with pytest.raises(cp.CrystalPerfError, match="stopped after 1 s"):
+    with refused(cp.CrystalPerfError, "1 s"):
         demo_run.sql(endless, timeout_s=1)
-    with pytest.raises(cp.CrystalPerfError, match="stopped after 1 s"):
+    with refused(cp.CrystalPerfError, "1 s"):
         cp.index("python-3.11").sql(endless, timeout_s=1)
     monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1 << 20)
-    with pytest.raises(cp.CrystalPerfError, match="more than 1 MiB; ask for less"):
+    with refused(cp.CrystalPerfError, "1 MiB"):
         demo_run.sql("SELECT repeat('x', 1000) FROM range(1000000000)")
 
 
@@ -148,7 +149,7 @@ def test_functions_are_found_and_paged(own_cache: None) -> None:
         assert sum(each.resources.values()) == pytest.approx(1, abs=0.002)
         assert each.share == max(each.resources.values())
     assert first.rows().column("symbol") == tuple(each.symbol for each in first)
-    with pytest.raises(cp.CrystalPerfError, match="no resource 'gpu'"):
+    with refused(cp.CrystalPerfError, "gpu"):
         index.functions(resource="gpu")
     with pytest.raises(cp.CrystalPerfError):
         cp.index("nothing-1.0")

@@ -1,16 +1,27 @@
-"""Rules through the real reader: small logs that have the evidence, and logs in which something contradicts it."""
+"""Advisor through the real reader: small logs that have the evidence, and logs in which something contradicts it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import crystalperf as cp
-from crystalperf.query.answers.values import Debug, Finding
+from crystalperf.query.answers.values import Debug
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing
+from crystalperf.query.frameworks.spark.findings import SplittableFiles
 from crystalperf.query.results.assumptions import DeviceNotModelled
+from crystalperf.query.results.findings import (
+    Finding,
+    FirstOnWorker,
+    Garbage,
+    IdleSlots,
+    MoreOfResource,
+    Straggler,
+    StragglerCause,
+    Waited,
+)
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write
 
 
@@ -20,8 +31,16 @@ def answered(folder: Path, stages: Sequence[Stage], **more: Any) -> Debug:
     return cp.profile([path], output=folder / "run.duckdb").debug()
 
 
-def of(debug: Debug, rule: str) -> list[Finding]:
-    return [each for each in debug.findings if each.rule == rule]
+F = TypeVar("F", bound=Finding)
+
+
+def of(debug: Debug, kind: type[F]) -> list[F]:
+    return [each for each in debug.findings if isinstance(each, kind)]
+
+
+def cause(debug: Debug) -> StragglerCause:
+    (found,) = of(debug, Straggler)
+    return found.stages[0].cause
 
 
 def late(**longest: Any) -> list[Task]:
@@ -31,33 +50,29 @@ def late(**longest: Any) -> list[Task]:
 
 
 def test_a_first_task_that_waited_is_not_told_to_have_compiled_code(tmp_path: Path) -> None:
-    (found,) = of(answered(tmp_path, [Stage(late(cpu_ms=67))]), "straggler")
-    assert "load and compile" not in found.what
-    assert "it computed for 0.1 of its 60.0 s and waited" in found.what
+    assert cause(answered(tmp_path, [Stage(late(cpu_ms=67))])) == Waited(67, 60_000)
 
 
 def test_a_first_task_among_firsts_that_were_quick_is_told_by_its_cpu_time(tmp_path: Path) -> None:
-    (found,) = of(answered(tmp_path, [Stage(late(cpu_ms=58_000))]), "straggler")
-    assert "load and compile" not in found.what
-    assert "57.1 s more on the CPU" in found.what
+    assert cause(answered(tmp_path, [Stage(late(cpu_ms=58_000))])) == MoreOfResource("cpu", 57_100)
 
 
 def test_firsts_that_all_compute_long_warm_up(tmp_path: Path) -> None:
     firsts = [Task(8000, "1", cpu_ms=7500), Task(7000, "2", cpu_ms=6800)]
     rest = [Task(500, str(number % 2 + 1), 8000 + 500 * (number // 2), cpu_ms=450) for number in range(12)]
     debug = answered(tmp_path, [Stage([*firsts, *rest])], executors={"1": 1, "2": 1})
-    (found,) = of(debug, "straggler")
-    assert "had yet to load and compile code" in found.what
+    (found,) = of(debug, Straggler)
+    assert cause(debug) == FirstOnWorker("1", confirmed=True)
     assert found.basis == "modelled"
 
 
 def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time(tmp_path: Path) -> None:
     tasks = [Task(60_000, "1", cpu_ms=None), *(Task(900, "1", 60_000 + 900 * each, None, 400) for each in range(8))]
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 1})
-    (found,) = of(debug, "straggler")
+    (found,) = of(debug, Straggler)
     assert found.basis == "guessed"
     assert CpuTimeMissing(3200.0) in debug.assumptions
-    (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), "garbage")
+    (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), Garbage)
     assert garbage.basis == "measured"
 
 
@@ -65,18 +80,19 @@ def test_tasks_without_rows_are_no_parts(tmp_path: Path) -> None:
     tasks = [Task(10_000 if each < 6 else 200, "1", cpu_ms=100, read_bytes=60 * MIB * (each < 6)) for each in range(30)]
     query = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 30}, query=query)
-    (found,) = of(debug, "idle slots")
-    assert "6 of 30 tasks had something to read, for 30 slots" in found.what
-    assert "cannot be split" not in found.advice
-    assert of(debug, "straggler") == []
+    (found,) = of(debug, IdleSlots)
+    (stage,) = found.stages
+    assert (stage.cause, stage.with_data, stage.tasks, stage.slots) == ("empty-tasks", 6, 30, 30)
+    assert found.advice != SplittableFiles()
+    assert of(debug, Straggler) == []
 
 
 def test_ten_stages_with_few_tasks_are_one_finding(tmp_path: Path) -> None:
     stages = [Stage([Task(1000 * each, "1", cpu_ms=900, read_bytes=MIB)]) for each in range(1, 11)]
     debug = answered(tmp_path, stages, executors={"1": 64})
-    (found,) = of(debug, "idle slots")
-    assert found.what.startswith("10 stages have fewer tasks than slots: stage:9.0 ")
-    assert "and 8 others" in found.what
+    (found,) = of(debug, IdleSlots)
+    assert (len(found.stages), found.stages[0].id) == (10, "stage:9.0")
+    assert {each.cause for each in found.stages} == {"few-tasks"}
     assert 53_000 < found.cost_ms <= debug.runtime_ms
     assert debug.findings[0] == found
 
@@ -86,8 +102,8 @@ def test_a_gpus_slots_are_advised_with_a_caution(tmp_path: Path) -> None:
     plan = Query([("GpuHashAggregate", "GpuHashAggregate"), ("GpuScan parquet", "GpuScan parquet")])
     debug = answered(tmp_path, stages, query=plan, properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})
     assert debug.unmodelled == "GPU"
-    (found,) = of(debug, "idle slots")
-    assert "the GPU is not modelled" in found.advice
+    (found,) = of(debug, IdleSlots)
+    assert found.unmodelled == "GPU"
     assert DeviceNotModelled("GPU") in debug.assumptions
 
 
@@ -96,7 +112,7 @@ def test_a_plan_without_gpus_uses_none_though_the_plugin_is_there(tmp_path: Path
     plan = Query([("HashAggregate", "HashAggregate"), ("Scan parquet", "FileScan parquet")])
     debug = answered(tmp_path, stages, query=plan, properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})
     assert debug.unmodelled is None
-    assert "GPU" not in of(debug, "idle slots")[0].advice
+    assert of(debug, IdleSlots)[0].unmodelled is None
 
 
 def test_no_finding_costs_more_than_the_run(tmp_path: Path) -> None:

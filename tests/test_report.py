@@ -397,26 +397,3 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         report.keep(tmp_path / "file" / "page.html", "<html>", "app-1")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
-# Size ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.later
-def test_a_page_of_13_500_tasks_and_a_million_samples_is_small(tmp_path: Path) -> None:
-    from lab.costs import made_log, made_samples
-
-    with (tmp_path / "log").open("w", encoding="utf-8") as stream:
-        made_log.write(stream, 13_500)
-    made = query.profile(tmp_path / "log", output=tmp_path / "made.duckdb")
-    count = made_samples.add(made.path)
-    assert count > 1_000_000
-    run = query.open_run(made.path)
-    picture = run.picture()
-    assert picture.flames is not None
-    assert "branches are shown" in picture.flames.coarsened
-    assert 0.9 * flames.MOST_ROWS <= len(picture.flames.sampled.node) <= flames.MOST_ROWS
-    html = report.render(picture)
-    assert len(html.encode()) <= 3_000_000
-    columns = [*picture.flames.sampled.resource_ms.values(), picture.flames.sampled.unknown_ms]
-    assert sum(map(sum, columns)) == pytest.approx(20 * count, rel=1e-3)

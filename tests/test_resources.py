@@ -28,6 +28,7 @@ from crystalperf.query.profiling import assemble
 from crystalperf.query.run import Run
 from crystalperf.query.whatif.effects import speed, unchanged
 from crystalperf.query.whatif.predict import predict
+from tests.refusals import refused
 from tests.small_indexes import small_index
 from tests.test_pipelines import TOY
 from tests.test_predict import execution
@@ -99,9 +100,9 @@ def test_its_speed_can_be_asked_for() -> None:
     assert list(settings)[:7] == ["workers", "cores", "cpu_speed", "disk", "network", "gpu_speed", "memory"]
     assert settings["gpu_speed"] == Setting("speed", "GPU speed")
     assert parse_settings(["gpu_speed=1.5x"], settings, {}, lists=False)["gpu_speed"][0].ratio == 1.5
-    with pytest.raises(SettingError, match=r"gpu_speed=1\.5x"):
+    with refused(SettingError, "gpu_speed=1.5x"):
         parse_settings(["gpu_speed=3"], settings, {}, lists=False)
-    with pytest.raises(SettingError, match="'gpu_speed' is nothing that can be changed"):
+    with refused(SettingError, "gpu_speed"):
         parse_settings(["gpu_speed=2x"], settings_of(known()), {}, lists=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from crystalperf.query.lookup.entering import Known, Labelled, NewCall, entering
 from crystalperf.query.lookup.hot import Heat, hot_path, plain_name
 from crystalperf.query.lookup.patch import changed_files
 from crystalperf.query.run import Run
+from tests.refusals import is_one_line, refused
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "review"
@@ -55,7 +57,7 @@ def test_new_lines_have_their_numbers_after_the_change() -> None:
 
 def test_what_is_no_change_is_refused() -> None:
     for text in ("", "hello\nworld", "--- a/x\n+++ b/x\n"):
-        with pytest.raises(InputError, match="no unified diff"):
+        with refused(InputError):
             changed_files(text)
 
 
@@ -159,7 +161,7 @@ def test_the_stacks_of_a_long_run_are_not_too_much(demo_run: Run, monkeypatch: p
 
 
 def test_a_run_without_samples_is_refused(demo_log_run: Run) -> None:
-    with pytest.raises(cp.CrystalPerfError, match="has no samples"):
+    with refused(cp.CrystalPerfError, demo_log_run.path.stem):
         hot_path(demo_log_run)
 
 
@@ -178,9 +180,10 @@ def test_the_example_names_both_device_calls(crystalperf: Answer, acme_run: Run)
     asked = ("review", EXAMPLE / "change.diff", "--run", acme_run.path, "--source", EXAMPLE)
     code, out, err = crystalperf(*asked)
     assert (code, err) == (0, "")
-    assert out.startswith("2 device calls enter the run's hot path")
-    assert "com/acme/etl/Parser.java:25  net\n" in out
-    assert "com/acme/etl/Parser.java:26  disk\n" in out
+    assert re.findall(r"(\S+:\d+) +(\w+)$", out, re.MULTILINE) == [
+        ("com/acme/etl/Parser.java:25", "net"),
+        ("com/acme/etl/Parser.java:26", "disk"),
+    ]
     found = json.loads(crystalperf(*asked, "--json")[1])["entering"]
     assert [(each["resource"], each["how"], each["name"]) for each in found] == [
         ("net", "typed", "getLocalHost"),
@@ -196,12 +199,9 @@ def test_the_page_of_the_example_says_what_is_printed(crystalperf: Answer, acme_
     assert out in (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [("no such file", None), ("hello", "no unified diff"), ("+++ b/../../etc/passwd\n@@ -0,0 +1 @@\n+x\n", None)],
-)
+@pytest.mark.parametrize("change", ["no such file", "hello", "+++ b/../../etc/passwd\n@@ -0,0 +1 @@\n+x\n"])
 def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
-    crystalperf: Answer, acme_run: Run, tmp_path: Path, change: str, says: str | None
+    crystalperf: Answer, acme_run: Run, tmp_path: Path, change: str
 ) -> None:
     pytest.importorskip("tree_sitter")
     file = tmp_path / "change.diff"
@@ -209,23 +209,22 @@ def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
         file.write_text(change)
     code, out, err = crystalperf("review", file, "--run", acme_run.path, "--source", tmp_path)
     if "passwd" in change:  # no file of a known language: nothing is read
-        assert (code, "0 device calls" in out) == (0, True)
+        assert (code, out.split()[0]) == (0, "0")
         file.write_text(change.replace("passwd", "x.py"))
         code, out, err = crystalperf("review", file, "--run", acme_run.path, "--source", tmp_path)
-        says = "outside"
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert (says or "cannot be read") in err
+    assert (code, out) == (1, "")
+    is_one_line(err)
 
 
-@pytest.mark.parametrize(("path", "says"), [("there/A.java", "none of its files is below"), ("a\0b.py", "is no name")])
+@pytest.mark.parametrize("path", ["there/A.java", "a\0b.py"])
 def test_a_change_of_files_that_are_not_there_is_told_in_a_sentence(
-    crystalperf: Answer, acme_run: Run, tmp_path: Path, path: str, says: str
+    crystalperf: Answer, acme_run: Run, tmp_path: Path, path: str
 ) -> None:
     pytest.importorskip("tree_sitter")
     (tmp_path / "change.diff").write_text(f"+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
     code, out, err = crystalperf("review", tmp_path / "change.diff", "--run", acme_run.path, "--source", tmp_path)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert says in err
+    assert (code, out) == (1, "")
+    is_one_line(err)
 
 
 def test_without_the_parser_one_sentence_says_so(
@@ -235,5 +234,5 @@ def test_without_the_parser_one_sentence_says_so(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     code, out, err = crystalperf("review", EXAMPLE / "change.diff", "--run", acme_run.path, "--source", EXAMPLE)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "needs the extra `indexer`" in err
+    assert (code, out) == (1, "")
+    is_one_line(err, "indexer")

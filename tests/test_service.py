@@ -37,7 +37,7 @@ from crystalperf.service.openapi import document
 from crystalperf.service.problems import ProblemError
 from crystalperf.service.settings import Limits, Settings
 from crystalperf.service.state import Service
-from lab.served import Served, serving
+from tests.served import Served, serving
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -667,22 +667,3 @@ def test_questions_to_one_run_at_once_do_not_disturb_each_other(served: Served) 
     with Client(base_url=served.client.base_url, timeout=120) as another:
         alone = {path: another.get(path).json() for path in asked}
     assert [each.json() for each in together] == [alone[path] for path in asked * 4]
-
-
-@pytest.mark.later
-def test_nothing_that_was_answered_as_kept_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
-    from lab.damage.kills import kill_again_and_again
-
-    seen, lost = kill_again_and_again(tmp_path / "home", 4, 7, 6.0)
-    assert lost == []
-    assert seen.jobs
-
-
-@pytest.mark.later
-def test_the_service_answers_as_its_document_says(log_run: Run) -> None:
-    from lab.checks.calls import call
-
-    statuses, wrong = call(log_run.path, 200)
-    assert wrong == []
-    assert statuses[200] > 10
-    assert set(statuses) > {400, 404}

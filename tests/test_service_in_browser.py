@@ -11,7 +11,7 @@ import pytest
 from crystalperf.query.answers.figures import time_unit
 from crystalperf.service.endpoints.pages import page as render
 from crystalperf.service.jobs import Job
-from lab.served import Served, serving
+from tests.served import Served, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

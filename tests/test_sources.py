@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
+
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
 from crystalperf.indexer import catalogue, sources
@@ -41,10 +43,7 @@ def test_a_directory_without_following_links(tmp_path: Path) -> None:
     os.mkfifo(root / "pipe.py")
     problems: list[tuple[str, str]] = []
     assert files(root, problems) == {"a/B.scala": SCALA}
-    assert dict(problems) == {
-        "a/link.py": "a link or device, not a file; left out",
-        "pipe.py": "a link or device, not a file; left out",
-    }
+    assert [file for file, _ in sorted(problems)] == ["a/link.py", "pipe.py"]
 
 
 def test_a_zip_is_read_in_place_and_bounded(tmp_path: Path) -> None:
@@ -90,9 +89,9 @@ def test_damaged_archives_are_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(damaged)
     problems: list[tuple[str, str]] = []
     assert files(path, problems) == {"B.scala": SCALA}
-    assert "cannot be read from the archive" in problems[0][1]
+    assert len(problems) == 1
     path.write_bytes(whole[:200])
-    with pytest.raises(BuildError, match="not a source archive"):
+    with refused(BuildError, path):
         files(path)
 
 
@@ -107,8 +106,7 @@ def test_a_damaged_member_is_left_out(tmp_path: Path, method: int) -> None:
     path.write_bytes(content)
     problems: list[tuple[str, str]] = []
     assert [each.file for each in open_source("thing-1", [path]).files(problems)] == ["a/Good.scala"]
-    ((file, problem),) = problems
-    assert (file, problem.startswith("cannot be read from the archive")) == ("a/Bad.scala", True)
+    assert [file for file, _ in problems] == ["a/Bad.scala"]
 
 
 def test_an_sdist_and_its_hostile_members(tmp_path: Path) -> None:
@@ -158,11 +156,10 @@ def test_a_git_revision_without_a_checkout(tmp_path: Path) -> None:
     assert [(each.file, each.text) for each in source.files(problems)] == [("A.scala", SCALA)]
     assert source.revision is not None
     assert len(source.revision) == 40
-    assert dict(problems) == {"link.py": "a link, not a file; left out"}
-    with pytest.raises(BuildError, match="no revision 'v9'"):
-        open_source("mine-1", [f"{tmp_path}@v9"])
-    with pytest.raises(BuildError, match="no revision"):
-        open_source("mine-1", [f"{tmp_path}@--output=x"])
+    assert [file for file, _ in problems] == ["link.py"]
+    for revision in ("v9", "--output=x"):
+        with refused(BuildError, revision):
+            open_source("mine-1", [f"{tmp_path}@{revision}"])
 
 
 def test_an_installed_distribution() -> None:
@@ -183,14 +180,14 @@ def test_two_archives_with_files_of_one_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", ["/no/such/place", "no-such-distribution-xyz"])
 def test_nothing_there(location: str) -> None:
-    with pytest.raises(BuildError, match="no such directory, archive"):
+    with refused(BuildError, location):
         open_source("mine-1", [location])
 
 
 def test_a_file_that_is_no_source(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     path.write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
-    with pytest.raises(BuildError, match="not a source archive"):
+    with refused(BuildError, path):
         open_source("mine-1", [path])
 
 
@@ -210,14 +207,14 @@ def test_the_catalogue_is_complete() -> None:
 
 def test_without_maven_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(BuildError, match=r"Maven .* is not installed"):
+    with refused(BuildError, "Maven"):
         catalogue.known_source("kryo-4.0.2", [])
 
 
 def test_unknown_packages_and_versions() -> None:
-    with pytest.raises(BuildError, match="not a known package"):
+    with refused(BuildError, "nonesuch"):
         catalogue.known_source("nonesuch-1.0", [])
-    with pytest.raises(BuildError, match=r"no src.zip of Java 999"):
+    with refused(BuildError, "src.zip", 999):
         catalogue.known_source("jdk-999", [])
 
 
@@ -241,7 +238,7 @@ def test_maven_names_what_a_version_lacks(tmp_path: Path, monkeypatch: pytest.Mo
     problems: list[tuple[str, str]] = []
     source = catalogue.known_source("kryo-9.9", problems)
     assert [each.file for each in source.files(problems)] == ["a/A.java"]
-    assert problems == [("com.esotericsoftware:kryo", "no sources of version 9.9 in Maven's repositories; left out")]
+    assert [file for file, _ in problems] == ["com.esotericsoftware:kryo"]
 
     classes = catalogue.class_archives("kryo-9.9", problems)
     assert [each.name for each in classes] == ["kryo-shaded-9.9.jar"], "those whose sources are there"
@@ -272,7 +269,7 @@ def test_a_list_of_packages_is_one_source(tmp_path: Path, monkeypatch: pytest.Mo
     problems: list[tuple[str, str]] = []
     source = catalogue.together("both-1", listed, problems)
     assert source.artifacts == ("slf4j:2.0", "guava:33.4.0-jre")
-    assert problems == [("kryo-4", "left out: there is none")]
+    assert [file for file, _ in problems] == ["kryo-4"]
     assert len(list(source.files([]))) == 2
-    with pytest.raises(BuildError, match="of that there is version 1"):
+    with refused(BuildError, "both", 1):
         catalogue.together("both-2", listed, [])

@@ -105,7 +105,7 @@ def test_an_odd_event_is_left_out_and_counted(tmp_path: Path, odd: dict[str, Any
     (application,) = discover([log_of(tmp_path, [odd, progress(0, 1000, 1, triggerExecution=5)])]).applications
     found = read_log(application.log)
     assert found.raw["spark_batches"]["batch_id"].tolist() == [0]
-    assert any("streaming batch" in each.meaning or "clock" in each.meaning for each in found.problems)
+    assert {each.name for each in found.problems} & {"incomplete_event", "senseless_time"}
 
 
 def test_debug_says_where_batches_take_their_time_and_whether_they_keep_up(crystalperf: Answer, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_debug_says_where_batches_take_their_time_and_whether_they_keep_up(cryst
         " (addBatch) and 20 % noting in the checkpoint what to read (walCommit); 100 rows/s came in and 400 rows/s"
         " could be processed, a batch begins every 1.0 s and is busy 25 % of it: it keeps up"
     ]
-    assert "What Spark measured of itself" in crystalperf("debug", log)[1]
+    assert " 25 %" in crystalperf("debug", log)[1]
 
 
 NONE = dict.fromkeys(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from crystalperf.query.model.dag import Units
 from crystalperf.query.model.records import Floats
-from crystalperf.query.model.timeline import Level, Timeline, Use, covered, left_open, merged
+from crystalperf.query.model.slots import Use
+from crystalperf.query.model.timeline import Level, Timeline, covered, left_open, merged
 
 LAST_MS = 12
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
+
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
 from crystalperf.indexer.classfile import Call, ClassFile, ClassFileError, Method, read
@@ -289,7 +291,7 @@ def test_types_settle_what_texts_say(graph: Graph, sources: Sources) -> None:
 def test_what_is_no_jar_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.jar").write_bytes(b"PK no")
     for path in (tmp_path / "a.jar", tmp_path / "b.jar"):
-        with pytest.raises(BuildError, match=r"[ab]\.jar: not a jar that can be read"):
+        with refused(BuildError, path):
             read_jars([path])
 
 

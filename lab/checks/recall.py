@@ -24,6 +24,20 @@ from typing import Any
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.answers.values import Verdict
+from crystalperf.query.results.findings import (
+    Coordinator,
+    Finding,
+    IdleSlots,
+    MoreData,
+    NoScope,
+    NoWorker,
+    SlowHost,
+    SlowHosts,
+    Spilling,
+    StartingUnits,
+    Straggler,
+    Wasted,
+)
 from lab.errors import LabError
 from lab.pages import put
 
@@ -221,14 +235,31 @@ def _retried(facts: Facts) -> str:
 # What is told ---------------------------------------------------------------------------------------------------------
 
 
-def _rules(*rules: str, word: str = "") -> Callable[[Verdict], str]:
-    """Findings of these rules that have a word."""
+def _findings(*kinds: type[Finding]) -> Callable[[Verdict], str]:
+    """Findings of these kinds."""
+    return _those(lambda each: isinstance(each, kinds))
 
+
+def _those(is_one: Callable[[Finding], bool]) -> Callable[[Verdict], str]:
     def told(verdict: Verdict) -> str:
-        found = [each for each in verdict.debug.findings if each.rule in rules and word in each.what]
-        return ", ".join(dict.fromkeys(f"{each.rule} ({each.cost_ms / 1000:.1f} s)" for each in found))
+        found = [each for each in verdict.debug.findings if is_one(each)]
+        return ", ".join(dict.fromkeys(f"{each.kind} ({each.cost_ms / 1000:.1f} s)" for each in found))
 
     return told
+
+
+def _is_on_slow_host(each: Finding) -> bool:
+    if isinstance(each, SlowHosts):
+        return True
+    return isinstance(each, Straggler) and any(isinstance(stage.cause, SlowHost) for stage in each.stages)
+
+
+def _is_skew(each: Finding) -> bool:
+    if isinstance(each, Straggler):
+        return any(isinstance(stage.cause, MoreData) for stage in each.stages)
+    return isinstance(each, IdleSlots) and any(
+        stage.cause == "last-wave" and stage.skew_bytes is not None for stage in each.stages
+    )
 
 
 def _outcome(of: Callable[[Any], Any]) -> Callable[[Verdict], str]:
@@ -263,27 +294,27 @@ KINDS: Mapping[str, Kind] = {
     "SPEC": Kind(
         "speculative copies",
         _many(lambda facts: sum(each.copied for each in facts.tasks), "speculative copies"),
-        _any(_rules("wasted"), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
     ),
-    "HOST": Kind("a slow host", _slow_host, _any(_rules("slow hosts"), _rules("straggler", word="as on other nodes"))),
-    "STRAG": Kind("a straggler", _straggler, _rules("straggler")),
+    "HOST": Kind("a slow host", _slow_host, _those(_is_on_slow_host)),
+    "STRAG": Kind("a straggler", _straggler, _findings(Straggler)),
     "SKEW": Kind(
         "skewed data",
         _skew,
-        _any(_rules("straggler", word=": it read "), _rules("idle slots", word="that read most read")),
+        _those(_is_skew),
     ),
     "CACHE": Kind("a cache that is read once", lambda each: "rows are kept in memory" if each.cached else "", _never),
     "CSTOR": Kind("a cache too small", lambda each: "cached blocks were dropped" if each.dropped else "", _never),
-    "PART": Kind("too many partitions", _tiny, _rules("starting units")),
-    "TINY": Kind("tasks too short", _tiny, _rules("starting units")),
-    "UTIL": Kind("idle slots", _idle, _rules("idle slots", "no scope", "coordinator", "no worker")),
-    "COLD": Kind("a slow start", _cold, _rules("no worker", "no scope", "coordinator")),
+    "PART": Kind("too many partitions", _tiny, _findings(StartingUnits)),
+    "TINY": Kind("tasks too short", _tiny, _findings(StartingUnits)),
+    "UTIL": Kind("idle slots", _idle, _findings(IdleSlots, NoScope, Coordinator, NoWorker)),
+    "COLD": Kind("a slow start", _cold, _findings(NoWorker, NoScope, Coordinator)),
     "SHFL": Kind("a heavy shuffle", _shuffle, _network),
-    "SPILL": Kind("spilling", _spilled, _rules("spilling")),
+    "SPILL": Kind("spilling", _spilled, _findings(Spilling)),
     "RETRY": Kind(
         "attempts tried again",
         _retried,
-        _any(_rules("wasted"), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
     ),
     "FAIL": Kind(
         "tasks that fail",

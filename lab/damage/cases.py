@@ -153,7 +153,7 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
     try:
         inputs = discover([folder])
         for each in inputs.applications:
-            check_trace(get(each.framework).read(each.log))
+            check_trace(get(each.framework).reader.read(each.log))
         if whole and inputs.applications:
             run = cp.profile([folder], output=folder / "run.duckdb", app=_name(inputs.applications[0]))
             answer = run.debug()

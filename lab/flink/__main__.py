@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink.cluster import FlinkConfig, compile_jobs
 from lab.flink.operators import report
@@ -48,8 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     many.add_argument("--only", choices=("even", "odd"))
     many.add_argument("--workload", action="append", choices=sorted({each.workload for each in configurations()}))
     many.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
-    many.add_argument("--keep", type=Path, metavar="FOLDER", help="copy the rows there and commit them")
-    many.add_argument("--every", type=float, default=30.0, metavar="MINUTES", help="how often (default 30)")
     scored = commands.add_parser("score", help="predict every configuration that was run from its workload's base")
     scored.add_argument("-o", "--out", type=Path, default=Path("lab-runs/flink-sweep"), metavar="DIR")
     scored.add_argument("--only", choices=("even", "odd"))
@@ -67,10 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "sweep":
             jobs = compile_jobs(given.home, given.out.absolute() / "jobs")
             workloads = given.workload or sorted({each.workload for each in configurations()})
-            commits = None if given.keep is None else Commits(given.keep, given.every)
-            left = run_suite(
-                given.home, jobs, given.out, given.repetitions, given.only, workloads, given.limit, commits
-            )
+            left = run_suite(given.home, jobs, given.out, given.repetitions, given.only, workloads, given.limit)
             print(f"{left} runs are missing; the same command goes on with them", file=sys.stderr)
             return 0
         network = None if given.network is None else parse_bit_rate(given.network)

@@ -21,7 +21,6 @@ from crystalperf.query.model.load import load
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from crystalperf.query.whatif.question import replay_unchanged
-from lab.commits import Commits
 from lab.errors import LabError
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.runs import run_once
@@ -72,7 +71,6 @@ def run_suite(
     only: str | None,
     workloads: Iterable[str],
     minutes: float | None,
-    commits: Commits | None = None,
 ) -> int:
     """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing.
 
@@ -88,39 +86,32 @@ def run_suite(
     until = time.monotonic() + 60 * minutes if minutes is not None else None
     print(f"{len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
     done = failures = 0
-    try:
-        for one, repetition in missing:
-            if until is not None and time.monotonic() + _A_RUN_S > until:
-                break
-            folder = folder_of(out, one, repetition)
-            shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
-            begin = time.monotonic()
-            try:
-                row = when_free(partial(run_once, one.run, home, jobs, folder))
-            except (LabError, subprocess.TimeoutExpired) as error:
-                failures += 1
-                print(f"{one.name} {dict(one.changed)}: {error}", file=sys.stderr, flush=True)
-                if failures == MOST_FAILURES:
-                    raise LabError(f"{failures} runs failed in a row; {folder / 'logs'} may say why") from error
-                continue
-            done, failures = done + 1, 0
-            truth = measured(row, ages(folder / "ages"))
-            told = {key: round(value, 1) for key, value in truth.items() if value is not None}
-            left = len(missing) - done
-            seconds = time.monotonic() - begin
-            print(
-                f"{one.name} {dict(one.changed)}: {told}, {seconds:.0f} s; {left} missing, about"
-                f" {left * seconds / 3600:.1f} h",
-                file=sys.stderr,
-                flush=True,
-            )
-            write_rows(out)
-            if commits is not None:
-                commits.offer(out / "rows.jsonl", f"Runs of Flink's suite: {len(planned) - left} of {len(planned)}")
-    finally:
-        if commits is not None and done:
-            told_of = f"Runs of Flink's suite: {len(planned) - len(missing) + done} of {len(planned)}"
-            commits.offer(out / "rows.jsonl", told_of, now=True)
+    for one, repetition in missing:
+        if until is not None and time.monotonic() + _A_RUN_S > until:
+            break
+        folder = folder_of(out, one, repetition)
+        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
+        begin = time.monotonic()
+        try:
+            row = when_free(partial(run_once, one.run, home, jobs, folder))
+        except (LabError, subprocess.TimeoutExpired) as error:
+            failures += 1
+            print(f"{one.name} {dict(one.changed)}: {error}", file=sys.stderr, flush=True)
+            if failures == MOST_FAILURES:
+                raise LabError(f"{failures} runs failed in a row; {folder / 'logs'} may say why") from error
+            continue
+        done, failures = done + 1, 0
+        truth = measured(row, ages(folder / "ages"))
+        told = {key: round(value, 1) for key, value in truth.items() if value is not None}
+        left = len(missing) - done
+        seconds = time.monotonic() - begin
+        print(
+            f"{one.name} {dict(one.changed)}: {told}, {seconds:.0f} s; {left} missing, about"
+            f" {left * seconds / 3600:.1f} h",
+            file=sys.stderr,
+            flush=True,
+        )
+        write_rows(out)
     return len(missing) - done
 
 
@@ -330,7 +321,11 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
     run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
     with run.reading() as connection:
         execution = load(connection, "all")
-        flow = None if execution.framework.flow is None else execution.framework.flow(connection, execution)
+        flow = (
+            None
+            if execution.framework.planner.flow is None
+            else execution.framework.planner.flow(connection, execution)
+        )
     measures = {}
     for measure in MEASURES:
         values = [row[measure] for row in rows if row.get(measure) is not None]

@@ -36,7 +36,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.commits import Commits
 from lab.errors import LabError
 from lab.machine.disk import data_files, drop_pages
 from lab.machine.host import (
@@ -268,43 +267,31 @@ def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str)
     (folder / "go").touch()
 
 
-def run_all(
-    wanted: Sequence[Configuration], python: str, out: Path, minutes: float | None, commits: Commits | None = None
-) -> int:
+def run_all(wanted: Sequence[Configuration], python: str, out: Path, minutes: float | None) -> int:
     """Make the runs that are not there yet; returns how many are still missing.  One that fails is told and left.
 
-    However it ends, the rows of what ran are committed.  Raises LabError after MOST_FAILURES in a row.
+    Raises LabError after MOST_FAILURES in a row.
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
     kept = _rows(out)
     missing = [each for each in wanted if each.name not in kept and not (out / each.name / "steps.json").exists()]
     print(f"{len(wanted)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
     failures, left = 0, len(missing)
-
-    def commit(*, now: bool) -> None:
-        if commits is not None:
-            commits.offer(out / "rows.jsonl", f"Trainings: {len(wanted) - left} of {len(wanted)}", now=now)
-
-    try:
-        for each in missing:
-            if until is not None and time.monotonic() > until:
-                break
-            begin = time.monotonic()
-            try:
-                when_free(partial(run, each, python, out))
-            except LabError as error:
-                failures += 1
-                print(error, file=sys.stderr, flush=True)
-                if failures == MOST_FAILURES:
-                    raise
-                continue
-            failures, left = 0, left - 1
-            print(f"{each.name}: {time.monotonic() - begin:.0f} s; {left} missing", file=sys.stderr, flush=True)
-            write_rows(out)
-            commit(now=False)
-    finally:
-        if left < len(missing):
-            commit(now=True)
+    for each in missing:
+        if until is not None and time.monotonic() > until:
+            break
+        begin = time.monotonic()
+        try:
+            when_free(partial(run, each, python, out))
+        except LabError as error:
+            failures += 1
+            print(error, file=sys.stderr, flush=True)
+            if failures == MOST_FAILURES:
+                raise
+            continue
+        failures, left = 0, left - 1
+        print(f"{each.name}: {time.monotonic() - begin:.0f} s; {left} missing", file=sys.stderr, flush=True)
+        write_rows(out)
     return left
 
 
@@ -442,8 +429,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each of the sweep")
     parser.add_argument("--limit", type=float, metavar="MINUTES", help="start no run after that")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="copy the rows there and commit them")
-    parser.add_argument("--every", type=float, default=30.0, metavar="MINUTES", help="how often (default 30)")
     given = parser.parse_args(arguments)
     if given.what == "list":
         print("\n".join(each.name for each in CONFIGURATIONS))
@@ -451,10 +436,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = planned(given.repetitions, given.framework) if given.what == "sweep" else CONFIGURATIONS
     wanted = [each for each in chosen if each.framework == given.what or given.what == "sweep"]
     wanted = [each for each in wanted if not given.only or each.name in given.only]
-    commits = None if given.keep is None else Commits(given.keep, given.every)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends it as Ctrl-C does takes no rows with it
     try:
-        left = run_all(wanted, given.python, given.out, given.limit, commits)
+        left = run_all(wanted, given.python, given.out, given.limit)
     except (LabError, KeyboardInterrupt) as error:
         print(f"python -m lab.runs.training: {str(error) or 'interrupted'}", file=sys.stderr)
         return 1

@@ -101,7 +101,9 @@ def known_stacks(connection: duckdb.DuckDBPyConnection) -> dict[int, Stack]:
     loaded = load_indexes(connection, json.loads(names), "frames")
     found = resolve(connection, "frames", loaded)
     framework = get("spark")
-    own = set(framework.sources(connection.execute("SELECT framework_version FROM runs").fetchall()[0][0]))
+    own = set(
+        framework.reader.frames.sources(connection.execute("SELECT framework_version FROM runs").fetchall()[0][0])
+    )
     columns = ", ".join(f"functions.{name}" for name in resources())
     known: dict[int, Frame] = {}
     rows_found = connection.execute(
@@ -109,7 +111,7 @@ def known_stacks(connection: duckdb.DuckDBPyConnection) -> dict[int, Stack]:
         f" FROM {found} JOIN {loaded.functions} AS functions USING (turn, function_id)"
     ).fetchall()
     for frame_id, name, *vector in rows_found:
-        role = framework.annotate(*parsed[frame_id][:2])
+        role = framework.reader.frames.annotate(*parsed[frame_id][:2])
         known[frame_id] = Frame(np.array(vector), name not in own, role not in PASSED_OVER)
     number = {text: position for position, text in enumerate(texts)}
     return {stack: [known[number[text]] for text in frames if number[text] in known] for stack, frames in rows}
@@ -155,7 +157,7 @@ def rule_table(suites: Iterable[Suite], out: Path, kept: Path) -> str:
             continue
         truth = truth_of(out / row["run"], row, out)
         run = profiled(row, out, kept)
-        trace = get("spark").read(discover([out / row["event_log"]]).applications[0].log)
+        trace = get("spark").reader.read(discover([out / row["event_log"]]).applications[0].log)
         with duckdb.connect() as connection:
             load_samples(connection, run)
             stacks = known_stacks(connection)

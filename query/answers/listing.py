@@ -1,30 +1,17 @@
-"""What an answer lists, as rows; and what a notebook shows of it: the sentence of all doors, then the list."""
+"""What each answer lists, as rows, and its sentence for notebooks and agents; importing this registers both."""
 
 from __future__ import annotations
 
-from functools import singledispatch
-from html import escape
 from typing import Any
 
 from crystalperf.indexes.resources import known
 from crystalperf.query.answers.bottleneck import bottleneck_of
 from crystalperf.query.answers.figures import time_unit
-from crystalperf.query.answers.rows import Rows, of_mappings
+from crystalperf.query.answers.rows import Rows, of_mappings, rows_of
+from crystalperf.query.answers.rows import sentence_of as sentence_of
 from crystalperf.query.answers.values import Debug, Prediction, Sweep, Verdict
 from crystalperf.query.answers.words import bottleneck_sentence
 from crystalperf.query.text.sentences import texts_of
-
-
-def html_of(answer: Any) -> str:
-    """What a notebook shows of an answer; everything in it is escaped, for names are strangers'."""
-    listed: str = rows_of(answer)._repr_html_()
-    return f"<p><b>{escape(sentence_of(answer))}</b></p>{listed}"
-
-
-@singledispatch
-def rows_of(answer: Any) -> Rows:
-    """The rows of an answer.  Raises TypeError for one that lists nothing."""
-    raise TypeError(f"{type(answer).__name__} lists nothing")
 
 
 @rows_of.register
@@ -67,12 +54,6 @@ def _point(setting: str, answer: Any) -> dict[str, Any]:
         "high_ms": high,
         "refused": "; ".join(texts_of(answer.refused, answer.words)) or None,
     }
-
-
-@singledispatch
-def sentence_of(answer: Any) -> str:
-    """What the answer comes to, in a sentence."""
-    raise TypeError(f"{type(answer).__name__} has no sentence")
 
 
 @sentence_of.register

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -86,8 +87,6 @@ class Listed:
         Of where time went: one per stretch of the critical path.  Of a prediction: one per group.  Of several
         predictions, and of what would help: one per question.
         """
-        from crystalperf.query.answers.listing import rows_of
-
         return rows_of(self)
 
     def df(self) -> pandas.DataFrame:
@@ -99,9 +98,19 @@ class Listed:
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:
-        from crystalperf.query.answers.listing import html_of
+        return f"<p><b>{escape(sentence_of(self))}</b></p>{self.rows()._repr_html_()}"
 
-        return html_of(self)
+
+@singledispatch
+def rows_of(answer: Any) -> Rows:
+    """The rows of an answer; query.answers.listing has them.  Raises TypeError for one that lists nothing."""
+    raise TypeError(f"{type(answer).__name__} lists nothing")
+
+
+@singledispatch
+def sentence_of(answer: Any) -> str:
+    """An answer in a sentence, as a notebook shows above its rows; query.answers.listing has them."""
+    raise TypeError(f"{type(answer).__name__} has no sentence")
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -3,8 +3,8 @@
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
 An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them; a finding, a refusal or an assumption has its kind and its sentence before these.  `schema` says what kind of
-answer it is, and the version that changes when a field changes its meaning or goes.
+them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence.
+`schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
     python -m crystalperf.query.answers.serial --write docs/schema     the schemas, one file per kind
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -39,10 +39,13 @@ from crystalperf.query.answers.values import (
     Verdict,
 )
 from crystalperf.query.answers.verdict import knee_of
+from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.assumptions import Assumption
-from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
@@ -100,11 +103,14 @@ def _plain(value: Any, name: str, words: Words) -> Any:
     """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
+    if isinstance(value, Finding):
+        return _finding(value, words)
+    if isinstance(value, Kind):
+        return {"kind": value.kind, "text": text_of(value, words), **_fields(value, words)}
     if is_dataclass(value):
         own = getattr(value, "words", None)
         words = own if isinstance(own, Words) else words
-        found = {"kind": value.kind, "text": text_of(value, words)} if isinstance(value, Kind) else {}
-        found |= {each.name: getattr(value, each.name) for each in fields(value)}
+        found = {each.name: getattr(value, each.name) for each in fields(value)}
         found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
         return {key: _plain(each, key, words) for key, each in found.items() if not isinstance(each, Words)}
     if isinstance(value, Mapping):
@@ -120,6 +126,24 @@ def _plain(value: Any, name: str, words: Words) -> Any:
     if isinstance(value, bool | int | str) or value is None:
         return value
     return round(float(value), _decimals(name))  # of Python or of numpy
+
+
+def _finding(value: Finding, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Finding)}
+    own = _fields(value, words)
+    advice = own["advice"] and {**own["advice"], "text": advice_text(value, words)}
+    return {
+        "kind": value.kind,
+        "cost_ms": own["cost_ms"],
+        "basis": value.basis,
+        "text": text_of(value, words),
+        "advice": advice,
+        "evidence": {key: each for key, each in own.items() if key not in base},
+    }
+
+
+def _fields(value: Kind, words: Words) -> dict[str, Any]:
+    return {each.name: _plain(getattr(value, each.name), each.name, words) for each in fields(value)}
 
 
 def _decimals(name: str) -> int:
@@ -145,6 +169,8 @@ def _schema(answer: type) -> dict[str, Any]:
     for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
         known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
+    if "Finding" in known:
+        known |= _of_kinds()
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
@@ -179,6 +205,37 @@ def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict
             found[each] = known[each]
             left += re.findall(r'"#/\$defs/(\w+)"', json.dumps(known[each]))
     return found
+
+
+def _of_kinds() -> dict[str, dict[str, Any]]:
+    """The shapes of findings and advice, which differ by their kind: what all of them have."""
+    kind = {"type": "string", "description": "the same key in every version"}
+    text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
+    advice = {
+        "title": "Advice",
+        "description": FindingAdvice.__doc__,
+        "type": "object",
+        "properties": {"kind": kind, "text": text},
+        "additionalProperties": True,
+    }
+    finding = {
+        "title": "Finding",
+        "description": Finding.__doc__,
+        "type": "object",
+        "properties": {
+            "kind": kind,
+            "cost_ms": {"type": "number"},
+            "basis": {"enum": sorted(get_args(Basis))},
+            "text": text,
+            "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
+            "evidence": {
+                "type": "object",
+                "description": "names and numbers by kind, the unit in the name",
+                "additionalProperties": True,
+            },
+        },
+    }
+    return {"Finding": finding, "Advice": advice}
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

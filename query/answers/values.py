@@ -14,21 +14,15 @@ from typing import Literal
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
-from crystalperf.query.frameworks import Exhausted, Vocabulary
 from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.kinds import Basis
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
+from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
-
-Basis = Literal["measured", "modelled", "guessed"]
-"""How something is known.
-
-measured      a time or a count of the log or of a recording
-modelled      it follows from measured ones by an assumption that is named; what the index says of code is one
-guessed       it fits what was seen, as other causes would
-"""
 
 Cause = Literal[
     "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "delegated", "unknown", "filling",
@@ -101,20 +95,6 @@ class ScopeItem:
     name: str
     start_ms: float
     end_ms: float | None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that cost time.  `cost_ms` is at most, and no more than the scope's runtime.
-
-    `rule` is a short key of the kind of thing, the same in every version.
-    """
-
-    rule: str
-    cost_ms: float
-    what: str
-    basis: Basis
-    advice: str
 
 
 @dataclass(frozen=True)
@@ -242,7 +222,7 @@ class Action:
     gain_ms      what it brings of the runtime; None where that cannot be told
     gain_ms_range  … and within what, where it is known
     basis        how it is known that this would help
-    why          the rule or the setting that it rests on: a Finding's rule, or a what-if's setting
+    why          what it rests on: the kind of a finding, or a what-if's setting
     lines        what to paste, each a line
     """
 

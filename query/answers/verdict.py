@@ -33,7 +33,7 @@ from crystalperf.query.frameworks.known import get
 from crystalperf.query.results.refusals import InvalidQuestion
 
 if TYPE_CHECKING:
-    from crystalperf.query.run import Run
+    from crystalperf.query.answers.asked import AskedRun
 
 KNEE = 0.10
 """More of a resource is worth it while doubling it saves this share of the runtime."""
@@ -105,7 +105,7 @@ def questions(
     return tuple(found)
 
 
-def verdict(run: Run, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
+def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
     """Explain a run and ask the usual questions of it.
 
     `progress` is told each step in a few words; `path` is as in Run.predict(), for who asks the same questions next.
@@ -225,7 +225,7 @@ def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
 
 def _first_index(framework: Framework, header: Header) -> str | None:
     """The index that a run needs before all others."""
-    return next(iter(framework.sources(header.framework_version)), None)
+    return next(iter(framework.reader.frames.sources(header.framework_version)), None)
 
 
 def knee_of(sweep: Sweep) -> Knee | None:

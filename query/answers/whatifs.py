@@ -52,7 +52,7 @@ def alike(one_ms: float, runtime_ms: float) -> bool:
 
 def happens_once(debug: Debug, header: Header) -> bool:
     """Whether the run is all there is, rather than a moment of what goes on for hours: a flow, some of a training."""
-    return debug.flow is None and not get(header.framework).excerpt
+    return debug.flow is None and not get(header.framework).reader.excerpt
 
 
 def telling(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.answers.whatifs import NOTICEABLE, happens_once, telling
-from crystalperf.query.frameworks import plural, with_article
+from crystalperf.query.results.findings import Kept
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.vocabulary import plural, with_article
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import Remedy
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         Cause,
         Debug,
         Disagreement,
-        Finding,
         FlowChange,
         FlowFacts,
         Header,
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
         Verdict,
         WhatIf,
     )
-    from crystalperf.query.frameworks import Exhausted, Vocabulary
+    from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.refusals import Refusal
+    from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
 """Characters shown of an error."""
@@ -61,10 +62,6 @@ NEARLY_ALL = 0.9
 
 Told = Callable[[str, "Remedy | None"], str]
 """A sentence, and what can be done about it → both, in a door's own terms."""
-
-
-SMALL_FILES = ("small files", "small output")
-"""Rules of time that goes to opening and closing files, of which nothing times it."""
 
 
 class Figures(Protocol):
@@ -257,7 +254,7 @@ def _whole_text(debug: Debug) -> str:
 
 def _no_room(debug: Debug, figures: Figures) -> str:
     """That units read anew what was to be kept in memory, where that cost much: it holds up whatever device it uses."""
-    cost_ms = sum(each.cost_ms for each in debug.findings if each.rule == "kept")
+    cost_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, Kept))
     if cost_ms < MUCH * debug.runtime_ms:
         return ""
     words = debug.vocabulary
@@ -267,11 +264,11 @@ def _no_room(debug: Debug, figures: Figures) -> str:
 
 def _small_files(debug: Debug, figures: Figures) -> str:
     """What many small files may have cost, beside time of unknown cause: nothing else tells of it."""
-    costs = [each for each in debug.findings if each.rule in SMALL_FILES and each.cost_ms >= MUCH * debug.runtime_ms]
+    costs = [each for each in debug.findings if each.is_untimed and each.cost_ms >= MUCH * debug.runtime_ms]
     if not costs:
         return ""
     most = max(costs, key=lambda each: each.cost_ms)
-    return f" It may be the files: {most.what}, which cost up to {figures.text(most.cost_ms)}."
+    return f" It may be the files: {text_of(most, debug.words)}, which cost up to {figures.text(most.cost_ms)}."
 
 
 def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:

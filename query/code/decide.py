@@ -84,13 +84,13 @@ class StackTable:
         if number is None:
             number = self.frames[key] = len(self.frames)
             self.roles.append(self._role(key[0], key[1]))
-            operators = self.framework.operators
+            operators = self.framework.reader.frames.operators
             self.operators.append(None if operators is None else operators.of_frame(key[0], key[1]))
         return number
 
     def _role(self, class_name: str, method: str) -> Role | None:
         """What the framework says that a frame is, else what another package's annotator says."""
-        own = self.framework.annotate(class_name, method)
+        own = self.framework.reader.frames.annotate(class_name, method)
         if own is not None:
             return own
         told = (annotate(class_name, method) for annotate in entries("annotators").values())

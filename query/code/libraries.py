@@ -110,14 +110,14 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
     names = {each.name for each in available()}
     if asked:
         return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
-    framework_names = [each for each in framework.sources(ran.framework_version) if is_name(each)]
+    framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
     stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
     named = {*frameworks(), *(["jdk"] if ran.java_version else [])}
     in_python = {match[1] for each in classes if (match := _PYTHON_PACKAGE.search(each))}
-    in_python -= {package for _, package in framework.names.python}
+    in_python -= {package for _, package in framework.reader.frames.names.python}
     versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
     for index in _newest(available()):
         package, _ = split_name(index.name)
@@ -136,7 +136,10 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
             not ran.archives and package not in named and _has(facts, "java", "scala")
         ):
             libraries.append(Fit(index.name, index.name, "library", False))
-    languages = [*_java(ran.java_version), *_python(classes, stated[1] if stated else None, framework.names.python)]
+    languages = [
+        *_java(ran.java_version),
+        *_python(classes, stated[1] if stated else None, framework.reader.frames.names.python),
+    ]
     spoken = [_fit(name, names, "library", version) for name, version in languages]
     return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
 

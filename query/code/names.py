@@ -147,14 +147,14 @@ def nature(class_name: str) -> Nature:
 @cache
 def _generated() -> tuple[re.Pattern[str], ...]:
     """What the frameworks call classes that they generate."""
-    patterns = (each.names.generated for each in frameworks().values())
+    patterns = (each.reader.frames.names.generated for each in frameworks().values())
     return tuple(each for each in patterns if each is not None)
 
 
 @cache
 def _relocations() -> tuple[tuple[str, str], ...]:
     """Prefixes that the frameworks' builds put before packages of libraries, with what stood there before."""
-    return tuple(each for framework in frameworks().values() for each in framework.names.relocated)
+    return tuple(each for framework in frameworks().values() for each in framework.reader.frames.names.relocated)
 
 
 def original(class_name: str) -> str | None:

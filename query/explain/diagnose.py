@@ -16,7 +16,6 @@ from crystalperf.query import sql
 from crystalperf.query.answers.values import (
     Cause,
     Debug,
-    Finding,
     FunctionTime,
     Note,
     OperatorTime,
@@ -36,14 +35,14 @@ from crystalperf.query.explain.facts import Detail, disagreements, group_details
 from crystalperf.query.explain.hosts import HostTime, host_times
 from crystalperf.query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from crystalperf.query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
-from crystalperf.query.explain.wording import terms_of
-from crystalperf.query.frameworks import plural
 from crystalperf.query.model.critical import Piece, bottleneck, critical_path
 from crystalperf.query.model.evidence import rests
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.records import CONTRADICTED, Floats
 from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
+from crystalperf.query.results.findings import Committing, Finding, StageCost
+from crystalperf.query.vocabulary import plural
 
 UNSEEN = 0.2
 """Time without an operator is worth a word from this share of the scopes' unit time."""
@@ -76,7 +75,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
-    unmodelled = terms_of(execution).rules.unmodelled(connection, execution)
+    advisor = execution.framework.advisor
+    unmodelled = advisor.unmodelled(connection, execution)
     ended = outcome(connection, execution)
     lost = _lost(connection, execution, pieces, ended, alive)
     answer = Debug(
@@ -98,18 +98,18 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, unmodelled),
-        told=tuple(terms_of(execution).rules.told(connection, execution)),
-        framework=execution.framework.name,
-        resources=execution.resources,
+        told=tuple(advisor.told(connection, execution)),
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
         vocabulary=execution.framework.vocabulary,
+        framework=execution.framework.name,
+        resources=execution.resources,
         unmodelled=unmodelled,
         unsubmitted=_unsubmitted(connection, execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
-        or_else=terms_of(execution).rules.or_else(connection, execution),
-        unending=terms_of(execution).rules.unending(connection, execution) or "",
+        or_else=advisor.or_else(connection, execution),
+        unending=advisor.unending(connection, execution) or "",
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return answer, details
@@ -145,7 +145,7 @@ def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
     if not len(left_out):
         return None
     (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
-    attended = execution.framework.attended(name, execution.properties)
+    attended = execution.framework.reader.attended(name, execution.properties)
     return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
 
 
@@ -227,39 +227,40 @@ def _findings(
     lost: Sequence[Finding],
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, `lost` among it, the largest cost first; each is an upper bound."""
-    terms, bounds = terms_of(execution), _bounds(execution)
+    advisor = execution.framework.advisor
     hosts = host_times(connection, execution)
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
     own = [
-        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if each.rule == findings.COMMITTING else each
-        for each in terms.rules.more(connection, details)
+        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
+        for each in advisor.more(connection, details)
     ]
-    told_ms = sum(each.cost_ms for each in own if each.rule == findings.COMMITTING)
+    committing_ms = sum(each.cost_ms for each in own if isinstance(each, Committing))
     rest_ms: list[dict[Cause, float]] = [
-        {**times, "coordinator": max(times.get("coordinator", 0.0) - told_ms, 0.0)} for times in (alone_ms, other_ms)
+        {**times, "coordinator": max(times.get("coordinator", 0.0) - committing_ms, 0.0)}
+        for times in (alone_ms, other_ms)
     ]
-    found = [*lost, *own, *findings.coordinator(terms, *rest_ms)]
-    parts: list[findings.Part] = []
+    found: list[Finding] = [*lost, *own, *findings.coordinator(*rest_ms)]
+    stages: list[StageCost] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
-    alike = not execution.framework.in_order
+    alike = not execution.framework.reader.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
-                parts += findings.straggler(terms, detail, by_group.get(detail.facts.id, ()))
-                parts += findings.idle_slots(terms, detail)
-            parts += findings.starting_units(terms, detail)
+                stages += findings.straggler(advisor, detail, by_group.get(detail.facts.id, ()))
+                stages += findings.idle_slots(advisor, detail)
+            stages += findings.starting_units(detail)
     if alike:
-        parts += findings.odd_use(terms, details, limits)
-    found += findings.on_a_device(terms, findings.added_up(terms, parts), unmodelled)
-    found += findings.slow_hosts(terms, hosts, details)
-    found += findings.spilling(terms, details, terms.rules.spilled_by(connection, details))
-    found += findings.collecting_garbage(terms, details)
-    found += findings.reading_anew(terms, details)
-    beside = neighbours(connection, *bounds)
-    found += findings.short_of_cpus(terms, details, beside, execution.slots.cpu_limit(), _throttled(execution))
+        stages += findings.odd_use(advisor, details, limits)
+    found += findings.on_a_device(findings.added_up(stages), unmodelled)
+    found += findings.slow_hosts(hosts, details)
+    found += findings.spilling(advisor, details, advisor.spilled_by(connection, details))
+    found += findings.collecting_garbage(details)
+    found += findings.reading_anew(details)
+    others = neighbours(connection, *_bounds(execution))
+    found += findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution))
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
     worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
@@ -289,18 +290,18 @@ def _lost(
     alive: Floats,
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
-    terms, slots = terms_of(execution), execution.slots
+    advisor, slots = execution.framework.advisor, execution.slots
     came, first_ms = connection.execute(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
     ).fetchall()[0]
     most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
     waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost, alive)
     short_ms = short_of_workers(execution, pieces, ended.lost)
-    waited = losses.no_worker(terms, waited_ms, first_ms, ended.lost, lost_wait_ms)
+    waited = losses.no_worker(advisor, waited_ms, first_ms, ended.lost, lost_wait_ms)
     return [
-        *(waited if came else losses.never_a_worker(terms, waited_ms)),
-        *losses.lost_workers(terms, ended.lost, ended.workers, short_ms, most),
-        *losses.wasted(terms, ended_units(connection, execution), most),
+        *(waited if came else losses.never_a_worker(waited_ms)),
+        *losses.lost_workers(advisor, ended.lost, ended.workers, short_ms, most),
+        *losses.wasted(advisor, ended_units(connection, execution), most),
     ]
 
 
@@ -331,7 +332,7 @@ def _assumptions(
     found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
-    return (*found, *terms_of(execution).rules.assumptions(connection, execution))
+    return (*found, *execution.framework.advisor.assumptions(connection, execution))
 
 
 # What could not be seen -----------------------------------------------------------------------------------------------
@@ -425,10 +426,10 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
 def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
     framework = execution.framework
     tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    storage = "" if framework.process is None and tells_disk else "reading and writing storage, "
+    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
     untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
     note = Note(f"{untimed}, which is in `other`")
-    if framework.process is not None:  # else no recording could be given
+    if framework.reader.frames.process is not None:  # else no recording could be given
         remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
         note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
     why = f"{framework.title} times only some of them; stack samples tell the others"

@@ -158,7 +158,7 @@ def _lost_words(execution: Execution) -> str:
 
 def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str:
     """In words how many parts of the log are missing; empty for none."""
-    told = execution.framework.unread_work
+    told = execution.framework.reader.unread_work
     rows = connection.execute(
         "SELECT name, sum(count)::BIGINT FROM import_stats WHERE list_contains(?::VARCHAR[], name) GROUP BY name",
         [sorted(told)],
@@ -167,7 +167,7 @@ def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) 
 
 
 def _has_no_beginning(connection: duckdb.DuckDBPyConnection, execution: Execution) -> bool:
-    names = sorted(execution.framework.unread_start)
+    names = sorted(execution.framework.reader.unread_start)
     row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
     return row is not None
 

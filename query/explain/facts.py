@@ -14,11 +14,12 @@ from crystalperf.query import sql
 from crystalperf.query.answers.values import Disagreement, GroupFacts, Parts, PathItem
 from crystalperf.query.model.arrays import medians, members
 from crystalperf.query.model.dag import AT_HOME
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.keeping import anew, anew_ms
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.policy import policy_of
-from crystalperf.query.model.records import Floats
+from crystalperf.query.model.records import Floats, uses_of
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.timeline import Level
 
 FULL = 0.9
@@ -85,7 +86,7 @@ class Detail:
     `own_ms` they ran their own code, of which `own_cpu_ms` is measured CPU time and `peers_ms` waiting for other
     workers' data.  `ready_ms` is the time on the CPU in which they had none: they could have run, and no CPU time was
     measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross; None where
-    the log has no bytes.  `what` and `place` are the framework's own words for what the group reads and writes and
+    the log has no bytes.  `uses` and `place` are the framework's own words for what the group reads and writes and
     where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
     time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
@@ -102,7 +103,7 @@ class Detail:
     read_bytes: int
     moved_bytes: Mapping[str, int | None]
     median_resource_ms: Parts
-    what: str
+    uses: frozenset[str]
     place: str
     operators: tuple[str, ...]
     details: tuple[str, ...]
@@ -151,9 +152,9 @@ def group_details(
     units, slots, names = execution.units, execution.slots, execution.names
     rows, plans = _sums(connection, execution), _operators(connection)
     described = {
-        group_id: (what, place)
+        group_id: (uses_of(what), place)
         for group_id, what, place in connection.execute(
-            "SELECT group_id, coalesce(what, ''), coalesce(place, '') FROM groups"
+            "SELECT group_id, what, coalesce(place, '') FROM groups"
         ).fetchall()
     }
     on_path: dict[str, float] = {}
@@ -176,7 +177,7 @@ def group_details(
         parts = units.parts_ms[mine]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
         # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
-        shown = execution.framework.shown_lanes(lanes, execution.properties) or lanes
+        shown = execution.framework.planner.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
@@ -198,7 +199,7 @@ def group_details(
             resource_ms=named(parts.sum(axis=0), names),
         )
         longest = int(np.flatnonzero(units.unit_id[mine] == row["longest_unit"])[0])
-        what, place = described.get(group.group_id, ("", ""))
+        uses, place = described.get(group.group_id, (frozenset(), ""))
         operators, details = plans.get(group.group_id, ((), ()))
         found.append(
             Detail(
@@ -222,7 +223,7 @@ def group_details(
                 read_bytes=row["read_bytes"],
                 moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
                 median_resource_ms=named(medians_ms[number], names),
-                what=what,
+                uses=uses,
                 place=place,
                 operators=operators,
                 details=details,

@@ -11,7 +11,6 @@ from crystalperf.query.explain.chances import Chance
 from crystalperf.query.explain.diagnose import seen_of
 from crystalperf.query.explain.facts import named
 from crystalperf.query.explain.outcome import outcome
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.flow import Flow, legs
 from crystalperf.query.whatif.flow import highest, is_far, main_resource, reached
@@ -60,10 +59,10 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         unseen=(*unseen, *_unmeasured(flow, execution)),
         other_ms=other_ms,
         vocabulary=execution.framework.vocabulary,
-        outcome=outcome(connection, execution),
         framework=execution.framework.name,
         resources=execution.resources,
-        told=tuple(terms_of(execution).rules.told(connection, execution)),
+        outcome=outcome(connection, execution),
+        told=tuple(execution.framework.advisor.told(connection, execution)),
         flow=flow_facts(flow, execution),
     )
 
@@ -126,7 +125,7 @@ def flow_chances(execution: Execution, debug: Debug) -> list[Chance]:
                     asks=f"{units}.{each.id}=2x",
                 )
             )
-    tuned = None if execution.framework.rules is None else execution.framework.rules.filling
+    tuned = None if execution.framework.advisor is None else execution.framework.advisor.filling
     filling_ms = debug.other_ms.get("filling", 0.0)
     if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))

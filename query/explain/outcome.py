@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.query import sql
 from crystalperf.query.answers.values import Failed, LostWorker, Outcome, Tally
-from crystalperf.query.frameworks import Exhausted, Rules, Vocabulary
+from crystalperf.query.frameworks import Advisor, Exhausted, Vocabulary
 from crystalperf.query.model.critical import Piece
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import ALL, WHOLE
@@ -67,12 +67,12 @@ class Ended:
 
 def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
     """How a scope ended; of a part of the run, how that part did."""
-    words, rules = execution.framework.vocabulary, execution.framework.rules or Rules()
-    scopes = _scopes(connection, execution, rules)
-    groups = _groups(connection, execution, scopes, rules)
+    words, advisor = execution.framework.vocabulary, execution.framework.advisor
+    scopes = _scopes(connection, execution, advisor)
+    groups = _groups(connection, execution, scopes, advisor)
     ended = ended_units(connection, execution, [each.id for each in groups])
     failed = [each for each in ended if each.status == "failed"]
-    lost, workers = _lost(connection, execution, rules, ended)
+    lost, workers = _lost(connection, execution, advisor, ended)
     duration_ms, complete, exit_code = connection.execute(
         "SELECT duration_ms, complete, exit_code FROM runs"
     ).fetchall()[0]
@@ -96,7 +96,7 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outc
         retried_ms=sum(each.unit_ms for each in failed if each.again),
         lost=lost,
         workers=workers,
-        memory=_memory(rules, errors),
+        memory=_memory(advisor, errors),
         exit_code=exit_code if whole else None,
         cut=cut,
     )
@@ -121,11 +121,11 @@ def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: -each[1])
 
 
-def _ended_as(status: str, error: str | None, rules: Rules) -> str:
-    return "cancelled" if status == "failed" and rules.called_off(error or "") else status
+def _ended_as(status: str, error: str | None, advisor: Advisor) -> str:
+    return "cancelled" if status == "failed" and advisor.called_off(error or "") else status
 
 
-def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Rules) -> list[_Scope]:
+def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> list[_Scope]:
     """The scope itself and those within it, or those that were under way in a stretch, in order of their ends."""
     scope = execution.scope
     rows = connection.execute(
@@ -137,7 +137,7 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, rules: 
         [scope.end_ms, scope.start_ms],
     ).fetchall()
     every = [_Scope(*row) for row in rows]
-    found = [replace(each, status=_ended_as(each.status, each.error, rules)) for each in every]
+    found = [replace(each, status=_ended_as(each.status, each.error, advisor)) for each in every]
     if scope.text not in {each.id for each in found}:
         return found
     parents = {each.id: each.parent for each in found}
@@ -158,7 +158,7 @@ def _outermost(scopes: Sequence[_Scope]) -> list[_Scope]:
 
 
 def _groups(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], rules: Rules
+    connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], advisor: Advisor
 ) -> list[_Group]:
     """The groups of a scope that ran, in order of their ends; where none says whose it is, those of its time."""
     scope = execution.scope
@@ -173,7 +173,7 @@ def _groups(
         [scope.end_ms, scope.start_ms],
     ).fetchall()
     every = [_Group(*row) for row in rows]
-    found = [replace(each, status=_ended_as(each.status, each.error, rules)) for each in every]
+    found = [replace(each, status=_ended_as(each.status, each.error, advisor)) for each in every]
     ids = {each.id for each in scopes}
     if scope.text not in ids:
         return found
@@ -266,8 +266,8 @@ def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
     return Failed(kind, what.id, what.name, what.error or "it does not say why", count, unit_ms)
 
 
-def _memory(rules: Rules, texts: Sequence[str]) -> Exhausted | None:
-    found = {rules.exhausted(text) for text in dict.fromkeys(texts)}
+def _memory(advisor: Advisor, texts: Sequence[str]) -> Exhausted | None:
+    found = {advisor.exhausted(text) for text in dict.fromkeys(texts)}
     return next((each for each in get_args(Exhausted) if each in found), None)
 
 
@@ -275,7 +275,7 @@ def _memory(rules: Rules, texts: Sequence[str]) -> Exhausted | None:
 
 
 def _lost(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, rules: Rules, ended: Sequence[Ended]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, ended: Sequence[Ended]
 ) -> tuple[tuple[LostWorker, ...], int]:
     """The workers that were lost in a scope, and how many there were.
 
@@ -303,7 +303,7 @@ def _lost(
     for worker, host, added, removed, reason in rows:
         if removed is None or not execution.scope.start_ms <= removed <= execution.scope.end_ms:
             continue
-        if worker not in with_it and (rules.released(reason) or removed >= (last_ms or 0.0)):
+        if worker not in with_it and (advisor.released(reason) or removed >= (last_ms or 0.0)):
             continue
         again = redone.get(worker, ())
         units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)

@@ -14,10 +14,9 @@ import duckdb
 import numpy as np
 
 from crystalperf.query.answers.values import Cause
-from crystalperf.query.frameworks import Rules
 from crystalperf.query.model.critical import Piece
 from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.records import Floats
+from crystalperf.query.model.records import Floats, uses_of
 from crystalperf.query.model.timeline import covered, left_open, merged
 
 _ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
@@ -149,12 +148,12 @@ def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution
 
     Samples show what a unit waits for; without any, a group that delegates is taken to wait for nothing else.
     """
-    rules = execution.framework.rules or Rules()
+    advisor = execution.framework.advisor
     if execution.has_samples:
         return {}
-    told = rules.delegated(connection)
-    rows = connection.execute("SELECT group_id, coalesce(what, '') FROM groups").fetchall()
-    return {group: told.get(group, 1.0) for group, what in rows if rules.delegates(what)}
+    shares = advisor.delegated(connection)
+    rows = connection.execute("SELECT group_id, what FROM groups").fetchall()
+    return {group: shares.get(group, 1.0) for group, what in rows if advisor.delegates(uses_of(what))}
 
 
 def _upstream_share(execution: Execution) -> Floats:

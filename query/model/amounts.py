@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks import plural
+from crystalperf.query.vocabulary import plural
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 

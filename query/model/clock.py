@@ -92,18 +92,18 @@ def without_pauses(
     if not _has_work(connection):
         return Clock(np.array([[0.0, duration_ms]]) if duration_ms > 0 else np.empty((0, 2)))
     name, properties = connection.execute("SELECT name, properties FROM runs").fetchall()[0]
-    attended = framework.attended(name, dict(properties or {}))
+    attended = framework.reader.attended(name, dict(properties or {}))
     if attended is False:
         return Clock()
     earliest = 0.0 if attended else duration_ms if first_worker_ms is None else first_worker_ms
-    pauses = _pauses(connection, earliest, duration_ms, framework.occupied(connection))
+    pauses = _pauses(connection, earliest, duration_ms, framework.reader.occupied(connection))
     share = float((pauses[:, 1] - pauses[:, 0]).sum()) / duration_ms if duration_ms > 0 else 0.0
     return Clock(pauses) if (share >= WORTH if attended else share > MOST) else Clock()
 
 
 def _has_unread_work(connection: duckdb.DuckDBPyConnection, framework: Framework) -> bool:
     """Whether parts of the log are missing in which work may have been submitted."""
-    names = sorted(framework.unread_work)
+    names = sorted(framework.reader.unread_work)
     row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
     return row is not None
 

@@ -14,20 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.query.model.records import Floats, Ints
-from crystalperf.query.model.timeline import Use
+from crystalperf.query.model.slots import Slots, Use
 from crystalperf.query.model.trace import EdgeKind
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from crystalperf.query.frameworks import Barriers
-    from crystalperf.query.model.execution import Slots
 
 EPSILON_MS = 1.0
 """Events are stamped in whole milliseconds, so an end and the start it causes may be one apart either way."""
@@ -49,6 +46,19 @@ class Group:
     start_ms: float
     end_ms: float
     pool: str | None = None
+
+
+class Barriers(Protocol):
+    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
+
+    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
+    """
+
+    def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
+
+    def add(self, group: Group, sources: Mapping[str, str]) -> None:
+        """Take note of a group and of what it waited for in the end."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query.model.dag import Units
 from crystalperf.query.model.kinds import ON_CPU, TIMED_KINDS
-from crystalperf.query.model.records import Floats
+from crystalperf.query.model.records import Floats, uses_of
 
 
 @dataclass(frozen=True)
@@ -135,15 +135,15 @@ def unseen_cpu(
     connection: duckdb.DuckDBPyConnection,
     start_ms: float,
     end_ms: float,
-    delegates: Callable[[str], bool],
+    delegates: Callable[[frozenset[str]], bool],
     *,
     tells_upstream: bool,
 ) -> float:
-    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Rules."""
+    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Advisor."""
     rows = connection.execute(
         """
         SELECT
-            coalesce(any_value(what), ''),
+            any_value(what),
             sum(finish_ms - launch_ms),
             sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) AS unseen_ms,
             coalesce(sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) FILTER (
@@ -156,5 +156,5 @@ def unseen_cpu(
         [start_ms, end_ms, MEASURED, tells_upstream],
     ).fetchall()
     busy = sum(row[1] for row in rows) or 1.0
-    share = sum(unseen if delegates(what) else unmeasured for what, _, unseen, unmeasured in rows) / busy
+    share = sum(unseen if delegates(uses_of(what)) else unmeasured for what, _, unseen, unmeasured in rows) / busy
     return round(float(share), DECIMALS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from crystalperf.query.model.dag import Dag, Units
 from crystalperf.query.model.evidence import Evidence
 from crystalperf.query.model.flow import Flow
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import UNITS, Configuration, called_by
 from crystalperf.query.results.words import Words
 
@@ -32,47 +32,6 @@ class Scope:
     text: str
     start_ms: float
     end_ms: float
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Where units can run.  Arrays of one length, a row per slot.
-
-    `available_ms` is when its worker registered, `until_ms` when it was lost; `cpu_cores` is the CPU that the slot
-    brings to its worker, infinite where the run knows no limit.
-    """
-
-    worker: Ints
-    host: Ints
-    available_ms: Floats
-    until_ms: Floats
-    cpu_cores: Floats
-
-    def __len__(self) -> int:
-        return len(self.worker)
-
-    def cpu_limit(self) -> float:
-        """The CPU, cores, of a slot whose worker is known to be at its limit (the median); infinite where none is."""
-        known = self.cpu_cores[np.isfinite(self.cpu_cores)]
-        return float(np.median(known)) if len(known) else np.inf
-
-    def staying(self) -> Slots:
-        """The same slots, each worker there until another came in its place, or to the end.
-
-        Who goes first has the place that is taken first, so there are never more workers than there were at most.
-        """
-        workers, first = np.unique(self.worker, return_index=True)
-        came, went = self.available_ms[first], self.until_ms[first]
-        until = np.full(len(workers), np.inf)
-        gone = deque[int]()
-        moments = [(at, 0, each) for each, at in enumerate(went.tolist()) if at < np.inf]
-        moments += [(at, 1, each) for each, at in enumerate(came.tolist())]
-        for at, arrives, each in sorted(moments):
-            if not arrives:
-                gone.append(each)
-            elif gone:
-                until[gone.popleft()] = at
-        return replace(self, until_ms=until[np.searchsorted(workers, self.worker)])
 
 
 SPILL_BPS = 50e6

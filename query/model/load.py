@@ -13,7 +13,7 @@ import numpy as np
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import CPU, Resource, with_other
 from crystalperf.query import sql
-from crystalperf.query.frameworks import Framework, Rules
+from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model import dag
 from crystalperf.query.model.arrays import over
@@ -21,10 +21,11 @@ from crystalperf.query.model.capacity import cpu_limits, idle_cores, starved_ms
 from crystalperf.query.model.clock import Clock, without_pauses
 from crystalperf.query.model.dag import Dependency, Group, Units
 from crystalperf.query.model.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Lost, Scope, Slots, Volumes, no_volumes
+from crystalperf.query.model.execution import CoordinatorTime, Execution, Lost, Scope, Volumes, no_volumes
 from crystalperf.query.model.loads import measured_loads
 from crystalperf.query.model.places import FAR, IN_WORKER, KEPT, REPLICATED, far_groups, kept_groups, reaches
-from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.records import Floats, Ints, uses_of
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.wire import wire_ratio
 from crystalperf.query.model.world import settings_of
 
@@ -56,7 +57,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
     assert run is not None
     framework, properties = get(run[2]), dict(run[1] or {})
-    configured = {} if framework.configured is None else framework.configured(properties)
+    configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
     workers, hosts, slots, recorded = _slots(connection)
     clock = Clock()
     if scope == ALL:
@@ -67,7 +68,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
     )
     if with_evidence and volumes.spill_memory.any():
-        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.spilling))
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.reader.frames.spilling))
     idle, wire = 0.0, None
     if with_evidence:
         cpu = units.parts_ms[:, names.index(CPU)]
@@ -92,10 +93,10 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             clock.when(stretch.end_ms),
             slots,
             _stated(connection),
-            barriers=framework.barriers,
+            barriers=framework.planner.barriers,
             coordinator=framework.vocabulary.coordinator,
             word=framework.vocabulary.group,
-            epsilon_ms=framework.resolution_ms,
+            epsilon_ms=framework.reader.resolution_ms,
         ),
         units=units,
         volumes=volumes,
@@ -134,7 +135,7 @@ def _evidence(
     connection: duckdb.DuckDBPyConnection, scope: Scope, units: Units, names: tuple[str, ...], framework: Framework
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    delegates, tells = (framework.rules or Rules()).delegates, framework.tells_upstream
+    delegates, tells = framework.advisor.delegates, framework.reader.tells_upstream
     return replace(
         gathered(connection, *bounds, units, names, tells_upstream=tells),
         unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
@@ -173,14 +174,16 @@ def _operators(
 
 def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], framework: Framework) -> dict[str, Any]:
     """Execution.readers, .delegating and .spilling_apart."""
-    rules = framework.rules or Rules()
+    advisor = framework.advisor
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
     return {
         "readers": {number: reads for number, (_, reads) in known.items() if reads},
-        "delegating": frozenset(number for number, (what, _) in known.items() if rules.delegates(what)),
+        "delegating": frozenset(number for number, (what, _) in known.items() if advisor.delegates(uses_of(what))),
         "spilling_apart": frozenset(
-            number for number, (what, _) in known.items() if rules.spills_apart(what, groups[number].scope_id)
+            number
+            for number, (what, _) in known.items()
+            if advisor.spills_apart(uses_of(what), groups[number].scope_id)
         ),
     }
 

@@ -97,5 +97,5 @@ def policy_of(execution: Execution) -> Policy:
     if own is not None:
         policy: Policy = own(execution.properties)
         return policy
-    schedule = execution.framework.schedule
+    schedule = execution.framework.planner.schedule
     return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties, execution.version)

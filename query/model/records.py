@@ -158,6 +158,11 @@ def as_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+def uses_of(what: str | None) -> frozenset[str]:
+    """What the units of a group read and write, of the column groups.what: the framework's words, comma separated."""
+    return frozenset(each for each in (what or "").split(", ") if each)
+
+
 def shortened(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
     """A text of an input on one line, without control characters and secrets, cut to a length; None for a blank one."""
     if text is None:

@@ -57,10 +57,10 @@ _TEXTS = (
 
 def replace_names(connection: duckdb.DuckDBPyConnection, framework: Framework) -> None:
     """Replace the names in the run file that is the connection's current database."""
-    names = Pseudonyms(framework.private)
+    names = Pseudonyms(framework.reader.private)
     own = [
         (table.name, column.name)
-        for table in framework.raw()
+        for table in framework.reader.raw()
         for column in table.columns
         if column.type.startswith("VARCHAR") and "[]" not in column.type and not column.name.endswith("_id")
     ]

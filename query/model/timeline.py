@@ -45,42 +45,6 @@ class Level:
         return found
 
 
-class Use:
-    """When units held all the slots that there were.
-
-    Slots come and go with their workers.  Where there is none yet, and so no unit, there is nothing to be full.
-    """
-
-    def __init__(self, launch_ms: Floats, finish_ms: Floats, available_ms: Floats, until_ms: Floats) -> None:
-        self._moments: Floats = np.unique(np.concatenate([launch_ms, finish_ms, available_ms, until_ms]))
-
-        def open_at(start_ms: Floats, end_ms: Floats) -> Floats:
-            started = np.searchsorted(np.sort(start_ms), self._moments, side="right")
-            ended = np.searchsorted(np.sort(end_ms), self._moments, side="right")  # what ends there makes room
-            return (started - ended).astype(np.float64)
-
-        busy, there = open_at(launch_ms, finish_ms), open_at(available_ms, until_ms)
-        self._full = np.concatenate([[0], np.cumsum((busy > 0) & (busy >= there))])
-
-    def is_full(self, start_ms: float, end_ms: float) -> bool:
-        """Whether that was so at any time from start to just before end."""
-        full, of = self._full_of(start_ms, end_ms)
-        return of > 0 and full > 0
-
-    def stays_full(self, start_ms: float, end_ms: float) -> bool:
-        """Whether that was so all the time from start to just before end."""
-        full, of = self._full_of(start_ms, end_ms)
-        return of > 0 and full == of
-
-    def _full_of(self, start_ms: float, end_ms: float) -> tuple[int, int]:
-        """Of the times between two moments in which something changed, how many were full, and how many there were."""
-        if end_ms <= start_ms:
-            return 0, 0
-        first = max(int(np.searchsorted(self._moments, start_ms, side="right")) - 1, 0)
-        last = int(np.searchsorted(self._moments, end_ms, side="left"))
-        return (int(self._full[last] - self._full[first]), last - first) if last > first else (0, 0)
-
-
 class Timeline:
     """The mean resource vector of the units running, integrated over time."""
 

@@ -22,9 +22,9 @@ from typing import Literal
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.frameworks import Vocabulary
 from crystalperf.query.model.amounts import grouped
 from crystalperf.query.results.refusals import RecordedValueUnknown, RefusedError
+from crystalperf.query.vocabulary import Vocabulary
 
 Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
 

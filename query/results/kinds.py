@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Basis = Literal["measured", "modelled", "guessed"]
+"""How something is known.
+
+measured      a time or a count of the log or of a recording
+modelled      it follows from measured ones by an assumption that is named; what the index says of code is one
+guessed       it fits what was seen, as other causes would
+"""
 
 
 @dataclass(frozen=True)

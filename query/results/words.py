@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.frameworks import Vocabulary
+from crystalperf.query.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Words:
     """What a sentence needs to know of a run besides the value that it is about.
 
     framework   its name in crystalperf.query.frameworks.known, for kinds that only it has; empty for none
-    vocabulary  what it calls a task, a stage, a slot, an executor
+    vocabulary  what it calls a unit, a group, a lane, a worker
     resources   what the run's resources are called
     """
 

@@ -25,7 +25,7 @@ MOST_PERIODS = 10.0
 TURN_MS = 10.0
 """Once a process may run again, its threads get their turns within a few slices of the scheduler (3 ms on Linux)."""
 
-WINDOW_TICKS = 50
+LATENESS_TICKS = 50
 """The average lateness is that of so many ticks: a second at 20 ms."""
 
 
@@ -117,8 +117,8 @@ def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
         return np.zeros(len(end_ms))
     sums = np.concatenate([[0.0], np.cumsum(by.late_ms)])
     after = by.at(end_ms)
-    first = np.maximum(after - WINDOW_TICKS // 2, 0)
-    last = np.minimum(after + WINDOW_TICKS // 2, len(by.time_ms))
+    first = np.maximum(after - LATENESS_TICKS // 2, 0)
+    last = np.minimum(after + LATENESS_TICKS // 2, len(by.time_ms))
     delay = (sums[last] - sums[first]) / (last - first)
     for tick in (after, np.maximum(after - 1, 0)):
         late = by.late_ms[tick]

@@ -44,7 +44,9 @@ def place(
         problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
     units, start_of_run_ms = trace.units, float(trace.run["started_at_ms"])
     arguments = recording.jvm.java_arguments if recording.jvm else None
-    process = None if framework.process is None else framework.process(arguments, Path(name).name)
+    process = (
+        None if framework.reader.frames.process is None else framework.reader.frames.process(arguments, Path(name).name)
+    )
     if process is None:
         why = f"a recording of a process that is not {framework.name}'s"
         if recording.jvm is None:
@@ -73,7 +75,7 @@ def place(
     launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
     finish = np.asarray(units["finish_ms"], dtype=np.float64)[mine]
     seen = _seen(time, start_ms, in_unit, in_unit | idle)
-    names = [framework.unit_thread(each.java_name or each.os_name) for each in recording.threads]
+    names = [framework.reader.frames.unit_thread(each.java_name or each.os_name) for each in recording.threads]
     unit_names = [trace.unit_threads[each] for each in mine] if trace.unit_threads else []
     if trace.unit_threads:
         position = named_unit_at(time.thread, names, start_ms, unit_names, launch, finish)

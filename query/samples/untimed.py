@@ -54,7 +54,11 @@ def mixed_rows(
     ran = list(dict.fromkeys(workers.tolist()))
     mixtures: dict[str | None, list[Mixture]] = {}
     for name, each in files:
-        process = framework.process(None, Path(name).name) if framework.process is not None else None
+        process = (
+            framework.reader.frames.process(None, Path(name).name)
+            if framework.reader.frames.process is not None
+            else None
+        )
         app_id, worker = process or (None, None)
         if app_id is not None and app_id != trace.run["app_id"]:
             problems.add("other application", "info", name, None, f"a profile of application {app_id}; left out")

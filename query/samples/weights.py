@@ -19,7 +19,7 @@ DEFAULT_PERIOD_MS = 20.0
 THREADS_PER_TICK = {"EXECUTION": 5, "NATIVE": 1}
 """How many threads HotSpot samples per tick, by the kind of sample (jfrThreadSampler.cpp)."""
 
-WINDOW_TICKS = 50
+ROTATION_TICKS = 50
 """Rotation of threads that run Java is estimated from the distinct ones seen within a window of this many ticks."""
 
 TURN_TICKS = 200
@@ -49,7 +49,7 @@ def sample_weights(recording: jfr.Recording, by: Ticks) -> Floats:
             weight[mine] = stated + by.late_ms[by.at(samples.time_ns[mine] / 1e6)]
             weight[mine] *= turns(samples.time_ns[mine], samples.thread[mine])
         elif name in THREADS_PER_TICK:
-            seen = _distinct_threads(samples.time_ns[mine], samples.thread[mine], stated * WINDOW_TICKS)
+            seen = _distinct_threads(samples.time_ns[mine], samples.thread[mine], stated * ROTATION_TICKS)
             weight[mine] *= np.maximum(seen / THREADS_PER_TICK[name], 1.0)
     return weight
 

@@ -20,7 +20,7 @@ import resource
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
@@ -39,6 +39,9 @@ from crystalperf.query.statements.shipping import (
     ship_indexes,
     ship_run,
 )
+
+if TYPE_CHECKING:
+    from crystalperf.query.answers.values import Debug
 
 MOST_THREADS = 8
 """Of one statement; each takes addresses, whose number is limited."""
@@ -213,7 +216,7 @@ def opened(
         if indexes:
             ship_indexes(connection, statement)
         if run is not None:
-            ship_run(connection, run, statement)
+            ship_run(connection, statement, lambda: _debug(run))
         _attach_runs(connection, runs)
         for setting in _SETTINGS:
             connection.execute(setting)
@@ -222,6 +225,12 @@ def opened(
         connection.close()
         raise
     return connection
+
+
+def _debug(run: Path) -> Debug:
+    from crystalperf.query.run import Run  # loads numpy, which most statements need not
+
+    return Run(run).debug()
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, run: Path | None, indexes: Sequence[tuple[str, Path]]) -> None:

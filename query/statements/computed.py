@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crystalperf.indexes.schema import Table, read
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Debug
@@ -23,11 +24,8 @@ def tables(names: tuple[str, ...]) -> tuple[Table, ...]:
     return read(files("crystalperf.query.sql.views").joinpath("computed.sql").read_text(encoding="utf-8"), names)
 
 
-def rows(run: Path, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
-    """The rows of the wanted tables of a run file.  Raises what Run.debug() raises."""
-    from crystalperf.query.run import Run
-
-    answer = Run(run).debug()
+def rows(answer: Debug, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
+    """The rows of the wanted tables, from where the time of the whole run went."""
     return {each: _ROWS[each](answer) for each in wanted}
 
 
@@ -39,7 +37,11 @@ def _critical_path(answer: Debug) -> list[list[Any]]:
 
 
 def _findings(answer: Debug) -> list[list[Any]]:
-    return [[each.rule, each.cost_ms, each.what, each.basis, each.advice] for each in answer.findings]
+    words = answer.words
+    return [
+        [each.kind, each.cost_ms, text_of(each, words), each.basis, advice_text(each, words)]
+        for each in answer.findings
+    ]
 
 
 _ROWS: dict[str, Callable[[Debug], list[list[Any]]]] = {"critical_path": _critical_path, "findings": _findings}

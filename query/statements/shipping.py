@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -15,6 +15,9 @@ from crystalperf.indexes.resources import OTHER
 from crystalperf.query.sql import summed
 from crystalperf.query.statements import computed
 from crystalperf.query.statements.views import View, views, views_of
+
+if TYPE_CHECKING:
+    from crystalperf.query.answers.values import Debug
 
 _MISSING_COLUMN = re.compile(
     r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
@@ -32,10 +35,10 @@ def ship_indexes(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
     _ship(connection, views("index"), resources(), statement)
 
 
-def ship_run(connection: duckdb.DuckDBPyConnection, run: Path, statement: str) -> None:
+def ship_run(connection: duckdb.DuckDBPyConnection, statement: str, debug: Callable[[], Debug]) -> None:
     """Make the views of the run attached as `run`, those of its framework, and the tables that code fills.
 
-    These have rows if the statement mentions them.
+    These have rows, of the answer of `debug`, if the statement mentions them.
     """
     own = tuple(name for (name,) in connection.execute("SELECT name FROM run.resources").fetchall())
     ((framework,),) = connection.execute("SELECT framework FROM run.runs").fetchall()[:1] or [("",)]
@@ -46,7 +49,7 @@ def ship_run(connection: duckdb.DuckDBPyConnection, run: Path, statement: str) -
         for made in table.statements():
             connection.execute(made)
     asked = [each.name for each in filled if mentions(statement, [each.name])]
-    for name, rows in computed.rows(run, asked).items() if asked else ():
+    for name, rows in computed.rows(debug(), asked).items() if asked else ():
         if rows:
             connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)
 
@@ -106,7 +109,7 @@ def run_names() -> set[str]:
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
     for name, framework in frameworks().items():
-        known |= _names(framework.raw()) | _names(views_of(name))
+        known |= _names(framework.reader.raw()) | _names(views_of(name))
     return known
 
 

@@ -1,1 +1,470 @@
-"""What cost time, in a sentence each."""
+"""What cost time and what can be done about it, in a sentence each.
+
+`text_of` writes a finding and an advice; `advice_text` is the advice of a finding with what only the finding knows.
+"""
+
+from __future__ import annotations
+
+from crystalperf.indexes.resources import DISK, NET
+from crystalperf.query.model.amounts import counted, lasting, part_of, volume
+from crystalperf.query.results import advice as todo
+from crystalperf.query.results import findings
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import CORE, text_of
+from crystalperf.query.vocabulary import either, plural, with_article
+
+NAMED = 2
+"""Stages of one finding that are named, those of the largest costs …"""
+
+NAMED_SHARE = 0.25
+"""… from this share of the largest on."""
+
+MOST_TIMES = 100
+"""Of what takes more times as long the time itself is shown: the other is next to nothing."""
+
+_REASONS_SHOWN = 3
+_LOST_SHOWN = 5
+
+
+def advice_text(found: findings.Finding, words: Words) -> str:
+    """What can be done about a finding; empty where nothing is known."""
+    if found.advice is None:
+        return ""
+    text = text_of(found.advice, words)
+    if isinstance(found, findings.StageFinding) and (other := found.other_advice) is not None:
+        text += f"; for {other.id}: {text_of(other.advice, words)}"
+    if isinstance(found, findings.IdleSlots) and found.unmodelled is not None:
+        units, lanes = words.vocabulary.units, words.vocabulary.lanes
+        text += f" (the {found.unmodelled} is not modelled: {units} that wait for it gain nothing by more {lanes})"
+    if isinstance(found, findings.NoScope):
+        text += f"; {words.vocabulary.workers} do not shorten this"
+    if isinstance(found, findings.Coordinator):
+        text += f"; more or faster {words.vocabulary.workers} do not shorten this"
+    return text
+
+
+# Several stages -------------------------------------------------------------------------------------------------------
+
+
+def _stages(found: findings.StageFinding, words: Words, have: str) -> str:
+    """One stage with what is odd about it; or that several stages `have` it, with the worst of them."""
+    first = found.stages[0]
+    if len(found.stages) == 1:
+        return f"{first.id} {first.name}: {text_of(first, words)}"
+    shown = [each for each in found.stages[:NAMED] if each.cost_ms >= NAMED_SHARE * first.cost_ms]
+    named = "; ".join(f"{each.id} {each.name}: {text_of(each, words)} ({lasting(each.cost_ms)})" for each in shown)
+    rest = len(found.stages) - len(shown)
+    more = f"; and {counted(rest, 'other')}" if rest > 0 else ""
+    return f"{counted(len(found.stages), words.vocabulary.group)} {have}: {named}{more}"
+
+
+@CORE.of(findings.IdleSlots)
+def idle_slots(found: findings.IdleSlots, words: Words) -> str:
+    units, lanes = words.vocabulary.units, words.vocabulary.lanes
+    have: dict[findings.IdleCause, str] = {
+        "few-tasks": f"have fewer {units} than {lanes}",
+        "empty-tasks": f"have {units} without anything to read",
+        "last-wave": f"leave {lanes} idle",
+        "bound-to-data": f"have {lanes} idle beside their data",
+        "free-slots": f"leave {lanes} idle",
+    }
+    return _stages(found, words, have[found.stages[0].cause])
+
+
+@CORE.of(findings.IdleStage)
+def idle_stage(stage: findings.IdleStage, words: Words) -> str:
+    vocabulary = words.vocabulary
+    units, lanes = vocabulary.units, vocabulary.lanes
+    there, slots = counted(stage.tasks, vocabulary.unit), f"{stage.slots} {lanes}"
+    if stage.cause == "few-tasks":
+        return f"{there} for {slots}"
+    if stage.cause == "empty-tasks":
+        return f"{stage.with_data} of {there} had something to read, for {slots}"
+    share = f"{100 * stage.idle_share:.0f} % of the {lanes}' time idle"
+    text = f"{there} on {slots} ({stage.waves:.1f} waves) leave {share}"
+    if stage.cause == "bound-to-data":
+        return (
+            f"{text}: {units} waited for the {vocabulary.workers} that have their data{on_one(stage, words, ', and')}"
+        )
+    if stage.cause == "free-slots":
+        return f"{text}, more than after their last {vocabulary.unit}: {lanes} were free while {units} waited"
+    if stage.skew_bytes is not None:
+        text += f"; the {vocabulary.unit} that read most read {stage.skew_bytes:.1f} times the median"
+    return text
+
+
+def on_one(stage: findings.IdleStage, words: Words, before: str) -> str:
+    """How many of a stage's tasks ran on one worker, where most did; else nothing."""
+    if stage.on_busiest <= stage.tasks / 2:
+        return ""
+    vocabulary = words.vocabulary
+    return f"{before} {stage.on_busiest} of {stage.tasks} {vocabulary.units} ran on one {vocabulary.worker}"
+
+
+@CORE.of(findings.Straggler)
+def straggler(found: findings.Straggler, words: Words) -> str:
+    return _stages(found, words, f"have {with_article(words.vocabulary.unit)} that takes much longer than most")
+
+
+@CORE.of(findings.StragglerStage)
+def straggler_stage(stage: findings.StragglerStage, words: Words) -> str:
+    unit = words.vocabulary.unit
+    times = f"{stage.duration_ms / stage.usual_ms:.1f} times the median" if stage.usual_ms > 0 else ""
+    took = times or "far more than the median"
+    return f"its longest {unit} ({unit} {stage.task_id}) takes {took}: {text_of(stage.cause, words)}"
+
+
+@CORE.of(findings.MoreData)
+def more_data(cause: findings.MoreData, _words: Words) -> str:
+    usual = cause.median_bytes
+    times = f"{cause.read_bytes / usual:.1f} times the median" if usual > 0 else "most read nothing"
+    return f"it read {volume(cause.read_bytes)}, {times}"
+
+
+@CORE.of(findings.CollectedGarbage)
+def collected_garbage(cause: findings.CollectedGarbage, words: Words) -> str:
+    return f"its {words.vocabulary.worker} collected garbage for {lasting(cause.gc_ms)}"
+
+
+@CORE.of(findings.SlowHost)
+def slow_host(cause: findings.SlowHost, words: Words) -> str:
+    spent = _so_long(cause.median_ms, cause.others_ms, 1, words.device(cause.resource), "on other nodes")
+    return f"{words.vocabulary.units} on {cause.host} spend {spent}"
+
+
+@CORE.of(findings.FirstOnWorker)
+def first_on_worker(cause: findings.FirstOnWorker, words: Words) -> str:
+    loaded = (
+        "which had yet to load and compile code" if cause.confirmed else "which may have had to load and compile code"
+    )
+    return f"it was the first on {words.vocabulary.worker} {cause.worker}, {loaded}"
+
+
+@CORE.of(findings.MoreOfResource)
+def more_of_resource(cause: findings.MoreOfResource, words: Words) -> str:
+    return f"not for its data: {lasting(cause.extra_ms)} more on {words.device(cause.resource)} than usual"
+
+
+@CORE.of(findings.Waited)
+def waited(cause: findings.Waited, _words: Words) -> str:
+    computed = part_of(cause.cpu_ms, cause.duration_ms, "its")
+    return f"it computed for {computed} and waited, for what the log does not say"
+
+
+@CORE.of(findings.Unexplained)
+def unexplained(_cause: findings.Unexplained, _words: Words) -> str:
+    return "for no reason that the log tells"
+
+
+@CORE.of(findings.StartingUnits)
+def starting_units(found: findings.StartingUnits, words: Words) -> str:
+    return _stages(found, words, f"have {words.vocabulary.units} so short that starting them takes long")
+
+
+@CORE.of(findings.StartingStage)
+def starting_stage(stage: findings.StartingStage, words: Words) -> str:
+    units = words.vocabulary.units
+    text = f"{100 * stage.share:.0f} % of the time of its {stage.tasks} {units} went to scheduling and unpacking them"
+    return f"{text} ({lasting(stage.queued_ms)} of it to scheduling)" if stage.queued_ms else text
+
+
+@CORE.of(findings.OddUse)
+def odd_use(found: findings.OddUse, words: Words) -> str:
+    return _stages(found, words, f"use {words.device(found.stages[0].resource)} and hardly move data")
+
+
+@CORE.of(findings.OddUseStage)
+def odd_use_stage(stage: findings.OddUseStage, words: Words) -> str:
+    spent = f"{lasting(stage.resource_ms)} of {words.vocabulary.unit} time on {words.device(stage.resource)}"
+    return f"{spent} for {volume(stage.moved_bytes)}"
+
+
+# CPUs and hosts -------------------------------------------------------------------------------------------------------
+
+
+@CORE.of(findings.ShortOfCpus)
+def short_of_cpus(found: findings.ShortOfCpus, words: Words) -> str:
+    vocabulary = words.vocabulary
+    text = (
+        f"{vocabulary.units} had no CPU for {part_of(found.waited_ms, found.cpu_ms)} in which they could have computed"
+    )
+    if found.throttled_share is not None:
+        share = f"{100 * found.throttled_share:.0f} %"
+        return f"{text}; meanwhile containers of {vocabulary.workers} used up their CPU quota in {share} of its periods"
+    causes = []
+    if found.cores_per_slot is not None:
+        causes.append(f"{vocabulary.workers} got at most {found.cores_per_slot:.2f} cores a {vocabulary.lane}")
+    if found.others_cores is not None:
+        used = f"{found.others_cores:.1f} of their machines' {found.host_cores:.0f} cores"
+        causes.append(f"other programs or containers used {used}")
+    return f"{text}; {' while '.join(causes)}" if causes else text
+
+
+@CORE.of(findings.SlowHosts)
+def slow_hosts(found: findings.SlowHosts, words: Words) -> str:
+    device = words.device(found.resource)
+    spent = _so_long(found.median_ms, found.others_ms, found.stages, device, "on its peers")
+    vocabulary = words.vocabulary
+    return f"{vocabulary.units} on {found.host} spend {spent}, in {counted(found.stages, vocabulary.group)}"
+
+
+def _so_long(own_ms: float, others_ms: float, stages: int, device: str, others: str) -> str:
+    """How much longer tasks are on a device than others; times that are sums over so many stages."""
+    if own_ms > MOST_TIMES * others_ms:
+        return f"{lasting(own_ms / stages)} each on {device}, and next to none {others}"
+    return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@CORE.of(findings.Spilling)
+def spilling(found: findings.Spilling, _words: Words) -> str:
+    by = "" if found.operator is None else f", mostly by {found.operator}"
+    most = f"most in {found.stage.id} {found.stage.name}{by}"
+    return f"{volume(found.spilled_bytes)} were spilled to disk for want of memory, {most}"
+
+
+@CORE.of(findings.Garbage)
+def garbage(found: findings.Garbage, words: Words) -> str:
+    share = f"{100 * found.share:.0f} % of {words.vocabulary.unit} time"
+    text = f"garbage collection took {share} in {found.stage.id} {found.stage.name}"
+    return f"{text}, and a tenth or more in {counted(found.other_stages, 'other')}" if found.other_stages else text
+
+
+@CORE.of(findings.Kept)
+def kept(found: findings.Kept, words: Words) -> str:
+    vocabulary = words.vocabulary
+    text = (
+        f"{found.missed} of {found.tasks} {vocabulary.units} of {found.stage.id} {found.stage.name} read anew what"
+        f" {vocabulary.workers} were to keep in memory, for it was not there"
+    )
+    if not found.other_stages:
+        return text
+    return f"{text}; so did {counted(found.other_missed, vocabulary.unit)} of {counted(found.other_stages, 'other')}"
+
+
+# While no task ran ----------------------------------------------------------------------------------------------------
+
+
+@CORE.of(findings.NoScope)
+def no_scope(_found: findings.NoScope, words: Words) -> str:
+    none = " and ".join(f"no {each}" for each in (words.vocabulary.scope, *words.vocabulary.scopes[1:]))
+    return f"{none} was under way: the program itself, its start and its end"
+
+
+@CORE.of(findings.Coordinator)
+def coordinator(found: findings.Coordinator, words: Words) -> str:
+    vocabulary = words.vocabulary
+    doing = f": {vocabulary.coordinating}" if vocabulary.coordinating else ""
+    unknown = "" if found.unknown_ms is None else f"; {lasting(found.unknown_ms)} of it waiting or unknown"
+    return f"the {vocabulary.coordinator} alone{doing}, while no {vocabulary.unit} ran{unknown}"
+
+
+@CORE.of(findings.Committing)
+def committing(found: findings.Committing, words: Words) -> str:
+    others = f", {found.others} more in the same way" if found.others else ""
+    after = f"after its last {words.vocabulary.unit}, which wrote output"
+    return f"{found.scope} went on for {lasting(found.longest_ms)} {after}{others}"
+
+
+@CORE.of(findings.NoWorker)
+def no_worker(found: findings.NoWorker, words: Words) -> str:
+    vocabulary = words.vocabulary
+    if not found.ever_came:
+        waited = f"{vocabulary.groups} waited and no {vocabulary.unit} ran"
+        return f"no {vocabulary.worker} ever came: {waited}"
+    text = f"waiting for {vocabulary.workers}: none was there to run anything"
+    if found.first_worker_ms is not None:
+        text += f"; the first was ready after {lasting(found.first_worker_ms)}"
+    if found.lost is not None:
+        text += f"; for {lasting(found.since_lost_ms)} since {_loss(found.lost, words)}"
+    return text
+
+
+# What was lost --------------------------------------------------------------------------------------------------------
+
+
+@CORE.of(findings.LostWorkers)
+def lost_workers(found: findings.LostWorkers, words: Words) -> str:
+    vocabulary, count = words.vocabulary, len(found.lost.workers)
+    were = "was" if count == 1 else "were"
+    text = f"{count} of {counted(found.workers, vocabulary.worker)} {were} lost: {_loss(found.lost, words)}"
+    if found.redone_tasks:
+        redone = counted(found.redone_tasks, vocabulary.unit)
+        text += f"; {redone} ran again, which had taken {lasting(found.redone_ms)}"
+    return f"{text}; what ran then had fewer {vocabulary.lanes}" if found.short_ms > 0 else text
+
+
+def _loss(lost: findings.Loss, words: Words) -> str:
+    """Which workers were lost, when and why."""
+    shown = ", ".join(lost.workers[:_LOST_SHOWN]) + (" …" if len(lost.workers) > _LOST_SHOWN else "")
+    one = len(lost.workers) == 1
+    who = words.vocabulary.worker if one else words.vocabulary.workers
+    came = "it came" if one else "they came, in the median"
+    return f"{who} {shown} went {lasting(lost.lived_ms)} after {came} ({lost.reason})"
+
+
+@CORE.of(findings.Wasted)
+def wasted(found: findings.Wasted, words: Words) -> str:
+    unit = words.vocabulary.unit
+    reasons = "; ".join(
+        each.reason if len(found.reasons) == 1 else f"{each.tasks} times {each.reason}"
+        for each in found.reasons[:_REASONS_SHOWN]
+    )
+    text = f"{counted(found.tasks, f'{found.status} {unit}')} ran for {lasting(found.task_ms)} of {unit} time"
+    return f"{text}: {reasons}" if reasons else text
+
+
+# What can be done -----------------------------------------------------------------------------------------------------
+
+
+@CORE.of(todo.MoreTasks)
+def more_tasks(_advice: todo.MoreTasks, words: Words) -> str:
+    vocabulary = words.vocabulary
+    return f"more, smaller {vocabulary.units} would use the idle {vocabulary.lanes}"
+
+
+@CORE.of(todo.SmallerTasks)
+def smaller_tasks(_advice: todo.SmallerTasks, words: Words) -> str:
+    return f"smaller {words.vocabulary.units} even out the last wave"
+
+
+@CORE.of(todo.FewerTasks)
+def fewer_tasks(_advice: todo.FewerTasks, words: Words) -> str:
+    return f"fewer, larger {words.vocabulary.units}"
+
+
+@CORE.of(todo.SpreadInput)
+def spread_input(_advice: todo.SpreadInput, words: Words) -> str:
+    return f"spread what is read more evenly over the {words.vocabulary.units}"
+
+
+@CORE.of(todo.RelaxPlacement)
+def relax_placement(_advice: todo.RelaxPlacement, words: Words) -> str:
+    vocabulary = words.vocabulary
+    spread = f"spread their data over all {vocabulary.workers}"
+    return f"let {vocabulary.units} go to free {vocabulary.lanes}, or {spread}"
+
+
+@CORE.of(todo.InspectTaskWaits)
+def inspect_task_waits(_advice: todo.InspectTaskWaits, words: Words) -> str:
+    return f"look at what kept waiting {words.vocabulary.units} from free {words.vocabulary.lanes}"
+
+
+@CORE.of(todo.FitCache)
+def fit_cache(_advice: todo.FitCache, words: Words) -> str:
+    vocabulary = words.vocabulary
+    more = f"more memory per {vocabulary.worker} or more {vocabulary.workers}"
+    return f"{more}, so that there is room for all of it"
+
+
+@CORE.of(todo.CompareHosts)
+def compare_hosts(_advice: todo.CompareHosts, _words: Words) -> str:
+    return "compare the node it ran on with its peers"
+
+
+@CORE.of(todo.InspectComputation)
+def inspect_computation(_advice: todo.InspectComputation, _words: Words) -> str:
+    return "look at what its rows make it compute"
+
+
+@CORE.of(todo.RecordSamples)
+def record_samples(_advice: todo.RecordSamples, _words: Words) -> str:
+    return "record samples to see what it did"
+
+
+@CORE.of(todo.KeepWorkers)
+def keep_workers(_advice: todo.KeepWorkers, words: Words) -> str:
+    return f"keep {words.vocabulary.workers} alive between runs"
+
+
+@CORE.of(todo.StartWorkersSooner)
+def start_workers_sooner(_advice: todo.StartWorkersSooner, _words: Words) -> str:
+    return "let the cluster manager start them sooner, or keep an application for several runs"
+
+
+@CORE.of(todo.FreeClusterCapacity)
+def free_cluster_capacity(_advice: todo.FreeClusterCapacity, words: Words) -> str:
+    worker = words.vocabulary.worker
+    return f"check that the cluster has free cores and memory for what one {worker} asks for"
+
+
+@CORE.of(todo.InspectProgram)
+def inspect_program(_advice: todo.InspectProgram, words: Words) -> str:
+    scopes = plural(words.vocabulary.scope)
+    return f"look at what the program does between its {scopes}, at its start and at its end"
+
+
+@CORE.of(todo.InspectCoordinator)
+def inspect_coordinator(_advice: todo.InspectCoordinator, words: Words) -> str:
+    vocabulary = words.vocabulary
+    return f"look at what the {vocabulary.coordinator} does while no {vocabulary.unit} runs"
+
+
+@CORE.of(todo.MoreMemory)
+def more_memory(advice: todo.MoreMemory, words: Words) -> str:
+    text = f"more memory per {words.vocabulary.worker}"
+    return f"{text}, or fewer {words.vocabulary.lanes}" if advice.fewer_slots else text
+
+
+@CORE.of(todo.AvoidSpilling)
+def avoid_spilling(advice: todo.AvoidSpilling, words: Words) -> str:
+    vocabulary = words.vocabulary
+    if advice.delegated:
+        return f"more memory for what computes for the {vocabulary.units}, or smaller {vocabulary.units}"
+    return f"more memory per {vocabulary.worker}, fewer {vocabulary.lanes}, or smaller {vocabulary.units}"
+
+
+@CORE.of(todo.AvoidExhaustion)
+def avoid_exhaustion(advice: todo.AvoidExhaustion, words: Words) -> str:
+    vocabulary = words.vocabulary
+    units, lanes, worker = vocabulary.units, vocabulary.lanes, vocabulary.worker
+    return {
+        "container": f"a larger container for each {worker} than its heap needs, or fewer {lanes} in it",
+        "heap": f"more memory per {worker}, fewer {lanes}, or smaller {units}",
+        "device": f"fewer {units} at a time on a device, or smaller {units}",
+        "killed": f"look for who killed it; where that was for memory, fewer {lanes} or a larger container",
+    }[advice.exhausted]
+
+
+@CORE.of(todo.MoreCpu)
+def more_cpu(advice: todo.MoreCpu, words: Words) -> str:
+    vocabulary = words.vocabulary
+    fewer = {
+        "same": "",
+        "fewer": f"fewer {vocabulary.lanes}",
+        "fewer-than-cores": f"fewer {vocabulary.lanes} than cores",
+    }
+    helps = [
+        f"a larger CPU limit for each {vocabulary.worker}" if advice.larger_limit else "",
+        "machines that nothing else runs on" if advice.own_machines else "",
+        fewer[advice.slots],
+    ]
+    return either([each for each in helps if each])
+
+
+@CORE.of(todo.InspectHost)
+def inspect_host(advice: todo.InspectHost, words: Words) -> str:
+    device = words.device_name(advice.resource)
+    return f"check {advice.host}: a slow or crowded {device}, other jobs, a throttled instance"
+
+
+@CORE.of(todo.InspectDevice)
+def inspect_device(advice: todo.InspectDevice, _words: Words) -> str:
+    waits = {
+        DISK: "many small files, metadata, a disk that is slow to answer or shared",
+        NET: "connections, retries, name look-ups, a service or a worker that is slow to answer",
+    }.get(advice.resource, "many small transfers, or waiting in them")
+    return f"find out what it waits for, as it is not data: {waits}"
+
+
+@CORE.of(todo.ReadWorkerLog)
+def read_worker_log(advice: todo.ReadWorkerLog, words: Words) -> str:
+    where = advice.worker if advice.host is None else f"{advice.worker} on {advice.host}"
+    return f"look at the last lines of the log of {words.vocabulary.worker} {where}"
+
+
+@CORE.of(todo.InspectEndedTasks)
+def inspect_ended_tasks(advice: todo.InspectEndedTasks, _words: Words) -> str:
+    return f"look at why they {'failed' if advice.status == 'failed' else 'were killed'}"

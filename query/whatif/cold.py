@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from crystalperf.query.model.arrays import before_any, members, over
 from crystalperf.query.model.dag import Units
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.whatif.replay import Replayed
 
 LATER, FIRST, STARTING = 0, 1, 2
@@ -163,7 +164,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     who waited longer, and the CPU time alone what had to be done.
     """
     units, count = execution.units, len(execution.dag.groups)
-    if not execution.framework.loads_code or execution.framework.in_order or not len(units):
+    if not execution.framework.planner.loads_code or execution.framework.reader.in_order or not len(units):
         return None
     took_ms = units.duration_ms if lasting_ms is None else lasting_ms
     level = levels_of(units.group, base, execution.slots, execution.starts)

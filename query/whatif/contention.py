@@ -13,8 +13,9 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.model.arrays import over
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import World
 from crystalperf.query.whatif.effects.speed import starving_ms
 from crystalperf.query.whatif.sharing import Beside
@@ -94,7 +95,7 @@ class Cpus:
         least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
         self._on_cpu = np.minimum(least_ms, parts[:, self._column])
         self._waits, self._left = parts[:, self._column] - self._on_cpu, np.ones(len(execution.units))
-        brings = execution.framework.lanes_bring_cpu
+        brings = execution.framework.planner.lanes_bring_cpu
         self._has_more = brings and world.ratio("cores") > 1
         # Of lanes that bring no CPU, units cut anew share what there is, so each waits for more or for fewer of them.
         self._shares_anew = execution.units is not recorded.units and not brings

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.policy import LongestFirst, Policy, by_rank, fair_share
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 
 _COMPILED = "crystalperf.query.whatif._listing"
 _listing = import_module(_COMPILED) if find_spec(_COMPILED) else None

@@ -18,9 +18,9 @@ import numpy as np
 
 from crystalperf.query.model.arrays import over
 from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.policy import FIRST_COME, Policy, Waiting
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
 from crystalperf.query.whatif.listing import Listed, Plan, can_list, followed, has_compiled
 

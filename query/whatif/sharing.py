@@ -11,8 +11,8 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.query.model.execution import Slots
 from crystalperf.query.model.records import Floats, Ints
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.whatif.listing import has_compiled, integrals
 from crystalperf.query.whatif.replay import Replayed
 

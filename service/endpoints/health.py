@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 from starlette.requests import Request
 from starlette.responses import Response
 
+import crystalperf
 from crystalperf.service import answering
 from crystalperf.service.state import Service
 from crystalperf.service.table import Answer, Asked, Route
@@ -14,7 +13,7 @@ from crystalperf.service.table import Answer, Asked, Route
 
 async def health(service: Service, request: Request, asked: Asked) -> Response:
     """That it is there."""
-    return answering.value(request, {"status": "ok", "version": version("crystalperf")})
+    return answering.value(request, {"status": "ok", "version": crystalperf.__version__})
 
 
 ROUTES = (

@@ -359,7 +359,7 @@ def _schema(framework: str) -> list[tuple[str, list[dict[str, Any]]]]:
     """What a statement may ask: tables, views and macros with their columns; of all frameworks where none is named."""
     known = frameworks()
     mine = {framework: known[framework]} if framework in known else known
-    of_runs = [*tables("run"), *(table for each in mine.values() for table in each.raw())]
+    of_runs = [*tables("run"), *(table for each in mine.values() for table in each.reader.raw())]
     beside = [*views("run"), *(view for name in mine for view in views_of(name))]
     return [
         ("Views of a run", [*map(_table, computed.tables(resources())), *map(_view, beside)]),

@@ -91,7 +91,7 @@ VERSIONS = {
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda each: ascii(each)[:30])
 def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_path: Path) -> None:
     found = VERSIONS[version]
-    assert get("spark").sources(version) == ((found,) if found else ())
+    assert get("spark").reader.frames.sources(version) == ((found,) if found else ())
     log = changed(lines, tmp_path / "log", {}, version)
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     answer = run.verdict()

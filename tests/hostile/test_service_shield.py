@@ -25,8 +25,8 @@ from crystalperf.service.problems import ProblemError
 from crystalperf.service.settings import Limits, Settings
 from crystalperf.service.shield import Shield
 from crystalperf.service.uploads import Uploads
-from lab.served import Served
-from lab.served import serving as served_from
+from tests.served import Served
+from tests.served import serving as served_from
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"

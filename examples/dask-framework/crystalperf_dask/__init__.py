@@ -11,15 +11,15 @@ setup.py    what a job needs so that it leaves all of it
 
 from __future__ import annotations
 
-from crystalperf.plugin import Framework, Vocabulary
+from dataclasses import replace
+
+from crystalperf.plugin import Framework, Reader, Vocabulary
 from crystalperf_dask import files, rules, sentences, setup, trace
 
 DASK = Framework(
     name="dask",
     title="Dask",
-    recognise=files.recognise,
-    gather=files.gather,
-    read=trace.of_log,
+    reader=Reader(recognise=files.recognise, read=trace.of_log, gather=files.gather, resolution_ms=1.0),
     vocabulary=Vocabulary(
         worker="worker",
         lane="thread",
@@ -34,8 +34,5 @@ DASK = Framework(
         log="a performance report of Dask",
         log_hint="give what performance_report wrote, and client.dump_cluster_state beside it",
     ),
-    rules=rules.RULES,
-    sentences=sentences.SENTENCES,
-    setup=setup.SETUP,
-    resolution_ms=1.0,
+    advisor=replace(rules.RULES, setup=setup.SETUP, sentences=sentences.SENTENCES),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crystalperf.plugin import Assumption, Rules
+from crystalperf.plugin import Advisor, Assumption
 from crystalperf_dask.assumptions import ComputingTogether, ThreadsByProfile
 from crystalperf_dask.trace import PROFILED
 
@@ -25,4 +25,4 @@ def unmeasured(connection: Any) -> str | None:
     return None if found is None else "Dump the cluster's state too: a report does not say what tasks waited for"
 
 
-RULES = Rules(idle=idle, assumptions=assumptions, unmeasured=unmeasured)
+RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured)

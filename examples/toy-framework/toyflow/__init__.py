@@ -24,6 +24,7 @@ from crystalperf.plugin import (
     InputError,
     LogFile,
     LogPart,
+    Reader,
     Resource,
     Scope,
     Trace,
@@ -131,8 +132,7 @@ def _scope(order: str, stations: list[dict[str, Any]], jars: list[dict[str, Any]
 JAM = Framework(
     name="jam",
     title="Jam",
-    recognise=recognise,
-    read=read,
+    reader=Reader(recognise=recognise, read=read),
     vocabulary=Vocabulary(
         worker="kettle",
         lane="burner",

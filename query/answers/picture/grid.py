@@ -21,10 +21,10 @@ from crystalperf.query.answers.words import Told, knee_sentence, most_sentence, 
 from crystalperf.query.model.world import Setting, settings_of
 
 if TYPE_CHECKING:
+    from crystalperf.query.answers.asked import AskedRun
     from crystalperf.query.answers.values import Verdict
-    from crystalperf.query.frameworks import Vocabulary
     from crystalperf.query.model.execution import Execution
-    from crystalperf.query.run import Run
+    from crystalperf.query.vocabulary import Vocabulary
 
 MOST_SETTINGS = 60
 
@@ -57,7 +57,7 @@ Answers = Mapping[Ratios, Prediction]
 
 
 def grid(
-    run: Run,
+    run: AskedRun,
     execution: Execution,
     verdict: Verdict,
     groups: Sequence[str],
@@ -120,7 +120,7 @@ def _usual(setting: str, words: Vocabulary) -> Ratios:
     return ((words.settings.get(word, word), float(value.removesuffix("x"))),)
 
 
-def _ask(run: Run, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
+def _ask(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
     settings = [f"{words.word_of(key)}={ratio:g}x" for key, ratio in ratios]
     try:
         answers[ratios] = run.predict(settings)

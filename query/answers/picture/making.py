@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import crystalperf
 from crystalperf.query.answers.picture import flames, graph, timeline
 from crystalperf.query.answers.picture.grid import grid
 from crystalperf.query.answers.picture.said import said
@@ -15,17 +15,17 @@ from crystalperf.query.answers.picture.values import Picture
 if TYPE_CHECKING:
     import duckdb
 
+    from crystalperf.query.answers.asked import AskedRun
     from crystalperf.query.answers.picture.door import Door
     from crystalperf.query.answers.values import PathItem, Verdict
     from crystalperf.query.model.execution import Execution
-    from crystalperf.query.run import Run
 
 MOST_PATH = 2_000
 """Stretches of the critical path that a page has; in between shorter ones are left out."""
 
 
 def picture(
-    run: Run,
+    run: AskedRun,
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     verdict: Verdict,
@@ -51,7 +51,7 @@ def picture(
         critical_path=_longest(debug.critical_path),
     )
     return Picture(
-        version=version("crystalperf"),
+        version=crystalperf.__version__,
         redacted=False,
         said=said(verdict, door),
         verdict=replace(verdict, run=door.run, debug=shorter),

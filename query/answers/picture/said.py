@@ -30,7 +30,8 @@ from crystalperf.query.answers.words import (
     unmodelled_sentence,
     unsubmitted_sentence,
 )
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.picture.door import Door
@@ -77,7 +78,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         unknown=tuple(not_known_sentences(asked.unknown, debug.runtime_ms, unit, door.tell)),
         check=check,
         findings=tuple(
-            SaidFinding(unit.text(each.cost_ms), each.what, each.basis, each.advice)
+            SaidFinding(unit.text(each.cost_ms), text_of(each, debug.words), each.basis, advice_text(each, debug.words))
             for each in noticeable_findings(debug.findings, unit)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),

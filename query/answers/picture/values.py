@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from crystalperf.query.answers.values import Basis, Parts, Verdict
+from crystalperf.query.answers.values import Parts, Verdict
 from crystalperf.query.model.world import Unit
+from crystalperf.query.results.kinds import Basis
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]

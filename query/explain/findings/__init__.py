@@ -1,13 +1,12 @@
-"""What cost time on the critical path, and what to try: one rule a function, each `(terms, facts) → findings`.
+"""What cost time on the critical path, and what to try: one rule a function, each `facts → findings`.
 
 A rule states its evidence and what would contradict it, and looks for both; a cause that is contradicted is not told.
 A cost is the most that the finding can have cost: the time it held the critical path, or what would be left of it at
-best.  What the words for a basis mean is said in query.answers.values.Basis.  Findings of one kind are told as one,
-whose cost is their sum (added_up).  The rules hold of any framework and are told in its words (wording.Terms); what to
-try is the framework's where it knows better.
+best.  What the words for a basis mean is said in query.results.kinds.Basis.  Stages of one kind make one finding,
+whose cost is their sum (added_up).  The rules hold of any framework; what to try is the framework's where it knows
+better (Advisor).
 """
 
-from crystalperf.query.explain.findings.alone import COMMITTING as COMMITTING
 from crystalperf.query.explain.findings.alone import coordinator as coordinator
 from crystalperf.query.explain.findings.devices import odd_use as odd_use
 from crystalperf.query.explain.findings.lanes import idle_advice as idle_advice
@@ -17,7 +16,6 @@ from crystalperf.query.explain.findings.lanes import starting_units as starting_
 from crystalperf.query.explain.findings.memory import collecting_garbage as collecting_garbage
 from crystalperf.query.explain.findings.memory import reading_anew as reading_anew
 from crystalperf.query.explain.findings.memory import spilling as spilling
-from crystalperf.query.explain.findings.parts import Part as Part
 from crystalperf.query.explain.findings.parts import added_up as added_up
 from crystalperf.query.explain.findings.parts import on_a_device as on_a_device
 from crystalperf.query.explain.findings.stragglers import slow_hosts as slow_hosts

@@ -4,39 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crystalperf.query.answers.values import Cause, Finding
-from crystalperf.query.explain.wording import Terms
-from crystalperf.query.frameworks import plural
-from crystalperf.query.model.amounts import lasting
-
-COMMITTING = "committing"
-"""The rule of time in which the coordinator alone puts in place what units wrote; a framework finds it (Rules.more)."""
+from crystalperf.query.answers.values import Cause
+from crystalperf.query.results.advice import InspectCoordinator, InspectProgram
+from crystalperf.query.results.findings import Coordinator, Finding, NoScope
 
 
-def coordinator(terms: Terms, alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:
+def coordinator(alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:
     """What held the run up while workers were there and no unit ran."""
-    words = terms.words
-    workers = words.workers
-    unknown = other_ms.get("coordinator", 0.0)
-    unseen = ""
-    if 0.1 < unknown / max(alone_ms["coordinator"], 1e-9) < 0.9:
-        unseen = f"; {lasting(unknown)} of it waiting or unknown"
-    none = " and ".join(f"no {each}" for each in (words.scope, *words.scopes[1:]))
-    doing = f": {words.coordinating}" if words.coordinating else ""
-    advice = terms.advice("coordinator", f"look at what the {words.coordinator} does then")
+    unknown_ms = other_ms.get("coordinator", 0.0)
+    is_mixed = 0.1 < unknown_ms / max(alone_ms["coordinator"], 1e-9) < 0.9
     return [
-        Finding(
-            "no scope",
-            alone_ms["no scope"],
-            f"{none} was under way: the program itself, its start and its end",
-            "measured",
-            f"look at what the program does between its {plural(words.scope)}; {workers} do not shorten this",
-        ),
-        Finding(
-            "coordinator",
-            alone_ms["coordinator"],
-            f"the {words.coordinator} alone{doing}, while no {words.unit} ran{unseen}",
-            "measured",
-            f"{advice[:1].lower()}{advice[1:]}; more or faster {workers} do not shorten this",
+        NoScope(alone_ms["no scope"], "measured", InspectProgram()),
+        Coordinator(
+            alone_ms["coordinator"], "measured", InspectCoordinator(), unknown_ms=unknown_ms if is_mixed else None
         ),
     ]

@@ -7,63 +7,79 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crystalperf.indexes.resources import CPU, OTHER
-from crystalperf.query.answers.values import Basis, Finding
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SEE, SKEW, Part, group_name, usual_unit_ms
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
 from crystalperf.query.explain.hosts import HostTime
-from crystalperf.query.explain.wording import Terms
-from crystalperf.query.frameworks import with_article
-from crystalperf.query.model.amounts import counted, lasting, part_of, volume
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.advice import (
+    Advice,
+    CompareHosts,
+    InspectComputation,
+    InspectHost,
+    KeepWorkers,
+    MoreMemory,
+    RecordSamples,
+    SpreadInput,
+)
+from crystalperf.query.results.findings import (
+    CollectedGarbage,
+    FirstOnWorker,
+    MoreData,
+    MoreOfResource,
+    SlowHost,
+    SlowHosts,
+    StragglerCause,
+    StragglerStage,
+    Unexplained,
+    Waited,
+)
+from crystalperf.query.results.kinds import Basis
 
 FEWEST_FOR_SKEW = 3
 
 
-MOST_TIMES = 100
-"""What is more times as much as this is told by itself: the other is next to nothing."""
-
-
 @dataclass(frozen=True)
 class Why:
-    """What explains a straggler, as far as is known: a word for it, the clause, what to do, and how it is known."""
+    """What explains a straggler, as far as is known: the cause, what to do, and how it is known."""
 
-    kind: str
-    what: str
-    advice: str
+    cause: StragglerCause
+    advice: Advice
     basis: Basis
 
 
-def straggler(terms: Terms, detail: Detail, hosts: Sequence[HostTime]) -> list[Part]:
+def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
     """A group whose longest unit takes much longer than those like it, and why.
 
     Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.  What read
     anew what was to be in memory is explained by that (reading_anew).
     """
-    facts, unit = detail.facts, terms.words.unit
-    if detail.longest.anew:
+    facts, longest = detail.facts, detail.longest
+    if longest.anew:
         return []
     usual_ms = usual_unit_ms(detail)
     if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
-    times = f"{facts.longest_ms / usual_ms:.1f} times the median" if usual_ms > 0 else "far more than the median"
-    why = next(each for each in _reasons(terms, detail, hosts, excess_ms) if each is not None)
-    what = f"its longest {unit} ({unit} {detail.longest.unit_id}) takes {times}: {why.what}"
-    many = f"have {with_article(unit)} that takes much longer than most"
-    cost_ms = min(excess_ms, facts.path_ms)
-    return [Part("straggler", why.kind, cost_ms, group_name(detail), what, why.basis, why.advice, many)]
+    why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
+    return [
+        StragglerStage(
+            facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
+            task_id=longest.unit_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
+        )
+    ]  # fmt: skip
 
 
-def _reasons(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
     """Reasons for a straggler in the order of their evidence's strength; the last always holds."""
-    yield _more_data(terms, detail, excess_ms)
-    yield _collections(terms, detail, excess_ms)
-    yield _slow_node(terms, detail, hosts, excess_ms)
-    yield _first_of_its_worker(terms, detail, excess_ms)
-    yield _more_of_a_resource(terms, detail, excess_ms)
+    yield _more_data(advisor, detail, excess_ms)
+    yield _collections(detail, excess_ms)
+    yield _slow_node(detail, hosts, excess_ms)
+    yield _first_of_its_worker(detail, excess_ms)
+    yield _more_of_a_resource(detail, excess_ms)
     yield _unexplained(detail, excess_ms)
 
 
-def _more_data(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None:
     """Evidence: it read as many times the median as it took.  Contradicted by others that read as much, sooner."""
     longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
     duration_ms = longest.duration_ms
@@ -72,52 +88,42 @@ def _more_data(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
         return None
     if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
         return None
-    times = f"{longest.read_bytes / usual:.1f} times the median" if usual > 0 else "most read nothing"
-    advice = f"spread what is read more evenly over the {terms.words.units}"
-    if terms.rules.skew is not None:
-        advice = terms.rules.skew(detail)
-    return Why("data", f"it read {volume(longest.read_bytes)}, {times}", advice, "measured")
+    advice = SpreadInput() if advisor.skew is None else advisor.skew(detail)
+    return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 
-def _collections(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+def _collections(detail: Detail, excess_ms: float) -> Why | None:
     """Evidence: collections stopped it for half of what it took longer, beyond what they stopped others for."""
-    gc_ms, words = detail.longest.gc_ms, terms.words
+    gc_ms = detail.longest.gc_ms
     if gc_ms - detail.median_gc_ms <= excess_ms / 2:
         return None
-    what = f"its {words.worker} collected garbage for {lasting(gc_ms)}"
-    return Why("garbage", what, f"more memory per {words.worker}", "measured")
+    return Why(CollectedGarbage(gc_ms), MoreMemory(fewer_slots=False), "measured")
 
 
-def _slow_node(terms: Terms, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
     """Evidence: units on its node take longer on a resource than elsewhere, and it had half its excess on that one.
 
     Contradicted by a longest unit whose time went elsewhere than its node's does.
     """
-    longest, words = detail.longest, terms.words
+    longest = detail.longest
     for host in _slow_ones([each for each in hosts if each.group == detail.facts.id]):
         if host.host != longest.host:
             continue
         if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
             continue
-        device = terms.device(host.resource)
-        return Why(
-            "node",
-            f"{words.units} on {host.host} spend "
-            + _so_long(host.median_ms, host.others_ms, 1, device, "on other nodes"),
-            f"look at {host.host}: its {terms.name(host.resource)} is slower than its peers'",
-            "modelled",
-        )
+        cause = SlowHost(host.host, host.resource, host.median_ms, host.others_ms)
+        return Why(cause, InspectHost(host.host, host.resource), "modelled")
     return None
 
 
-def _first_of_its_worker(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
     """Evidence: nothing had ended on its worker when it began; a new process loads and compiles code.
 
     That takes CPU time, and every first unit of a worker has to: contradicted by CPU time that makes up less than half
     of what it took longer, and by other firsts of its group that took no such time.  It is modelled where CPU time and
     other firsts bear it out, else guessed.
     """
-    longest, siblings, words = detail.longest, detail.siblings, terms.words
+    longest, siblings = detail.longest, detail.siblings
     if not longest.first:
         return None
     cpu_ms = None if longest.cpu_ms is None else longest.cpu_ms - (detail.median_cpu_ms or 0.0)
@@ -125,17 +131,12 @@ def _first_of_its_worker(terms: Terms, detail: Detail, excess_ms: float) -> Why 
         return None
     if siblings.firsts and siblings.firsts_ms < longest.duration_ms - excess_ms / 2:
         return None
-    sure = cpu_ms is not None and siblings.firsts > 0
-    return Why(
-        "first",
-        f"it was the first on {words.worker} {longest.worker_id}, which "
-        + ("had yet to load and compile code" if sure else "may have had to load and compile code"),
-        f"keep {words.workers} alive between runs" if sure else SEE,
-        "modelled" if sure else "guessed",
-    )
+    if cpu_ms is not None and siblings.firsts > 0:
+        return Why(FirstOnWorker(longest.worker_id, confirmed=True), KeepWorkers(), "modelled")
+    return Why(FirstOnWorker(longest.worker_id, confirmed=False), RecordSamples(), "guessed")
 
 
-def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why | None:
+def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
     """Evidence: half of what it took longer was on one resource.  The CPU counts where its time was measured."""
     longest, usual = detail.longest, detail.median_resource_ms
     extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
@@ -143,21 +144,18 @@ def _more_of_a_resource(terms: Terms, detail: Detail, excess_ms: float) -> Why |
     if extra[name] <= excess_ms / 2:
         return None
     return Why(
-        name,
-        f"not for its data: {lasting(extra[name])} more on {terms.device(name)} than usual",
-        "compare the node it ran on with its peers" if name != CPU else "look at what its rows make it compute",
+        MoreOfResource(name, extra[name]),
+        CompareHosts() if name != CPU else InspectComputation(),
         "measured" if name == CPU and longest.cpu_ms is not None else "modelled",
     )
 
 
 def _unexplained(detail: Detail, excess_ms: float) -> Why:
     """What is left: it waited, where CPU time says that it did not compute."""
-    longest, advice = detail.longest, SEE
+    longest = detail.longest
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
-        return Why("unknown", "for no reason that the log tells", advice, "measured")
-    computed = part_of(longest.cpu_ms, longest.duration_ms, "its")
-    what = f"it computed for {computed} and waited, for what the log does not say"
-    return Why("waited", what, advice, "measured")
+        return Why(Unexplained(), RecordSamples(), "measured")
+    return Why(Waited(longest.cpu_ms, longest.duration_ms), RecordSamples(), "measured")
 
 
 def _is_slow(host: HostTime) -> bool:
@@ -179,17 +177,7 @@ def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
     return [each for each in slow if (each.group, each.resource) not in most]
 
 
-def _so_long(own_ms: float, others_ms: float, groups: int, device: str, others: str) -> str:
-    """How much longer units are on a device than others; times that are sums over so many groups, ms.
-
-    Beside next to nothing there is no ratio worth a word: then the time itself is told.
-    """
-    if own_ms > MOST_TIMES * others_ms:
-        return f"{lasting(own_ms / groups)} each on {device}, and next to none {others}"
-    return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
-
-
-def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[Finding]:
+def slow_hosts(hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[SlowHosts]:
     """A host on which a resource is slower than on its peers, in most groups that use it: a malfunction (§4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
     used: dict[tuple[str, str], list[HostTime]] = {}
@@ -210,14 +198,6 @@ def slow_hosts(terms: Terms, hosts: Sequence[HostTime], details: Sequence[Detail
                 share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
                 cost += facts.path_ms * share
         own_ms, peers_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
-        spent = _so_long(own_ms, peers_ms, len(slow), terms.device(resource), "on its peers")
-        found.append(
-            Finding(
-                "slow hosts",
-                cost,
-                f"{terms.words.units} on {host} spend {spent}, in {counted(len(slow), terms.words.group)}",
-                "modelled",
-                f"check {host}: a slow or crowded {terms.name(resource)}, other jobs, a throttled instance",
-            )
-        )
+        advice = InspectHost(host, resource)
+        found.append(SlowHosts(cost, "modelled", advice, host, resource, own_ms, peers_ms, len(slow)))
     return found

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from crystalperf.query.frameworks import Framework, Rules, Vocabulary
+from crystalperf.query.frameworks import Advisor, Frames, Framework, Planner, Reader, Vocabulary
 from crystalperf.query.frameworks.flink import (
     chances,
     files,
@@ -47,12 +47,23 @@ def _collect(address: str, job: str | None, folder: Path, progress: Callable[[st
 FLINK = Framework(
     name="flink",
     title="Flink",
-    recognise=files.recognise,
-    gather=files.gather,
-    companions=(series.SUFFIX,),
-    read=trace.read_archive,
-    raw=trace.raw_tables,
-    operators=operators.OPERATORS,
+    reader=Reader(
+        recognise=files.recognise,
+        read=trace.read_archive,
+        gather=files.gather,
+        companions=(series.SUFFIX,),
+        raw=trace.raw_tables,
+        private=private.PATTERNS,
+        collect=_collect,
+        frames=Frames(
+            annotate=frames.annotate,
+            process=frames.process,
+            unit_thread=frames.unit_thread,
+            sources=frames.sources,
+            names=frames.NAMES,
+            operators=operators.OPERATORS,
+        ),
+    ),
     vocabulary=Vocabulary(
         worker="TaskManager",
         lane="slot",
@@ -73,29 +84,23 @@ FLINK = Framework(
         log="an archive of a Flink job",
         log_hint="give a file of the folder that jobmanager.archive.fs.dir names",
     ),
-    annotate=frames.annotate,
-    process=frames.process,
-    unit_thread=frames.unit_thread,
-    sources=frames.sources,
-    names=frames.NAMES,
-    replan=planning.replan,
-    configured=planning.configured,
-    setup=setup.SETUP,
-    collect=_collect,
-    flow=flow.flow,
-    endless=planning.endless,
-    shown_lanes=planning.shown_lanes,
-    sentences=sentences.SENTENCES,
-    rules=Rules(
-        advice=chances.ADVICE,
+    planner=Planner(
+        configured=planning.configured,
+        replan=planning.replan,
+        flow=flow.flow,
+        shown_lanes=planning.shown_lanes,
+        endless=planning.endless,
+        lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
+        checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
+    ),
+    advisor=Advisor(
         idle=chances.idle,
         unmeasured=chances.unmeasured,
         unending=unending.told,
         filling=chances.filling,
         told=told.told,
         called_off=lambda why: why == trace.CALLED_OFF,
+        setup=setup.SETUP,
+        sentences=sentences.SENTENCES,
     ),
-    private=private.PATTERNS,
-    lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
-    checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
 )

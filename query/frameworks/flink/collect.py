@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.flink.poll import FLUSH_EVERY, Poll
+from crystalperf.query.frameworks.flink.rest import NOT_FLINK, Rest
 from crystalperf.query.frameworks.flink.series import SUFFIX
 from crystalperf.query.model.records import shortened
 
@@ -29,18 +27,12 @@ POLL_S = 1.0
 KEEP_S = 10.0
 """Between two times that all pages are asked for; until a job ends only its state is, once a second."""
 
-TIMEOUT_S = 30.0
-_MOST_BYTES = 64 << 20
-"""Of a page; the largest known are some MB."""
-
 MOST_ATTEMPTS = 16
 """Earlier attempts of a subtask that are asked for: Flink keeps no more by itself
 (`jobmanager.execution.attempts-history-size`)."""
 
 _MOST_FAILURES = 10
 """Polls in a row without an answer until the cluster counts as gone: a session cluster may restart in that time."""
-
-_NOT_FLINK = "answers, but not as a JobManager does; give the address of its web page"
 
 _ENDED = frozenset(["FINISHED", "FAILED", "CANCELED", "SUSPENDED"])
 _JOB_PAGES = ("/config", "/plan", "/exceptions", "/checkpoints", "/checkpoints/config", "/accumulators")
@@ -68,47 +60,6 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
         if not kept:
             raise
     return _written(folder, chosen, kept)
-
-
-class _StayHere(urllib.request.HTTPRedirectHandler):
-    """The address that the user named is asked, and no other that it might send us to."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-class Rest:
-    """A JobManager's REST interface."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._opener = urllib.request.build_opener(_StayHere)
-
-    def text(self, page: str) -> str:
-        """A page as it stands.  Raises InputError where it is not there, or nothing answers."""
-        try:
-            with self._opener.open(self.address + page, timeout=TIMEOUT_S) as answer:
-                body = answer.read(_MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            raise InputError(f"{self.address}{page}: answers {error.code}") from error
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
-            raise InputError(
-                f"{self.address}: no JobManager answers there ({reason}); give the address of its web page"
-            ) from error
-        if len(body) > _MOST_BYTES:
-            raise InputError(f"{self.address}{page}: larger than {_MOST_BYTES >> 20} MiB, which no page of Flink is")
-        return str(body.decode("utf-8", "replace"))
-
-    def page(self, page: str) -> dict[str, Any]:
-        """A page as values.  Raises InputError."""
-        try:
-            found = json.loads(self.text(page))
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise InputError(f"{self.address}{page}: {_NOT_FLINK}")
-        return found
 
 
 def _chosen(rest: Rest) -> str:
@@ -173,9 +124,7 @@ def _pages(rest: Rest, job: str, before: Iterable[dict[str, str]] = ()) -> list[
     try:
         vertices = [each["id"] for each in json.loads(found[base])["vertices"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"{rest.address}{base}: answers, but not as a JobManager does; give its web address"
-        ) from error
+        raise InputError(f"{rest.address}{base}: {NOT_FLINK}") from error
     wheres = [f"{base}/vertices/{vertex}" for vertex in vertices]
     others = [f"{base}{each}" for each in _JOB_PAGES] + ["/overview"]
     for path in others + [f"{where}{each}" for where in wheres for each in ("", "/subtasktimes", "/taskmanagers")]:

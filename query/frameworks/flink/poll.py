@@ -8,14 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.flink import series
-
-if TYPE_CHECKING:
-    from crystalperf.query.frameworks.flink.collect import Rest
+from crystalperf.query.frameworks.flink.rest import Rest
 
 LONGEST_LIST = 3000
 """Characters of metrics' names in one request: Flink takes no request line of more than 4096."""

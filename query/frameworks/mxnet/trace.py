@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from crystalperf.query.frameworks.training import chrome, program
 from crystalperf.query.frameworks.training.chrome import Event, number
 from crystalperf.query.frameworks.training.devices import GPU, HBM, PCIE, bound_by
-from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, stretches
+from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, named_by_longest, stretches
 from crystalperf.query.frameworks.training.program import Device, Operation, Program
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.model.records import Problems
@@ -106,7 +106,7 @@ def of_events(found: _Read, app_id: str, origin: str, problems: Problems) -> Pro
         None,
         "MXNet's profiler does not say what an operator waited for: it is taken to be what ended last before it",
     )
-    cut = stretches(lanes, signals, name=_stretch_name, step=lambda _lane, _moment: None)
+    cut = stretches(lanes, signals, name=named_by_longest, step=lambda _lane, _moment: None)
     names = dict.fromkeys(each.device for each in lanes)
     return Program(
         framework="mxnet",
@@ -165,8 +165,3 @@ def _calls(
             yield Operation(PROCESS, last.end_ms, following.start_ms, "Python", kind="python", likely="cpu")
 
     return filled(found, between), waited
-
-
-def _stretch_name(_lane: Lane, operations: Sequence[Operation]) -> str:
-    longest = max(operations, key=lambda each: each.end_ms - each.start_ms)
-    return longest.operator + (f" and {len(operations) - 1} more" if len(operations) > 1 else "")

@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.frameworks.pytorch import files, setup
+from crystalperf.query.frameworks.pytorch import files, sentences, setup
 from crystalperf.query.frameworks.training.devices import GPU
 from crystalperf.query.frameworks.training.framework import of_training
-from crystalperf.query.frameworks.training.rules import RULES
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Finding
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.execution import Execution
+    from crystalperf.query.results.findings import Finding
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -46,7 +45,7 @@ def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Map
     return rules.or_else(connection, execution)
 
 
-PYTORCH = of_training(
+_TRAINING = of_training(
     name="pytorch",
     title="PyTorch",
     process="rank",
@@ -54,6 +53,12 @@ PYTORCH = of_training(
     recognise=files.recognise,
     gather=files.gather,
     setup=setup.SETUP,
-    rules=replace(RULES, more=_findings, or_else=_or_else),
-    checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
+)
+PYTORCH = replace(
+    _TRAINING,
+    planner=replace(
+        _TRAINING.planner,
+        checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
+    ),
+    advisor=replace(_TRAINING.advisor, more=_findings, or_else=_or_else, sentences=sentences.SENTENCES),
 )

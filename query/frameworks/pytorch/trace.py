@@ -27,7 +27,7 @@ from crystalperf.query.frameworks.pytorch.lanes import Built
 from crystalperf.query.frameworks.pytorch.operators import Outermost, outermost
 from crystalperf.query.frameworks.training import chrome, program
 from crystalperf.query.frameworks.training.collectives import joined
-from crystalperf.query.frameworks.training.lanes import Lane, filled, stretches
+from crystalperf.query.frameworks.training.lanes import Lane, and_more, filled, longest_of, named_by_longest, stretches
 from crystalperf.query.frameworks.training.program import Device, Operation, Program
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.model.records import Problems, shortened
@@ -213,16 +213,16 @@ def _add_process(built: Built, process: Process, label: str, shift: float) -> No
 
 def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
     """The part of the step, and what took longest in it."""
-    longest = max(operations, key=lambda each: each.end_ms - each.start_ms)
-    more = f" and {len(operations) - 1} more" if len(operations) > 1 else ""
+    longest = longest_of(operations)
     if longest.kind in ("kernel", "copy", "collective"):
-        return f"{longest.name or longest.operator}{more}"
+        return named_by_longest(lane, operations)
     time: dict[str, float] = {}
     for each in operations:
         named = "input" if each.kind == "input" else each.name if each.kind == "op" else ""
         time[named] = time.get(named, 0.0) + each.end_ms - each.start_ms
     part = max((each for each in time if each), key=lambda each: time[each], default="")
-    return f"{part}: {longest.operator}{more}" if part and part != "input" else f"{longest.operator}{more}"
+    within = f"{part}: " if part and part != "input" else ""
+    return f"{within}{longest.operator}{and_more(operations)}"
 
 
 def _with_lanes(built: Built) -> list[Device]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from crystalperf.query.frameworks import Framework, Operators, Vocabulary
+from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader, Vocabulary
 from crystalperf.query.frameworks.spark import (
     attended,
     chances,
@@ -50,11 +50,31 @@ def _served(address: str, app: str | None, folder: Path, progress: Callable[[str
 SPARK = Framework(
     name="spark",
     title="Spark",
-    recognise=files.recognise,
-    gather=files.gather,
-    marks=files.MARKS,
-    read=trace.read_log,
-    raw=trace.raw_tables,
+    reader=Reader(
+        recognise=files.recognise,
+        read=trace.read_log,
+        gather=files.gather,
+        marks=files.MARKS,
+        raw=trace.raw_tables,
+        private=private.PATTERNS,
+        served=_served,
+        attended=attended.attended,
+        occupied=results.occupied,
+        unread_work={
+            "missing_part": "the log lacks {count} of its parts",
+            "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
+            "second_application": "the log holds events of another application too, and nothing tells them apart",
+        },
+        unread_start=frozenset({"application_start", "second_application"}),
+        frames=Frames(
+            annotate=frames.annotate,
+            process=frames.process,
+            sources=frames.sources,
+            names=frames.NAMES,
+            operators=Operators(names.of_frame, operators.operator_times),
+            spilling=frames.SPILLING,
+        ),
+    ),
     vocabulary=Vocabulary(
         worker="executor",
         lane="slot",
@@ -79,30 +99,16 @@ SPARK = Framework(
         log="an event log of Spark",
         log_hint="give the log that spark.eventLog.dir names",
     ),
-    annotate=frames.annotate,
-    process=frames.process,
-    sources=frames.sources,
-    names=frames.NAMES,
-    operators=Operators(names.of_frame, operators.operator_times),
-    spilling=frames.SPILLING,
-    barriers=scheduling.JobBarriers,
-    schedule=scheduling.schedule,
-    configured=partitions.configured,
-    replan=partitions.replan,
-    memory=memory.MEMORY,
-    unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
-    loads_code=True,
-    rules=replace(rules.RULES, chances=chances.chances, resized=chances.resized),
-    sentences=sentences.SENTENCES,
-    setup=setup.SETUP,
-    private=private.PATTERNS,
-    served=_served,
-    attended=attended.attended,
-    occupied=results.occupied,
-    unread_work={
-        "missing_part": "the log lacks {count} of its parts",
-        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
-        "second_application": "the log holds events of another application too, and nothing tells them apart",
-    },
-    unread_start=frozenset({"application_start", "second_application"}),
+    planner=Planner(
+        schedule=scheduling.schedule,
+        barriers=scheduling.JobBarriers,
+        configured=partitions.configured,
+        replan=partitions.replan,
+        memory=memory.MEMORY,
+        unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
+        loads_code=True,
+    ),
+    advisor=replace(
+        rules.RULES, chances=chances.chances, resized=chances.resized, setup=setup.SETUP, sentences=sentences.SENTENCES
+    ),
 )

@@ -16,16 +16,15 @@ import duckdb
 from crystalperf.query.answers.values import Debug
 from crystalperf.query.explain.chances import STOPPED, Chance
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.lanes import idle_slots, on_one, starting_units
-from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
+from crystalperf.query.explain.findings.lanes import idle_slots, starting_units
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES
 from crystalperf.query.explain.findings.stragglers import straggler
-from crystalperf.query.explain.wording import terms_of
 from crystalperf.query.frameworks.spark import results
+from crystalperf.query.frameworks.spark.findings import PartitionWindow
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from crystalperf.query.frameworks.spark.rules import (
     MOST_EXECUTORS,
-    ONE_WINDOW,
     RULES,
     infers_schema,
     most_slots,
@@ -38,6 +37,19 @@ from crystalperf.query.frameworks.spark.scheduling import LOCALITY_WAIT
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from crystalperf.query.model.amounts import counted, volume
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import (
+    Garbage,
+    IdleStage,
+    Kept,
+    MoreData,
+    NoWorker,
+    Spilling,
+    StageCost,
+    StartingStage,
+    StragglerStage,
+)
+from crystalperf.query.text.findings import on_one
+from crystalperf.query.text.sentences import text_of
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 MEMORY = "spark.executor.memory"
@@ -80,7 +92,12 @@ class Cut:
 
     detail: Detail
     wanted: int
-    part: Part
+    part: IdleStage | StartingStage
+
+    @property
+    def has_empty_tasks(self) -> bool:
+        """Whether so few of its tasks had anything to read that slots were idle."""
+        return isinstance(self.part, IdleStage) and self.part.cause == "empty-tasks"
 
 
 def chances(
@@ -96,12 +113,12 @@ def chances(
         *_out_of_memory(execution, debug),
         *_schemas(execution, on_path),
         *_shuffles(execution.properties, cuts),
-        *_scans(execution.properties, cuts),
-        *_bound(execution, on_path),
+        *_scans(execution.properties, cuts, debug),
+        *_bound(execution, on_path, debug),
         *_collections(execution.properties, cuts),
         *_listings(execution.properties, [each for each in every if each.detail.facts.id in listing]),
-        *_skew(execution, on_path),
-        *_windows(execution, on_path),
+        *_skew(execution, on_path, debug),
+        *_windows(on_path, debug),
         *_memory(execution, on_path, debug),
         *results.chances(connection, on_path, debug),
         *_python(on_path, debug),
@@ -136,28 +153,28 @@ def _cuts(execution: Execution, details: Sequence[Detail], most: int) -> Iterato
 
     Too few are also those for which dynamic allocation asked for fewer than the `most` slots of the run.
     """
-    terms = terms_of(execution)
     for detail in details:
         facts = detail.facts
         if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
             continue
         if one_window(detail):
             continue
-        for part in idle_slots(terms, detail):
-            if part.kind in ("few", "empty") and facts.longest_ms < A_TASK_MS:
+        for part in idle_slots(RULES, detail):
+            has_few = part.cause in ("few-tasks", "empty-tasks")
+            if has_few and facts.longest_ms < A_TASK_MS:
                 continue  # parts of so short a task would be all starting and ending
-            if part.kind in ("few", "empty"):
+            if has_few:
                 yield Cut(detail, facts.slots, part)
-            elif part.kind == "last wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+            elif part.cause == "last-wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
                 yield Cut(detail, math.ceil(facts.waves) * facts.slots, part)
-        for part in unasked_slots([detail], most):
-            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, part)
-        for part in starting_units(terms, detail):
+        for unasked in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
+        for starting in starting_units(detail):
             work_ms = facts.unit_ms - facts.starting_ms
             least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
             wanted = math.ceil(least / facts.slots) * facts.slots
             if wanted * 2 <= facts.units:
-                yield Cut(detail, wanted, part)
+                yield Cut(detail, wanted, starting)
 
 
 def _listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -175,28 +192,27 @@ def _listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 def _listings(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages that list folders: a task each, up to a setting; no program hands out what they work on."""
-    mine = [each for each in cuts if each.part.rule == "starting units"]
+    mine = [each for each in cuts if each.part.kind == "starting-units"]
     if mine:
         wanted, where, most_ms = _told(mine)
         present = properties.get(LISTING) or f"{DEFAULT_LISTING} (the default)"
         what = f"{shown(LISTING, present, str(wanted))}: Spark lists each folder in a task of its own ({where})"
-        yield Chance("setting", what, "starting units", "modelled", None, most_ms, conf(LISTING, str(wanted)))
+        yield Chance("setting", what, "starting-units", "modelled", None, most_ms, conf(LISTING, str(wanted)))
 
 
-def _bound(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+def _bound(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """Stages whose tasks left slots idle to run where their data are: what it brings at most not to wait for that."""
-    terms = terms_of(execution)
-    found = [(part, each) for each in details for part in idle_slots(terms, each) if part.kind == "bound"]
+    found = [(part, each) for each in details for part in idle_slots(RULES, each) if part.cause == "bound-to-data"]
     if found:
-        _, first = max(found, key=lambda each: each[0].cost_ms)
+        part, first = max(found, key=lambda each: each[0].cost_ms)
         facts, before = first.facts, execution.properties.get(LOCALITY_WAIT) or "3s (the default)"
         others = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        where = f"{facts.id}{others}" + on_one(terms.words, first, ":")
+        where = f"{facts.id}{others}" + on_one(part, debug.words, ":")
         what = (
             f"{shown(LOCALITY_WAIT, before, '0s')}, so that free executors take tasks whose data another has ({where})"
         )
         most_ms = sum(part.cost_ms for part, _ in found)
-        yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(LOCALITY_WAIT, "0s"))
+        yield Chance("setting", what, "idle-slots", "modelled", None, most_ms, conf(LOCALITY_WAIT, "0s"))
 
 
 def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:
@@ -210,19 +226,19 @@ def _told(cuts: Sequence[Cut]) -> tuple[int, str, float]:
 
 def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
-    mine = [each for each in cuts if "shuffle read" in each.detail.what]
-    rest = [each for each in mine if each.part.kind != "empty"]
+    mine = [each for each in cuts if "shuffle read" in each.detail.uses]
+    rest = [each for each in mine if not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in rest if each.detail.facts.scope is not None]
     fixed = [each for each in of_sql if each.detail.facts.units == count]
     present = properties.get(PARTITIONS) or f"{DEFAULT_PARTITIONS} (the default)"
-    for rule in ("idle slots", "starting units"):
-        same = [each for each in fixed if each.part.rule == rule]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in fixed if each.part.kind == rule]
         if same:
             wanted, where, most_ms = _told(same)
             what = f"{shown(PARTITIONS, present, str(wanted))} ({where})"
             yield Chance("setting", what, rule, "modelled", f"units={wanted}", most_ms, conf(PARTITIONS, str(wanted)))
-    fewer = [each for each in of_sql if each.detail.facts.units < count and each.part.rule == "idle slots"]
+    fewer = [each for each in of_sql if each.detail.facts.units < count and each.part.kind == "idle-slots"]
     asked = [each for each in fewer if not _may_be_merged(properties, each.detail)]
     if asked:
         wanted, where, most_ms = _told(asked)
@@ -231,7 +247,7 @@ def _shuffles(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Ch
             f"Ask for {wanted} partitions where the program asks for {facts.units} (repartition or coalesce; {where})"
         )
         line = f"df = df.repartition({wanted})"
-        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+        yield Chance("code", what, "idle-slots", "modelled", None, most_ms, (line,))
     merged = [each for each in fewer if each not in asked]
     if merged:
         yield _kept_apart(properties, merged)
@@ -246,14 +262,14 @@ def _shuffles_of_rdds(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Ite
     if by_setting:
         wanted, where, most_ms = _told(by_setting)
         what = f"{shown(key, properties[key], str(wanted))} ({where})"
-        yield Chance("setting", what, by_setting[0].part.rule, "modelled", None, most_ms, conf(key, str(wanted)))
+        yield Chance("setting", what, by_setting[0].part.kind, "modelled", None, most_ms, conf(key, str(wanted)))
     by_program = [each for each in cuts if each not in by_setting]
     if by_program:
         wanted, where, most_ms = _told(by_program)
         largest = max(by_program, key=lambda each: each.part.cost_ms).detail
         what = f"Ask for {wanted} partitions of what {largest.place or largest.facts.name} reads ({where})"
         lines = (f"rdd.reduceByKey(merge, {wanted})  # the last argument of any such operation",)
-        yield Chance("code", what, by_program[0].part.rule, "modelled", None, most_ms, lines)
+        yield Chance("code", what, by_program[0].part.kind, "modelled", None, most_ms, lines)
 
 
 def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
@@ -268,30 +284,30 @@ def _kept_apart(properties: Mapping[str, str], merged: Sequence[Cut]) -> Chance:
     first = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
     if flag(properties.get(first)) is False:
         what = f"{shown(first, 'false', 'true')}: adaptive execution merges below the number of slots ({where})"
-        return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(first, "true"))
+        return Chance("setting", what, "idle-slots", "modelled", None, most_ms, conf(first, "true"))
     key = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
     largest = max(merged, key=lambda each: each.part.cost_ms).detail
     before = size_set(properties, key)
     after = min(largest.read_bytes / wanted, before / 2)
     what = f"{shown(key, size(before), size(after))}: adaptive execution merges small partitions ({where})"
-    return Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
+    return Chance("setting", what, "idle-slots", "modelled", None, most_ms, conf(key, size(after)))
 
 
-def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
+def _scans(properties: Mapping[str, str], cuts: Sequence[Cut], debug: Debug) -> Iterator[Chance]:
     """Stages that read files.
 
     For queries Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task
     read more than such a part the files could not be cut, and rows have to be spread once they are read.
     """
-    mine = [each for each in cuts if reads_files(each.detail) and each.part.rule == "idle slots"]
+    mine = [each for each in cuts if reads_files(each.detail) and each.part.kind == "idle-slots"]
     largest, cost = (size_set(properties, key) for key in _CUTS_FILES)
     by_size: list[Cut] = []
     by_hand: dict[str, list[Cut]] = {}
     for each in mine:
         facts, read_bytes = each.detail.facts, each.detail.read_bytes
         part_bytes = min(largest, max(cost, read_bytes / max(facts.slots, 1)))
-        if each.part.kind == "empty":
-            by_hand.setdefault(each.part.what, []).append(each)
+        if each.has_empty_tasks:
+            by_hand.setdefault(text_of(each.part, debug.words), []).append(each)
         elif facts.scope is None:
             by_hand.setdefault("", []).append(each)
         elif facts.most_bytes > 1.2 * part_bytes:
@@ -304,20 +320,20 @@ def _scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chanc
         after = first.read_bytes / wanted
         key, before = (_CUTS_FILES[1], cost) if after < cost else (_CUTS_FILES[0], largest)
         what = f"{shown(key, size(before), size(after))}, so that Spark cuts smaller parts of the files ({where})"
-        yield Chance("setting", what, "idle slots", "modelled", None, most_ms, conf(key, size(after)))
+        yield Chance("setting", what, "idle-slots", "modelled", None, most_ms, conf(key, size(after)))
     of_rdds = by_hand.pop("", [])
     if of_rdds:  # by their blocks, unless the program asks for more
         wanted, where, most_ms = _told(of_rdds)
         what = f"Ask for {wanted} partitions where the files are read ({where})"
         line = f"rdd = sc.textFile(path, {wanted})  # of gzip: rdd.repartition({wanted})"
-        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+        yield Chance("code", what, "idle-slots", "modelled", None, most_ms, (line,))
     for why, these in by_hand.items():
         wanted, where, most_ms = _told(these)
         name = max(these, key=lambda each: each.part.cost_ms).detail.facts.name
         what = f"Spread the rows over {wanted} partitions once {name} has read them"
         what += f": {why} ({where})"
         line = f"df = df.repartition({wanted})" if these[0].detail.facts.scope else f"rdd = rdd.repartition({wanted})"
-        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+        yield Chance("code", what, "idle-slots", "modelled", None, most_ms, (line,))
 
 
 _CUTS_FILES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
@@ -325,16 +341,16 @@ _CUTS_FILES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInB
 
 def _collections(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Chance]:
     """Stages of rows that the program hands over, or of anything else that it cuts itself."""
-    mine = [each for each in cuts if "scan" not in each.detail.what and "shuffle read" not in each.detail.what]
-    for rule in ("idle slots", "starting units"):
-        same = [each for each in mine if each.part.rule == rule and each.part.kind != "empty"]
+    mine = [each for each in cuts if "scan" not in each.detail.uses and "shuffle read" not in each.detail.uses]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in mine if each.part.kind == rule and not each.has_empty_tasks]
         if same:
             wanted, where, most_ms = _told(same)
             name = max(same, key=lambda each: each.part.cost_ms).detail.facts.name
             what = f"Cut what {name} works on into {counted(wanted, 'partition')} ({where})"
             line = f"rdd = sc.parallelize(rows, {wanted})  # or rdd.repartition({wanted})"
             if same[0].detail.facts.scope is not None:
-                line = f"df = df.{'repartition' if rule == 'idle slots' else 'coalesce'}({wanted})"
+                line = f"df = df.{'repartition' if rule == 'idle-slots' else 'coalesce'}({wanted})"
             yield Chance("code", what, rule, "modelled", None, most_ms, (line,))
 
 
@@ -348,50 +364,57 @@ def _schemas(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance
         what += f" ({longest.id} {longest.name})"
         most_ms = sum(each.facts.path_ms for each in inferring)
         line = "spark.read.schema(schema).csv(path)  # or json, or what else it reads"
-        yield Chance("code", what, "idle slots", "measured", None, most_ms, (line,))
+        yield Chance("code", what, "idle-slots", "measured", None, most_ms, (line,))
     mine = [each for each in details if each.facts.units == 1 and reads_schema(each)]
     if mine:
         most_ms = sum(each.facts.path_ms for each in mine)
         what = f"Give the schema where files are read, or read tables: {len(mine)} job"
         what += f"{'s' if len(mine) > 1 else ''} of one task only read it ({mine[0].facts.name})"
-        yield Chance("code", what, "idle slots", "measured", None, most_ms, ("spark.read.schema(schema).load(path)",))
+        yield Chance("code", what, "idle-slots", "measured", None, most_ms, ("spark.read.schema(schema).load(path)",))
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
 
 
-def _skew(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+def _skew(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
-    terms = terms_of(execution)
     found = [
         (detail, part)
         for detail in details
-        if "shuffle read" in detail.what
-        for part in (*straggler(terms, detail, ()), *idle_slots(terms, detail))
-        if part.kind == "data" or (part.kind == "empty" and detail.read_bytes > LITTLE_BYTES)
+        if "shuffle read" in detail.uses
+        for part in (*straggler(RULES, detail, ()), *idle_slots(RULES, detail))
+        if _is_skew(detail, part)
     ]
     if not found:
         return
     most_ms = sum(part.cost_ms for _, part in found)
     detail, part = max(found, key=lambda each: each[1].cost_ms)
     joins = any("Join" in each and "Broadcast" not in each for each in detail.operators)
-    if joins and (adapting := _splits(execution.properties, detail, part.group)) is not None:
+    group = f"{part.id} {part.name}"
+    if joins and (adapting := _splits(execution.properties, detail, group)) is not None:
         yield replace(adapting, at_most_ms=most_ms)
         return
-    what = f"Split the few keys that hold most rows (salting): {part.group}: {part.what}"
+    what = f"Split the few keys that hold most rows (salting): {group}: {text_of(part, debug.words)}"
     yield Chance("code", what, "straggler", "modelled", None, most_ms)
 
 
-def _windows(execution: Execution, details: Sequence[Detail]) -> Iterator[Chance]:
+def _is_skew(detail: Detail, part: StageCost) -> bool:
+    """Whether a stage waits for a task with more data than the others, or most of its tasks have none."""
+    if isinstance(part, StragglerStage):
+        return isinstance(part.cause, MoreData)
+    return isinstance(part, IdleStage) and part.cause == "empty-tasks" and detail.read_bytes > LITTLE_BYTES
+
+
+def _windows(details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """Windows over all rows at once, which one task computes."""
-    terms = terms_of(execution)
-    mine = [(each, part) for each in details if one_window(each) for part in idle_slots(terms, each)]
+    mine = [(each, part) for each in details if one_window(each) for part in idle_slots(RULES, each)]
     if mine:
         most_ms = sum(part.cost_ms for _, part in mine)
         _, part = max(mine, key=lambda each: each[1].cost_ms)
-        what = f"{ONE_WINDOW[0].upper()}{ONE_WINDOW[1:]} ({part.group})"
+        advice = text_of(PartitionWindow(), debug.words)
+        what = f"{advice[0].upper()}{advice[1:]} ({part.id} {part.name})"
         line = "Window.partitionBy(key).orderBy(…)  # instead of Window.orderBy(…)"
-        yield Chance("code", what, "idle slots", "modelled", None, most_ms, (line,))
+        yield Chance("code", what, "idle-slots", "modelled", None, most_ms, (line,))
 
 
 def _splits(properties: Mapping[str, str], detail: Detail, group: str) -> Chance | None:
@@ -465,13 +488,13 @@ def _doubled(key: str, before: str, after: float) -> Chance:
 def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """More memory against collections, spills and rows computed anew; more partitions against spills of a shuffle's
     readers."""
-    costs = {each.rule: each.cost_ms for each in debug.findings if each.rule in ("garbage", "spilling", "kept")}
+    costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
     if not costs:
         return
     if "kept" in costs:  # the heap that is full of them is collected for nothing, too
         costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
-    by_python = [RULES.spills_apart(each.what, each.facts.scope) for each in details if each.facts.spill_bytes]
+    by_python = [RULES.spills_apart(each.uses, each.facts.scope) for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
         stated = execution.properties.get(PYTHON_MEMORY)
         before = size_bytes(stated) or DEFAULT_PYTHON_MEMORY
@@ -485,7 +508,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
     spilled = [
         each
         for each in details
-        if each.spill_memory_bytes and each.facts.scope is not None and "shuffle read" in each.what
+        if each.spill_memory_bytes and each.facts.scope is not None and "shuffle read" in each.uses
     ]
     count = whole(execution.properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     at_count = [each for each in spilled if each.facts.units >= count]
@@ -507,7 +530,7 @@ def _memory(execution: Execution, details: Sequence[Detail], debug: Debug) -> It
 def _python(details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
     """A look at the code of Python workers that tasks wait for; what it does is in no log."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
-    mine = [each for each in details if RULES.delegates(each.what)]
+    mine = [each for each in details if RULES.delegates(each.uses)]
     if not mine or cost_ms <= 0:
         return
     longest = max(mine, key=lambda each: each.facts.path_ms)
@@ -522,7 +545,7 @@ def _python(details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
 
 def _late_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
     """Executors that came late, where Spark itself asks for them one after the other."""
-    cost = next((each.cost_ms for each in debug.findings if each.rule == "no worker"), None)
+    cost = next((each.cost_ms for each in debug.findings if isinstance(each, NoWorker)), None)
     key = "spark.dynamicAllocation.initialExecutors"
     executors = execution.recorded.get("workers")
     if cost is None or not executors or not flag(execution.properties.get("spark.dynamicAllocation.enabled")):
@@ -531,12 +554,12 @@ def _late_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
     if (whole(before) or 0) < executors:
         after = f"{executors:.0f}"
         what = f"{shown(key, before, after)}, so that executors are there from the start"
-        yield Chance("setting", what, "no worker", "measured", None, cost, conf(key, after))
+        yield Chance("setting", what, "no-worker", "measured", None, cost, conf(key, after))
 
 
 def _no_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
     """That no executor ever came, with what one asks for."""
-    cost = next((each.cost_ms for each in debug.findings if each.rule == "no worker"), None)
+    cost = next((each.cost_ms for each in debug.findings if isinstance(each, NoWorker)), None)
     if cost is None or execution.recorded.get("workers") or len(execution.units):
         return
     properties = execution.properties
@@ -546,7 +569,7 @@ def _no_executors(execution: Execution, debug: Debug) -> Iterator[Chance]:
         "Check that the cluster has free cores and memory for one executor, for none ever came:"
         f" `{CORES}` {cores}, `{MEMORY}` {memory}"
     )
-    yield Chance("setting", what, "no worker", "measured", at_most_ms=cost)
+    yield Chance("setting", what, "no-worker", "measured", at_most_ms=cost)
 
 
 def resized(execution: Execution, key: str, ratio: float) -> Chance | None:

@@ -14,17 +14,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.exports import writable
@@ -32,19 +29,12 @@ from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.discover import choose
 from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
 from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.inputs.rest import Server, pieces
 from crystalperf.query.model.records import shortened
 
-TIMEOUT_S = 30.0
-"""Of a connection, and between two pieces of an answer."""
-
-MOST_PAGE_BYTES = 64 << 20
 MOST_LOG_BYTES = 16 << 30
-"""Of a list of applications, and of a zip of logs: hundreds of thousands of applications, the largest logs known."""
+"""Of a zip of logs: the largest logs known."""
 
-_SLOW_AFTER_S, _SLOWEST_BPS = 60.0, 1024
-"""From then on an answer slower than that is given up: a server may send a byte a minute for ever."""
-
-_MOST_REDIRECTS = 4
 _MOST_MS = 1 << 43
 """A moment that every file system can keep: a server may claim another."""
 
@@ -147,7 +137,7 @@ def _fetched(server: _Server, chosen: Application, folder: Path, progress: Calla
         temporary = building / "log.zip"
         with temporary.open("wb") as sink, server.opened(page) as answer:
             temporary.chmod(0o600)  # names of tables and hosts, texts of queries
-            for piece in _pieces(answer, f"{server.address}{page}", MOST_LOG_BYTES):
+            for piece in pieces(answer, f"{server.address}{page}", MOST_LOG_BYTES):
                 with _kept(place):  # or a full disk would be told as an answer that did not come
                     sink.write(piece)
         with temporary.open("rb") as stored:
@@ -167,46 +157,13 @@ def _kept(place: Path) -> Iterator[None]:
         raise InputError(f"{place}: the log cannot be kept there ({error.strerror or error})") from error
 
 
-class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed within the server that the user named, a few times."""
-
-    max_redirections = _MOST_REDIRECTS
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        before, after = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
-        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-            shown = shortened(f"{after.scheme}://{after.netloc}")
-            raise InputError(f"{req.full_url}: sends on to {shown}, another server; give that address if it is right")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-class _Server:
+class _Server(Server):
     """A server of Spark's pages, and its REST interface."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._opener = urllib.request.build_opener(_SameServer)
-
-    @contextmanager
-    def opened(self, page: str) -> Iterator[IO[bytes]]:
-        """An answer's bytes.  Raises InputError where there is none."""
-        where = f"{self.address}{page}"
-        try:
-            with self._opener.open(where, timeout=TIMEOUT_S) as answer:
-                yield answer
-        except urllib.error.HTTPError as error:
-            raise self._refused(page, error) from error
-        except (OSError, ValueError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise InputError(
-                f"{self.address}: no answer ({shortened(str(reason))}); is it the right address?"
-            ) from error
 
     def page(self, page: str, missing: Any) -> Any:
         """A page as values, or `missing` where there is none or it is something else.  Raises InputError."""
         try:
-            with self.opened(page) as answer:
-                text = b"".join(_pieces(answer, f"{self.address}{page}", MOST_PAGE_BYTES))
+            text = self.fetched(page)
         except _MissingError:
             return missing
         try:
@@ -216,7 +173,8 @@ class _Server:
                 raise InputError(f"{self.address}: Spark is starting up; ask again in a moment") from None
             return missing
 
-    def _refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
+    def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
+        """The error for an answer with a status of 300 and more."""
         where = f"{self.address}{page}"
         if error.code == 404:
             return _MissingError(f"{where}: there is no such page")
@@ -224,7 +182,7 @@ class _Server:
             return InputError(f"{where}: asks for a login; fetch the log's zip with a browser, and give that file")
         if page.endswith("/logs") and error.code in (500, 503):
             return self.without_log(page)
-        return InputError(f"{where}: answers {error.code}")
+        return super().refused(page, error)
 
     def without_log(self, page: str) -> InputError:
         """What is said of a server that hands out no zip: as a running application's page it tells where the log is."""
@@ -242,19 +200,6 @@ class _Server:
 
 class _MissingError(InputError):
     """A page that is not there."""
-
-
-def _pieces(answer: IO[bytes], where: str, most_bytes: int) -> Iterator[bytes]:
-    """The pieces of an answer.  Raises InputError for one that is too large or too slow."""
-    begin, size = time.monotonic(), 0
-    while piece := answer.read1(1 << 20) if hasattr(answer, "read1") else answer.read(1 << 16):
-        size += len(piece)
-        if size > most_bytes:
-            raise InputError(f"{where}: more than {most_bytes >> 20} MiB, which is more than is read")
-        passed_s = time.monotonic() - begin
-        if passed_s > _SLOW_AFTER_S and size < _SLOWEST_BPS * passed_s:
-            raise InputError(f"{where}: sends less than {_SLOWEST_BPS} bytes a second; given up after {passed_s:.0f} s")
-        yield piece
 
 
 def _quoted(text: str) -> str:

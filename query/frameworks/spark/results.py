@@ -48,7 +48,7 @@ def chances(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], de
     largest, others = sent[0], f", {len(sent) - 1} more in the same way" if len(sent) > 1 else ""
     detail = by_id[largest.group]
     told = f"{largest.group} ({detail.facts.name}) sent it {volume(largest.sent_bytes)}{others}"
-    if "broadcast" in detail.what:
+    if "broadcast" in detail.uses:
         what = f"Join without a broadcast of so large a table, which goes through the driver: {told}"
         key = "spark.sql.autoBroadcastJoinThreshold"
         yield Chance("setting", what, "results", "modelled", None, most_ms, (f"--conf {key}=-1  # and no broadcast()",))

@@ -10,23 +10,46 @@ import numpy as np
 
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Finding
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.alone import COMMITTING
-from crystalperf.query.explain.findings.lanes import is_uneven, were_bound, were_free
-from crystalperf.query.explain.findings.parts import LITTLE_BYTES, Part
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.explain.findings.lanes import idle_stage, is_uneven, were_bound, were_free
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
+from crystalperf.query.frameworks.spark.findings import (
+    CommitFewerFiles,
+    Compiling,
+    EvenCachedPartitions,
+    EvenFiles,
+    GiveSchema,
+    MergeFewerPartitions,
+    MoreSlices,
+    PartitionWindow,
+    ReuseGeneratedCode,
+    SmallerFileParts,
+    SmallerRowGroups,
+    SplitKeys,
+    SplittableFiles,
+    UnaskedSlots,
+    UnaskedStage,
+)
 from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
 from crystalperf.query.frameworks.spark.storage import file_findings
-from crystalperf.query.model.amounts import counted, lasting
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.timeline import covered, merged
+from crystalperf.query.results.advice import (
+    Advice,
+    FitCache,
+    InspectTaskWaits,
+    MoreTasks,
+    RelaxPlacement,
+    SmallerTasks,
+)
 from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.findings import Committing, Finding
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _INFERRED = re.compile(r"(csv|json|load|xml) at ")
@@ -39,69 +62,30 @@ MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 UNASKED_MS = 60_000.0
 """A stage that lasts so long would have had the executors that Spark asks for as it needs them."""
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
-_SPLITS_SKEW = "let adaptive execution split skewed joins"
-
-ADVICE = {
-    "coordinator": "Run fewer and larger queries over fewer files: the driver works alone",
-    "no worker ever": (
-        "check that the cluster has free cores and memory for what one executor asks for (spark.executor.cores,"
-        " spark.executor.memory)"
-    ),
-    "starting units": "fewer, larger partitions",
-    "spilling": "more memory per executor, fewer slots, or more partitions",
-    "kept": (
-        "more memory per executor or more executors, so that all rows that are kept have room; or keep them smaller:"
-        " serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
-    ),
-    "delegates spilling": "more memory for each Python worker (spark.python.worker.memory), or more partitions",
-    "failed units": "look at why they failed: the whole stack is in the event log and on the stage's page of the UI",
-    "killed units": "look at why they were killed: Spark ran speculative copies of slow tasks, or called work off",
-    "container memory": (
-        "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more partitions"
-    ),
-    "killed memory": (
-        "the cluster manager's log says who killed it; where that was for memory, a larger"
-        " spark.executor.memoryOverhead or fewer slots per executor"
-    ),
-    "heap memory": "more spark.executor.memory, fewer slots per executor (spark.executor.cores), or more partitions",
-    "device memory": (
-        "fewer tasks at a time on a GPU (spark.rapids.sql.concurrentGpuTasks), or smaller batches"
-        " (spark.rapids.sql.batchSizeBytes)"
-    ),
-}
-"""By rule, where Spark has a word for it."""
 
 
-def idle_advice(detail: Detail) -> str | None:
+def idle_advice(detail: Detail) -> Advice | None:
     """What to do about a stage that left slots idle; None where nothing can or need be done."""
     if infers_schema(detail):
-        return "Spark reads the files to infer their schema: give the schema"
+        return GiveSchema(inferred=True)
     if detail.with_data < detail.facts.slots:
         return few_tasks_advice(detail)
     if were_bound(detail):
-        return (
-            "set spark.locality.wait to 0s, so that free executors take tasks whose data another has; rows that are"
-            " kept lie evenly where all executors are there, and warm, when they are first computed"
-        )
+        return RelaxPlacement()
     if were_free(detail):
-        return (
-            "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"
-            " or a driver too busy to hand them out"
-        )
-    if is_uneven(detail):
-        return uneven_advice(detail)
-    return "smaller partitions even out the last wave"
+        return InspectTaskWaits()
+    return uneven_advice(detail) if is_uneven(detail) else SmallerTasks()
 
 
-def few_tasks_advice(detail: Detail) -> str | None:
+def few_tasks_advice(detail: Detail) -> Advice | None:
     """What to do about a stage with fewer tasks than slots; None where nothing can or need be done."""
     facts = detail.facts
     if facts.units == 1 and reads_schema(detail):
-        return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
+        return GiveSchema(inferred=False)
     if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
         return None  # a limit asks for one partition first, in the hope that it has the rows
     if one_window(detail):
-        return ONE_WINDOW
+        return PartitionWindow()
     if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task whatever the partitions are
     if detail.with_data < facts.units:
@@ -109,18 +93,12 @@ def few_tasks_advice(detail: Detail) -> str | None:
     if "AQEShuffleRead" in detail.operators or "CustomShuffleReader" in detail.operators:
         if detail.read_bytes < LITTLE_BYTES * facts.units:
             return None  # adaptive execution joined partitions that hold next to nothing
-        return (
-            "adaptive execution joined small partitions: a lower"
-            " spark.sql.adaptive.coalescePartitions.minPartitionSize or advisoryPartitionSizeInBytes keeps more"
-        )
+        return MergeFewerPartitions()
     if reads_files(detail) and facts.scope is not None:
-        return "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
-    if "python" in detail.what and "scan" not in detail.what and "shuffle" not in detail.what:
-        return "more slices where the data is handed to Spark would use the idle slots"
-    return "more partitions would use the idle slots"
-
-
-ONE_WINDOW = "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
+        return SmallerFileParts()
+    if "python" in detail.uses and "scan" not in detail.uses and not {"shuffle read", "shuffle write"} & detail.uses:
+        return MoreSlices()
+    return MoreTasks()
 
 
 def one_window(detail: Detail) -> bool:
@@ -129,29 +107,29 @@ def one_window(detail: Detail) -> bool:
     return detail.facts.units == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
 
 
-def uneven_advice(detail: Detail) -> str:
+def uneven_advice(detail: Detail) -> Advice:
     """What to do about a stage of which a few tasks read much more than most.
 
     A file counts as one that cannot be split where a task read clearly more than the largest part that Spark cuts, and
     rows as few where whole parts of columnar files were empty: a row group is read where it begins.
     """
     if detail.anew:
-        return ADVICE["kept"]
-    if "cached" in detail.what and not reads_files(detail) and "shuffle read" not in detail.what:
-        return "the partitions that are kept differ in size: repartition the rows before they are kept"
+        return FitCache()
+    if "cached" in detail.uses and not reads_files(detail) and "shuffle read" not in detail.uses:
+        return EvenCachedPartitions()
     if not reads_files(detail):
-        return f"a few keys hold most rows: split them (salting), or {_SPLITS_SKEW}"
+        return SplitKeys()
     largest = size_set(detail.settings, MAX_PARTITION)
     if detail.facts.scope is not None and detail.facts.most_bytes > _CLEARLY * largest:
-        return "one of its files cannot be split (gzip, or one large row group): write smaller files"
+        return SplittableFiles()
     if detail.with_data < detail.facts.units and any(_COLUMNAR.search(each) for each in detail.operators):
-        return "its files have fewer row groups than Spark cut parts: write smaller row groups, or repartition the rows"
-    return "its files, or their parts, differ in size: write them more evenly, or repartition the rows"
+        return SmallerRowGroups()
+    return EvenFiles()
 
 
 def reads_files(detail: Detail) -> bool:
     """Whether a stage reads storage, and nothing of other stages."""
-    return "scan" in detail.what and "shuffle read" not in detail.what
+    return "scan" in detail.uses and "shuffle read" not in detail.uses
 
 
 def reads_schema(detail: Detail) -> bool:
@@ -169,9 +147,9 @@ def infers_schema(detail: Detail) -> bool:
     )
 
 
-def runs_python(what: str) -> bool:
+def runs_python(uses: frozenset[str]) -> bool:
     """Whether Python workers compute for the tasks of a stage of that kind."""
-    return "python" in what
+    return "python" in uses
 
 
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
@@ -219,12 +197,10 @@ def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
     parts = sorted(unasked_slots(details, most), key=lambda each: -each.cost_ms)
     if not parts:
         return []
-    others = f"; and {len(parts) - 1} more in the same way" if len(parts) > 1 else ""
-    what = f"{parts[0].group}: {parts[0].what}{others}"
-    return [Finding("idle slots", sum(each.cost_ms for each in parts), what, "modelled", parts[0].advice)]
+    return [UnaskedSlots(sum(each.cost_ms for each in parts), "modelled", parts[0].advice, tuple(parts))]
 
 
-def unasked_slots(details: Sequence[Detail], most: int) -> list[Part]:
+def unasked_slots(details: Sequence[Detail], most: int) -> list[UnaskedStage]:
     """Stages that had fewer slots than the `most` of the run, for dynamic allocation asks for what tasks there are.
 
     Evidence: they had as many slots as tasks, or fewer, and lasted long enough to get more.
@@ -239,11 +215,8 @@ def unasked_slots(details: Sequence[Detail], most: int) -> list[Part]:
             continue
         idle = 1 - min(facts.unit_ms / (most * facts.length_ms), 1.0)
         cost_ms = facts.path_ms * min(1 - detail.with_data / most, idle)
-        what = (
-            f"dynamic allocation had {facts.slots} slots for its {counted(facts.units, 'task')}, and {most} at another"
-            " time of the run"
-        )
-        found.append(Part("idle slots", "few", cost_ms, f"{facts.id} {facts.name}", what, "modelled", advice, ""))
+        stage = idle_stage(detail, "few-tasks", cost_ms, idle, advice)
+        found.append(UnaskedStage(**vars(stage), run_slots=most))
     return found
 
 
@@ -257,9 +230,9 @@ def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
     return int(min(executors, allowed) * max((lanes for _, _, lanes in rows), default=0))
 
 
-def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Committing]:
     """Queries that went on after the last of their stages, which wrote output, while no task of any query ran."""
-    writing = [each.facts.id for each in details if "output" in each.what]
+    writing = [each.facts.id for each in details if "output" in each.uses]
     rows = connection.execute(
         """
         SELECT scope_id, max(groups.end_ms) AS wrote_ms, scopes.end_ms
@@ -276,16 +249,11 @@ def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail])
     running = merged(*(np.asarray(times[name], np.float64) for name in ("launch_ms", "finish_ms")))
     alone_ms = {query: end - wrote - covered(running, wrote, end) for query, wrote, end in rows}
     first = max(alone_ms, key=lambda each: alone_ms[each])
-    others = f", {len(rows) - 1} more in the same way" if len(rows) > 1 else ""
-    what = f"{first} went on for {lasting(alone_ms[first])} after its last task, which wrote output{others}"
-    advice = (
-        "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
-        " renames where storage renames by copying"
-    )
-    return [Finding(COMMITTING, sum(alone_ms.values()), what, "measured", advice)]
+    cost_ms = sum(alone_ms.values())
+    return [Committing(cost_ms, "measured", CommitFewerFiles(), first, alone_ms[first], len(rows) - 1)]
 
 
-def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Finding]:
+def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Compiling]:
     """Generated code compiled within tasks, which the first run of a plan on an executor pays.
 
     `compiling_ms` is the task time of each stage that it took.
@@ -295,11 +263,7 @@ def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list
         for each in details
         if each.facts.unit_ms > 0
     )
-    if cost <= 0:
-        return []
-    what = "tasks compiled generated code, or waited for another task to"
-    advice = "the first query on an executor pays this: keep executors, or run queries of one shape together"
-    return [Finding("compiling", cost, what, "modelled", advice)]
+    return [Compiling(cost, "modelled", ReuseGeneratedCode())] if cost > 0 else []
 
 
 def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
@@ -345,10 +309,9 @@ def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> s
     return None
 
 
-RULES = Rules(
+RULES = Advisor(
     idle=idle_advice,
     skew=uneven_advice,
-    advice=ADVICE,
     own_device=reads_schema,
     delegates=runs_python,
     delegated=python_shares,

@@ -10,11 +10,19 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Finding
 from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.spark.findings import (
+    CacheRows,
+    MergeFiles,
+    ReadAgain,
+    Scope,
+    SmallFiles,
+    SmallOutput,
+    WriteFewerFiles,
+)
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.settings import size_bytes
-from crystalperf.query.model.amounts import counted, grouped, volume
+from crystalperf.query.results.findings import Finding
 
 MANY_FILES = 100
 SMALL_BYTES = 2**20
@@ -74,7 +82,7 @@ def _small(count: float | None, amount: float | None) -> bool:
 
 def _small_read(
     connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
-) -> Finding | None:
+) -> SmallFiles | None:
     small = {(each.scope, each.node): each for each in told if _small(each.read, each.read_bytes)}
     if not small:
         return None
@@ -83,40 +91,31 @@ def _small_read(
     for group, scope, node in rows:
         if (scope, node) in small:
             scans.setdefault(group, []).append(small[scope, node])
-    mine = [each for each in details if each.facts.id in scans and "scan" in each.what and "python" not in each.what]
+    mine = [each for each in details if each.facts.id in scans and "scan" in each.uses and "python" not in each.uses]
     if not mine:
         return None
     most = max((each for detail in mine for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
-    what = f"{_named(mine)} read {_each(most.read, most.read_bytes)}"
-    advice = "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
-    return Finding("small files", sum(map(off_cpu_ms, mine)), what, "modelled", advice)
+    files = most.read or 1.0
+    stage, others, cost_ms = *_longest(mine), sum(map(off_cpu_ms, mine))
+    return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
 
 
-def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> Finding | None:
+def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> SmallOutput | None:
     small = {each.scope: each for each in told if _small(each.written, each.written_bytes)}
-    mine = [each for each in details if each.facts.scope in small and "output" in each.what]
+    mine = [each for each in details if each.facts.scope in small and "output" in each.uses]
     if not mine:
         return None
     most = max((small[each.facts.scope or ""] for each in mine), key=lambda each: each.written or 0.0)
-    what = f"{_named(mine)} wrote {_each(most.written, most.written_bytes)}"
-    advice = "write fewer, larger files: coalesce or repartition the rows before they are written"
-    if (most.parts or 0) > 1:
-        advice = (
-            f"write fewer, larger files: repartition the rows by the columns of partitionBy before they are written, so"
-            f" that not every task writes to each of the {grouped(int(most.parts or 0))} partitions"
-        )
-    return Finding("small output", sum(map(off_cpu_ms, mine)), what, "modelled", advice)
+    files, parts = most.written or 1.0, int(most.parts or 0)
+    stage, others, cost_ms = *_longest(mine), sum(map(off_cpu_ms, mine))
+    advice = WriteFewerFiles(parts if parts > 1 else None)
+    file_bytes = (most.written_bytes or 0.0) / files
+    return SmallOutput(cost_ms, "modelled", advice, stage, others, int(files), file_bytes)
 
 
-def _each(count: float | None, amount: float | None) -> str:
-    number = count or 1.0
-    return f"{counted(int(number), 'file')} of {volume((amount or 0.0) / number)} on average"
-
-
-def _named(details: Sequence[Detail]) -> str:
-    longest = max(details, key=lambda each: each.facts.path_ms).facts
-    others = f" and {len(details) - 1} more" if len(details) > 1 else ""
-    return f"{longest.id}{others}"
+def _longest(details: Sequence[Detail]) -> tuple[str, int]:
+    """The stage that is on the critical path for longest, and how many others there are."""
+    return max(details, key=lambda each: each.facts.path_ms).facts.id, len(details) - 1
 
 
 # Read again -----------------------------------------------------------------------------------------------------------
@@ -124,7 +123,7 @@ def _named(details: Sequence[Detail]) -> str:
 
 def _read_again(
     connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
-) -> Finding | None:
+) -> ReadAgain | None:
     """Rows of storage that query after query read, and that memory has room for.
 
     The first to read them has to; what the others took is what keeping them can save at most.
@@ -156,10 +155,9 @@ def _read_again(
     if best is None:
         return None
     saved_ms, count, mine = best
-    scopes = "queries" if mine[0].facts.scope is not None else "jobs"
-    what = f"{_named(mine)}: {grouped(count)} {scopes} read the same rows from storage"
-    advice = f"keep the rows that several {scopes} read (cache or persist), for memory has room for them"
-    return Finding("read again", saved_ms, what, "modelled", advice)
+    kind: Scope = "query" if mine[0].facts.scope is not None else "job"
+    stage, others = _longest(mine)
+    return ReadAgain(saved_ms, "modelled", CacheRows(kind), stage, others, count, kind)
 
 
 def _rows_read(name: str | None, detail: str | None, location: str | None) -> tuple[str, str] | None:
@@ -180,7 +178,7 @@ def _rows_read(name: str | None, detail: str | None, location: str | None) -> tu
 
 
 def _only_reads(detail: Detail) -> bool:
-    return "scan" in detail.what and "shuffle read" not in detail.what and "cached" not in detail.what
+    return "scan" in detail.uses and "shuffle read" not in detail.uses and "cached" not in detail.uses
 
 
 def _room(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:

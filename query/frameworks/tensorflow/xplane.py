@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.tensorflow.operators import is_input, likely_o
 from crystalperf.query.frameworks.training import collectives
 from crystalperf.query.frameworks.training.collectives import Collective
 from crystalperf.query.frameworks.training.devices import PCIE, bound_by
-from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, stretches
+from crystalperf.query.frameworks.training.lanes import Lane, Signal, filled, named_by_longest, stretches
 from crystalperf.query.frameworks.training.nesting import innermost
 from crystalperf.query.frameworks.training.program import Device, Operation, Program, Step, numbered
 from crystalperf.query.frameworks.training.wire import (
@@ -271,7 +271,7 @@ def of_planes(
         lanes,
         [*signals, *more],
         borders=sorted({each.start_ms for each in steps}),
-        name=_stretch_name,
+        name=named_by_longest,
         step=lambda lane, moment: _step_at(steps, lane, moment),
     )
     start = min((each.start_ms for each in cut), default=0.0)
@@ -392,9 +392,3 @@ def _step_at(steps: Sequence[Step], lane: Lane, moment: float) -> str | None:
         if each.process in ("", lane.process) and each.start_ms <= moment < each.end_ms:
             return each.scope_id
     return None
-
-
-def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
-    longest = max(operations, key=lambda each: each.end_ms - each.start_ms)
-    more = f" and {len(operations) - 1} more" if len(operations) > 1 else ""
-    return f"{longest.name or longest.operator}{more}"

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
-from typing import Any
 
-from crystalperf.query.frameworks import Framework, Vocabulary, plural
+from crystalperf.query.frameworks import Frames, Framework, Planner, Reader, Setup, Vocabulary, plural
 from crystalperf.query.frameworks.training import absent, batches, devices, operators, rules, sentences, servers, worlds
 from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.model.records import Problems
 from crystalperf.query.model.trace import Trace
 
+PLANNER = Planner(
+    configured=worlds.configured,
+    replan=worlds.replan,
+    growth=batches.growth,
+    steady=servers.steady,
+    unsure=absent.unsure,
+    expand=devices.expanded,
+    unasked=lambda _properties: ("cores", "memory"),
+)
 
-def of_training(*, name: str, title: str, log_hint: str, process: str = "process", **own: Any) -> Framework:
-    """The framework of that name; `own` is what it has of its own: recognise, gather, setup, perhaps rules.
 
-    Its package has a module `trace` that reads.  `process` is its word for one of the processes that train together.
+def of_training(
+    *,
+    name: str,
+    title: str,
+    log_hint: str,
+    recognise: Callable[[Head], LogPart | None],
+    gather: Callable[[Sequence[LogPart], Problems], list[Application]],
+    setup: Setup,
+    process: str = "process",
+) -> Framework:
+    """The framework of that name, whose package has a module `trace` that reads.
+
+    `process` is its word for one of the processes that train together.
     """
     processes = plural(process)
-    own.setdefault("rules", rules.RULES)
-    own.setdefault("sentences", sentences.SENTENCES)
     return Framework(
         name=name,
         title=title,
-        read=_reader(f"crystalperf.query.frameworks.{name}.trace"),
-        raw=operators.raw_tables,
+        reader=Reader(
+            recognise=recognise,
+            read=_read_by(f"crystalperf.query.frameworks.{name}.trace"),
+            gather=gather,
+            frames=Frames(operators=operators.OPERATORS),
+            raw=operators.raw_tables,
+            attended=lambda _name, _properties: False,
+            in_order=True,
+            excerpt=True,
+            tells_upstream=False,
+            resolution_ms=0.002,
+        ),
         vocabulary=Vocabulary(
             worker="device",
             lane="lane",
@@ -45,24 +74,12 @@ def of_training(*, name: str, title: str, log_hint: str, process: str = "process
             log=f"a trace of {title}",
             log_hint=log_hint,
         ),
-        operators=operators.OPERATORS,
-        configured=worlds.configured,
-        replan=worlds.replan,
-        growth=batches.growth,
-        steady=servers.steady,
-        unsure=absent.unsure,
-        expand=devices.expanded,
-        attended=lambda _name, _properties: False,
-        unasked=lambda _properties: ("cores", "memory"),
-        in_order=True,
-        excerpt=True,
-        tells_upstream=False,
-        resolution_ms=0.002,
-        **own,
+        planner=PLANNER,
+        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES),
     )
 
 
-def _reader(module: str) -> Callable[[LogFile], Trace]:
+def _read_by(module: str) -> Callable[[LogFile], Trace]:
     """A module's read(), imported where there is a trace: a run of any framework asks all others for their names."""
 
     def read(log: LogFile) -> Trace:

@@ -90,6 +90,22 @@ def without(operations: Sequence[Operation], holes: Sequence[tuple[float, float]
             yield replace(each, start_ms=begin)
 
 
+def longest_of(operations: Sequence[Operation]) -> Operation:
+    """The operation that took longest; the first of several."""
+    return max(operations, key=lambda each: each.end_ms - each.start_ms)
+
+
+def and_more(operations: Sequence[Operation]) -> str:
+    """` and 3 more`, for the operations but one."""
+    return f" and {len(operations) - 1} more" if len(operations) > 1 else ""
+
+
+def named_by_longest(_lane: Lane, operations: Sequence[Operation]) -> str:
+    """The name of a stretch: that of the operation that took longest in it."""
+    longest = longest_of(operations)
+    return f"{longest.name or longest.operator}{and_more(operations)}"
+
+
 def stretches(
     lanes: Sequence[Lane],
     signals: Iterable[Signal],

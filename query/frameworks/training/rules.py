@@ -8,11 +8,11 @@ import duckdb
 
 from crystalperf.indexes.resources import DISK
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Finding
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.frameworks import Rules
+from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.training import absent
 from crystalperf.query.frameworks.training.assumptions import StepsByAccelerator
+from crystalperf.query.frameworks.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.model.amounts import counted
 from crystalperf.query.model.execution import Execution
@@ -53,7 +53,7 @@ def _input(input_ms: float, whole_ms: float) -> list[str]:
     ]
 
 
-def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:
     """Steps that wait for their next batch.
 
     Evidence: operators that hand over a batch were under way on the critical path, or the loop asked its loader for
@@ -65,14 +65,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
         ).fetchall()
     )
     cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)
-    if cost_ms <= 0:
-        return []
-    what = f"steps waited {cost_ms:.0f} ms for their next batch"
-    advice = (
-        "read ahead: more loader processes (`num_workers`) or queue threads, a longer prefetch, or less work for each"
-        " example"
-    )
-    return [Finding("input", cost_ms, what, "measured", advice)]
+    return [Input(cost_ms, "measured", ReadAhead(), cost_ms)] if cost_ms > 0 else []
 
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[str]:
@@ -102,4 +95,4 @@ def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapp
     return found
 
 
-RULES = Rules(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
+RULES = Advisor(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)

@@ -11,7 +11,7 @@ CREATE TABLE critical_path (                  -- one row per stretch of the crit
 );
 
 CREATE TABLE findings (                       -- one row per thing that cost the run time, the most costly first
-    rule VARCHAR NOT NULL,                    -- short key of the kind of thing
+    rule VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
     cost_ms DOUBLE NOT NULL,                  -- what it cost at most, of the run's wall-clock
     what VARCHAR NOT NULL,                    -- what was seen, a sentence
     basis VARCHAR NOT NULL,                   -- measured, modelled or guessed

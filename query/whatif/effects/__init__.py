@@ -20,8 +20,9 @@ import numpy as np
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.model.arrays import over
 from crystalperf.query.model.dag import Dag
-from crystalperf.query.model.execution import Execution, Slots
+from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
+from crystalperf.query.model.slots import Slots
 from crystalperf.query.results.assumptions import Assumption
 
 

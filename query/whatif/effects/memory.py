@@ -113,7 +113,7 @@ def _missing(state: State, asked: _Request) -> Floats:
     volumes = execution.worker_volumes
     if asked.memory is None:
         raise RefusedError(MemoryUnknown(framework.vocabulary.word_of("memory")))
-    rule = framework.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
+    rule = framework.planner.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
     wanted = asked.memory * asked.ratio
     if wanted < rule.least_bytes:
         raise RefusedError(MemoryBelowMinimum(framework.title, wanted, rule.least_bytes))

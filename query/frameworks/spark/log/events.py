@@ -399,7 +399,9 @@ _PASSED_OVER = re.compile(
     r"|SpeculativeTaskSubmitted|ExecutorMetricsUpdate|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
 )
-_USER_IN_URL = re.compile(r"//[^/@\s]*@")
+USER_IN_URL = re.compile(r"//[^/@\s]*@")
+"""What an address has before its host, which may be a password."""
+
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MOST_NAMES = 1000
 
@@ -554,7 +556,7 @@ def plan_rows(plan: Raw) -> list[Operator]:
             for each in node.metrics or []
             if (accumulator_id := whole_number(each.accumulator_id, 1 << 53)) is not None
         ]
-        location = _USER_IN_URL.sub("//", (node.metadata.location if node.metadata else None) or "")
+        location = USER_IN_URL.sub("//", (node.metadata.location if node.metadata else None) or "")
         rows.append(
             Operator(
                 node_id, parent, shortened(node.name) or "unknown", shortened(node.detail), shortened(location), metrics

@@ -57,7 +57,6 @@ _KEPT_PROPERTIES = re.compile(
     r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
     r"|repl\.class\.uri|databricks\.clusterSource)"
 )
-_USER_IN_URL = re.compile(r"//[^/@\s]*@")
 _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
 _NUMBER = re.compile(rb'"?(\d{1,18})"?')
 
@@ -484,7 +483,7 @@ def _values(metrics: list[spark.Accumulable]) -> dict[int, float]:
 def _location(info: spark.StageInfo) -> str | None:
     """The storage that an RDD read as a file is named by: hdfs://namenode/data."""
     names = (each.name or "" for each in info.rdds or [])
-    return next((shortened(_USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
+    return next((shortened(spark.USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
 
 
 def _kept(info: spark.StageInfo) -> dict[int, int]:
@@ -616,7 +615,7 @@ def _on_environment(run: Run, event: spark.EnvironmentUpdate) -> None:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
     for key, value in (event.properties or {}).items():
         if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):
-            run.properties[key] = HIDDEN if is_secret(key) else _USER_IN_URL.sub("//", shortened(value) or "")
+            run.properties[key] = HIDDEN if is_secret(key) else spark.USER_IN_URL.sub("//", shortened(value) or "")
 
 
 def _on_application_start(run: Run, event: spark.ApplicationStart) -> None:

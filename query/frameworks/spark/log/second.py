@@ -1,6 +1,6 @@
 """A second process that reads every other batch of a large log.
 
-It is `python -m crystalperf.query.frameworks.spark.log.second`.
+It is `python -m crystalperf.query.frameworks.spark.log.second_process`.
 
 Most of the time of a large log goes to the ends of its tasks, which say nothing of each other.  Both processes go
 through the whole log, for only who has unpacked it knows where a batch begins, and split and decode their own batches
@@ -19,16 +19,14 @@ import os
 import resource
 import stat
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from crystalperf.indexes import guard
-from crystalperf.indexes.children import end_with_parent, own_module
-from crystalperf.query.inputs.containers import Batch, LogFile, Part, batches, is_url
-from crystalperf.query.model.records import Problems
+from crystalperf.indexes.children import own_module
+from crystalperf.query.inputs.containers import Batch, LogFile, is_url
 
 LEAST_BYTES = 128 << 20
 """Of a log that a second process reads, as it is stored; it takes 0.2 s to start."""
@@ -90,7 +88,7 @@ class Second:
         self._number += 1
         if self._number == 1 and self._paths:  # the version of Spark, which the first batch tells, decides on `zeros`
             self._start(zeros)
-        if self._process is None or not _is_second(self._number, FIRST):
+        if self._process is None or not is_second(self._number, FIRST):
             return None
         told = self._told() if zeros is self._zeros else None
         if told is not None and (told.first_line, told.count) != (batch.first_line, batch.count):
@@ -101,7 +99,7 @@ class Second:
     def _start(self, zeros: bool) -> None:
         with suppress(OSError):
             self._process = subprocess.Popen(
-                own_module(__name__),
+                own_module(f"{__package__}.second_process"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -142,7 +140,7 @@ class Second:
         self._process = None
 
 
-def _is_second(number: int, first: int) -> bool:
+def is_second(number: int, first: int) -> bool:
     """Whether a batch is the second process's."""
     return number >= first and (number - first) % 2 == 0
 
@@ -183,24 +181,3 @@ def _cpus() -> float:
             if used_us > 0:
                 cpus = min(cpus, used_us / period_us)
     return cpus
-
-
-def serve() -> None:
-    """Be the second process."""
-    from crystalperf.query.frameworks.spark.log.run import Reader
-
-    end_with_parent()
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
-    log = LogFile("", tuple(Part(os.fsdecode(each)) for each in asked.paths))
-    reader, encode = Reader(zeros=asked.zeros), msgspec.msgpack.encode
-    for number, batch in enumerate(batches(log, Problems())):
-        if _is_second(number, asked.first):
-            told = reader.tasks(batch)
-            text = b"" if told is None else encode(told)
-            sys.stdout.buffer.write(len(text).to_bytes(8, "little") + text)
-            sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # nobody asks for more
-        serve()

@@ -1,0 +1,1 @@
+"""Whether another version of CrystalPerf gives the same answers, at every interface, over real runs."""

@@ -1,0 +1,36 @@
+"""A JobManager's REST interface."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs.rest import Server
+from crystalperf.query.model.records import shortened
+
+NOT_FLINK = "answers, but not as a JobManager does; give the address of its web page"
+
+
+class Rest(Server):
+    """A JobManager by the address of its web page."""
+
+    def text(self, page: str) -> str:
+        """A page as it stands.  Raises InputError where it is not there, or nothing answers."""
+        return self.fetched(page).decode("utf-8", "replace")
+
+    def page(self, page: str) -> dict[str, Any]:
+        """A page as values.  Raises InputError."""
+        try:
+            found = json.loads(self.text(page))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise InputError(f"{self.address}{page}: {NOT_FLINK}")
+        return found
+
+    def silent(self, reason: str) -> InputError:
+        """The error for no answer at all."""
+        return InputError(
+            f"{self.address}: no JobManager answers there ({shortened(reason)}); give the address of its web page"
+        )

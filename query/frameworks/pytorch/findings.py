@@ -1,0 +1,131 @@
+"""Kinds of findings and of advice that only trainings with PyTorch have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.findings import Finding
+
+
+@dataclass(frozen=True)
+class Lost(Finding):
+    """Time on the critical path that threads lost: `lost_ms`, of which `disk_ms` on the disk, most in `names`."""
+
+    lost_ms: float
+    disk_ms: float
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UntoldWait(Lost):
+    """Threads waited while nothing that was traced ran on an accelerator."""
+
+    kind: ClassVar[str] = "untold-wait"
+
+
+@dataclass(frozen=True)
+class FreeingMemory(Lost):
+    """Threads freed memory of the accelerator."""
+
+    kind: ClassVar[str] = "freeing-memory"
+
+
+@dataclass(frozen=True)
+class Starting(Lost):
+    """Threads started the accelerator and its libraries."""
+
+    kind: ClassVar[str] = "starting"
+
+
+@dataclass(frozen=True)
+class UntoldHostTime(Lost):
+    """A thread took time between operators, and nothing that was traced says for what."""
+
+    kind: ClassVar[str] = "untold-host-time"
+
+
+@dataclass(frozen=True)
+class WaitingInPython(Lost):
+    """Threads waited in functions of Python."""
+
+    kind: ClassVar[str] = "waiting-in-python"
+
+
+@dataclass(frozen=True)
+class OwnBatches(Lost):
+    """A thread of the training made its batches itself."""
+
+    kind: ClassVar[str] = "own-batches"
+
+
+@dataclass(frozen=True)
+class FirstUse(Lost):
+    """Launches took long for the first use of a kernel."""
+
+    kind: ClassVar[str] = "first-use"
+
+
+@dataclass(frozen=True)
+class OneLink(Finding):
+    """So many `processes` exchange gradients through one of them, which took `took_ms`."""
+
+    kind: ClassVar[str] = "one-link"
+
+    processes: int
+    took_ms: float
+
+
+# What can be done -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SynchroniseLess(Advice):
+    """Synchronise less within a step, and trace all that runs on the accelerator."""
+
+    kind: ClassVar[str] = "synchronise-less"
+
+
+@dataclass(frozen=True)
+class ReuseDeviceMemory(Advice):
+    """Let PyTorch keep memory of the accelerator for reuse."""
+
+    kind: ClassVar[str] = "reuse-device-memory"
+
+
+@dataclass(frozen=True)
+class WarmUp(Advice):
+    """Warm up before tracing."""
+
+    kind: ClassVar[str] = "warm-up"
+
+
+@dataclass(frozen=True)
+class TracePython(Advice):
+    """Trace functions of Python too."""
+
+    kind: ClassVar[str] = "trace-python"
+
+
+@dataclass(frozen=True)
+class OverlapPythonWaits(Advice):
+    """Find out what functions of Python wait for, and have it done while the training goes on."""
+
+    kind: ClassVar[str] = "overlap-python-waits"
+
+
+@dataclass(frozen=True)
+class UseLoaders(Advice):
+    """Have loader processes make batches ahead."""
+
+    kind: ClassVar[str] = "use-loaders"
+
+
+@dataclass(frozen=True)
+class AllReduce(Advice):
+    """Exchange gradients by all_reduce, among so many processes."""
+
+    kind: ClassVar[str] = "all-reduce"
+
+    processes: int

@@ -1,0 +1,184 @@
+"""Kinds of findings and of advice that only Spark's runs have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.findings import Finding, IdleSlots, IdleStage
+
+Scope = Literal["query", "job"]
+
+
+@dataclass(frozen=True)
+class UnaskedStage(IdleStage):
+    """A stage for which dynamic allocation asked for fewer slots than the run had at another time."""
+
+    run_slots: int
+
+
+@dataclass(frozen=True)
+class UnaskedSlots(IdleSlots):
+    """Slots that dynamic allocation did not ask for, as stages had so few tasks."""
+
+    stages: tuple[UnaskedStage, ...]
+
+
+@dataclass(frozen=True)
+class Compiling(Finding):
+    """Tasks compiled generated code, or waited for another task to."""
+
+    kind: ClassVar[str] = "compiling"
+
+
+@dataclass(frozen=True)
+class SmallFiles(Finding):
+    """`stage` and `other_stages` more read many small files: at most `files` of `file_bytes` on average."""
+
+    kind: ClassVar[str] = "small-files"
+    is_untimed: ClassVar[bool] = True
+
+    stage: str
+    other_stages: int
+    files: int
+    file_bytes: float
+
+
+@dataclass(frozen=True)
+class SmallOutput(Finding):
+    """`stage` and `other_stages` more wrote many small files: at most `files` of `file_bytes` on average."""
+
+    kind: ClassVar[str] = "small-output"
+    is_untimed: ClassVar[bool] = True
+
+    stage: str
+    other_stages: int
+    files: int
+    file_bytes: float
+
+
+@dataclass(frozen=True)
+class ReadAgain(Finding):
+    """`readers` queries or jobs read the same rows from storage, in `stage` and `other_stages` more."""
+
+    kind: ClassVar[str] = "read-again"
+
+    stage: str
+    other_stages: int
+    readers: int
+    scope: Scope
+
+
+# What can be done -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GiveSchema(Advice):
+    """Give the schema of files, which Spark otherwise reads or, with `inferred`, works out from all rows."""
+
+    kind: ClassVar[str] = "give-schema"
+
+    inferred: bool
+
+
+@dataclass(frozen=True)
+class PartitionWindow(Advice):
+    """Give a window over all rows a partitionBy."""
+
+    kind: ClassVar[str] = "partition-window"
+
+
+@dataclass(frozen=True)
+class MergeFewerPartitions(Advice):
+    """Let adaptive execution keep more of the small partitions that it merged."""
+
+    kind: ClassVar[str] = "merge-fewer-partitions"
+
+
+@dataclass(frozen=True)
+class SmallerFileParts(Advice):
+    """Cut files into smaller parts."""
+
+    kind: ClassVar[str] = "smaller-file-parts"
+
+
+@dataclass(frozen=True)
+class MoreSlices(Advice):
+    """Hand the data to Spark in more slices."""
+
+    kind: ClassVar[str] = "more-slices"
+
+
+@dataclass(frozen=True)
+class EvenCachedPartitions(Advice):
+    """Repartition rows before they are cached."""
+
+    kind: ClassVar[str] = "even-cached-partitions"
+
+
+@dataclass(frozen=True)
+class SplitKeys(Advice):
+    """Split the few keys that hold most rows."""
+
+    kind: ClassVar[str] = "split-keys"
+
+
+@dataclass(frozen=True)
+class SplittableFiles(Advice):
+    """Write smaller files in place of one that cannot be split."""
+
+    kind: ClassVar[str] = "splittable-files"
+
+
+@dataclass(frozen=True)
+class SmallerRowGroups(Advice):
+    """Write smaller row groups, of which files have fewer than parts."""
+
+    kind: ClassVar[str] = "smaller-row-groups"
+
+
+@dataclass(frozen=True)
+class EvenFiles(Advice):
+    """Write files of equal size."""
+
+    kind: ClassVar[str] = "even-files"
+
+
+@dataclass(frozen=True)
+class CommitFewerFiles(Advice):
+    """Write fewer files and partitions, or commit them without renames."""
+
+    kind: ClassVar[str] = "commit-fewer-files"
+
+
+@dataclass(frozen=True)
+class ReuseGeneratedCode(Advice):
+    """Keep executors, or run queries of one shape together, so that code is compiled once."""
+
+    kind: ClassVar[str] = "reuse-generated-code"
+
+
+@dataclass(frozen=True)
+class MergeFiles(Advice):
+    """Merge small files into large ones."""
+
+    kind: ClassVar[str] = "merge-files"
+
+
+@dataclass(frozen=True)
+class WriteFewerFiles(Advice):
+    """Repartition rows before they are written; by the columns of partitionBy where there are `partitions` of these."""
+
+    kind: ClassVar[str] = "write-fewer-files"
+
+    partitions: int | None
+
+
+@dataclass(frozen=True)
+class CacheRows(Advice):
+    """Cache the rows that several queries or jobs read."""
+
+    kind: ClassVar[str] = "cache-rows"
+
+    scope: Scope

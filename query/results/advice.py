@@ -1,0 +1,207 @@
+"""What can be done about a finding, as data; query.text.findings and a framework's `sentences` word it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from crystalperf.query.results.kinds import Kind
+from crystalperf.query.vocabulary import Exhausted
+
+
+@dataclass(frozen=True)
+class Advice(Kind):
+    """What can be done; subclasses have the names and numbers that it needs."""
+
+
+# Tasks and slots ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MoreTasks(Advice):
+    """More, smaller tasks, for there are fewer than slots."""
+
+    kind: ClassVar[str] = "more-tasks"
+
+
+@dataclass(frozen=True)
+class SmallerTasks(Advice):
+    """Smaller tasks, so that the last wave is shorter."""
+
+    kind: ClassVar[str] = "smaller-tasks"
+
+
+@dataclass(frozen=True)
+class FewerTasks(Advice):
+    """Fewer, larger tasks, for starting each takes long."""
+
+    kind: ClassVar[str] = "fewer-tasks"
+
+
+@dataclass(frozen=True)
+class SpreadInput(Advice):
+    """Spread what is read more evenly over the tasks."""
+
+    kind: ClassVar[str] = "spread-input"
+
+
+@dataclass(frozen=True)
+class RelaxPlacement(Advice):
+    """Let tasks go to free slots, or spread their data over all workers."""
+
+    kind: ClassVar[str] = "relax-placement"
+
+
+@dataclass(frozen=True)
+class InspectTaskWaits(Advice):
+    """Find out what kept waiting tasks from free slots."""
+
+    kind: ClassVar[str] = "inspect-task-waits"
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MoreMemory(Advice):
+    """More memory per worker, or fewer slots that share it."""
+
+    kind: ClassVar[str] = "more-memory"
+
+    fewer_slots: bool
+
+
+@dataclass(frozen=True)
+class AvoidSpilling(Advice):
+    """More memory for what spilled, or less at a time; `delegated` is whether other processes than the workers did."""
+
+    kind: ClassVar[str] = "avoid-spilling"
+
+    delegated: bool
+
+
+@dataclass(frozen=True)
+class FitCache(Advice):
+    """Memory for all data that is to be cached."""
+
+    kind: ClassVar[str] = "fit-cache"
+
+
+@dataclass(frozen=True)
+class AvoidExhaustion(Advice):
+    """Keep what ran out of memory from doing so again."""
+
+    kind: ClassVar[str] = "avoid-exhaustion"
+
+    exhausted: Exhausted
+
+
+# CPUs, devices and hosts ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MoreCpu(Advice):
+    """CPUs for all tasks: a larger limit, machines of their own, or fewer slots."""
+
+    kind: ClassVar[str] = "more-cpu"
+
+    larger_limit: bool
+    own_machines: bool
+    slots: Literal["same", "fewer", "fewer-than-cores"]
+
+
+@dataclass(frozen=True)
+class InspectHost(Advice):
+    """Find out why a resource of a host is slower than its peers'."""
+
+    kind: ClassVar[str] = "inspect-host"
+
+    host: str
+    resource: str
+
+
+@dataclass(frozen=True)
+class CompareHosts(Advice):
+    """Compare the host that a slow task ran on with its peers."""
+
+    kind: ClassVar[str] = "compare-hosts"
+
+
+@dataclass(frozen=True)
+class InspectComputation(Advice):
+    """Look at what the rows of a slow task make it compute."""
+
+    kind: ClassVar[str] = "inspect-computation"
+
+
+@dataclass(frozen=True)
+class InspectDevice(Advice):
+    """Find out what tasks wait for at a device that hardly moves data."""
+
+    kind: ClassVar[str] = "inspect-device"
+
+    resource: str
+
+
+@dataclass(frozen=True)
+class RecordSamples(Advice):
+    """Record stack samples, for nothing else says what a task did."""
+
+    kind: ClassVar[str] = "record-samples"
+
+
+# Workers, the coordinator and the program -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KeepWorkers(Advice):
+    """Keep workers alive between runs."""
+
+    kind: ClassVar[str] = "keep-workers"
+
+
+@dataclass(frozen=True)
+class StartWorkersSooner(Advice):
+    """Have workers before the run needs them."""
+
+    kind: ClassVar[str] = "start-workers-sooner"
+
+
+@dataclass(frozen=True)
+class FreeClusterCapacity(Advice):
+    """Check that the cluster has free capacity for a worker."""
+
+    kind: ClassVar[str] = "free-cluster-capacity"
+
+
+@dataclass(frozen=True)
+class ReadWorkerLog(Advice):
+    """Read the last lines of the log of a worker that was lost."""
+
+    kind: ClassVar[str] = "read-worker-log"
+
+    worker: str
+    host: str | None
+
+
+@dataclass(frozen=True)
+class InspectEndedTasks(Advice):
+    """Look at why tasks failed or were killed."""
+
+    kind: ClassVar[str] = "inspect-ended-tasks"
+
+    status: Literal["failed", "killed"]
+
+
+@dataclass(frozen=True)
+class InspectProgram(Advice):
+    """Look at what the program does while no scope is under way."""
+
+    kind: ClassVar[str] = "inspect-program"
+
+
+@dataclass(frozen=True)
+class InspectCoordinator(Advice):
+    """Look at what the coordinator does while no task runs."""
+
+    kind: ClassVar[str] = "inspect-coordinator"

@@ -1,0 +1,89 @@
+"""The words of a framework for what every framework has, and what its errors say: plain values that all may import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Exhausted = Literal["container", "heap", "device", "killed"]
+"""What ran out of memory.
+
+container   what a worker and all its processes may use
+heap        the memory that its process manages itself
+device      that of a device such as a GPU
+killed      a worker was killed from outside, as it is for its container's sake; nothing says that it was
+"""
+
+
+def plural(noun: str) -> str:
+    """`workers`, `queries`, `processes`, `vertices`."""
+    if noun.endswith("ex"):
+        return f"{noun[:-2]}ices"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
+def either(words: Sequence[str]) -> str:
+    """`a log`, `a log or a trace`, `a log, a trace or a timeline`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def with_article(noun: str) -> str:
+    """`a worker`, `an operator`."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
+
+    `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
+    settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
+    each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
+    `delegate` is a process that computes for units, where a framework has such ones;
+    `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
+    `log_hint` says where a user finds it.
+    """
+
+    worker: str = "worker"
+    lane: str = "slot"
+    group: str = "group"
+    unit: str = "unit"
+    coordinator: str = "coordinator"
+    coordinating: str = ""
+    scope: str = "scope"
+    scopes: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    exchanged: str = "data that units read of each other"
+    upstream: str = ""
+    delegate: str = ""
+    log: str = "a log"
+    log_hint: str = ""
+
+    @property
+    def workers(self) -> str:
+        return plural(self.worker)
+
+    @property
+    def lanes(self) -> str:
+        return plural(self.lane)
+
+    @property
+    def groups(self) -> str:
+        return plural(self.group)
+
+    @property
+    def units(self) -> str:
+        return plural(self.unit)
+
+    @property
+    def counted(self) -> str:
+        """What the setting of workers counts, in words: of a training its processes, which devices are more than."""
+        word = self.word_of("workers")
+        return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
+
+    def word_of(self, setting: str) -> str:
+        """What the user calls a setting."""
+        return next((word for word, key in self.settings.items() if key == setting), setting)

@@ -1,0 +1,37 @@
+"""What pyproject.toml cannot state: the compiled loop is optional, and no build reuses an earlier one.
+
+The compiled loop (query/whatif/listing.c) replays a run faster; without it Python gives the same answers.  It uses the
+stable ABI of Python 3.11, so that one wheel serves all later versions.  Where there is no compiler, the build goes on
+without it.  CRYSTALPERF_PURE=1 leaves it out: the wheel is py3-none-any.
+"""
+
+import os
+import shutil
+
+from setuptools import Extension, setup
+from setuptools.command.build import build
+
+PURE = os.environ.get("CRYSTALPERF_PURE", "") not in ("", "0")
+
+LOOP = Extension(
+    "crystalperf.query.whatif._listing",
+    sources=["query/whatif/listing.c"],
+    extra_compile_args=["-O2", "-ffp-contract=off"],  # contracted multiplications change last digits on some machines
+    py_limited_api=True,
+    optional=True,
+)
+
+
+class FreshBuild(build):
+    """Builds into an empty folder: setuptools packs whatever an earlier version left in build/."""
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
+setup(
+    ext_modules=[] if PURE else [LOOP],
+    options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
+    cmdclass={"build": FreshBuild},
+)

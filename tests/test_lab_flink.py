@@ -1,0 +1,209 @@
+"""The lab of Flink: what people do without CrystalPerf, on hand-made flows; rows that are kept; sweeps that go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crystalperf as cp
+from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.model.flow import Flow, Hop, Station
+from crystalperf.query.model.load import load
+from crystalperf.query.results.assumptions import AddedSlots
+from lab.errors import LabError
+from lab.flink import sweep
+from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
+from lab.flink.suite import configurations
+from lab.flink.truth import Ages
+from lab.scored import spread
+from tests.refusals import refused
+
+CPU = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def station(name: str, busy: float, busiest: float, *, is_source: bool = False) -> Station:
+    return Station(name, name, 2, 1000.0, busy, busiest, 0.0, CPU, is_source=is_source)
+
+
+def flow() -> Flow:
+    """1 000 records a second; the second vertex is busy for half its time, its busiest subtask for 0.8."""
+    between = Hop("a", "b", 4, 1000.0, 100_000.0, 1000.0, 0.5, 0.0)
+    return Flow((station("a", 0.1, 0.1, is_source=True), station("b", 0.5, 0.8)), (between,), (), 0.0, 60_000.0)
+
+
+def told(measure: str, changed: Changed, seen: Seen) -> Mapping[str, float | None]:
+    return {name: baseline(seen, changed, measure) for name, baseline in BASELINES.items()}
+
+
+def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> None:
+    seen = Seen({"throughput_per_s": 1900.0}, flow())
+    found = told("throughput_per_s", Changed(lanes=2.0), seen)
+    assert found["DS2"] == pytest.approx(1000 * 2 / 0.5)
+    assert found["autoscaler"] == pytest.approx(1000 * 2 / 0.8)
+    assert found["linear"] == pytest.approx(3800.0)
+    assert found["no change"] == 1900.0
+    assert found["Amdahl"] is None
+    slower = told("throughput_per_s", Changed(cpu=0.5), seen)
+    assert slower["DS2"] == pytest.approx(1000 * 0.5 / 0.5)
+
+
+def test_what_a_record_is_worked_on_scales_with_the_cpu_and_nothing_else_does() -> None:
+    """2 lanes at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
+    seen = Seen({"latency_ms": 101.2}, flow())
+    found = told("latency_ms", Changed(cpu=0.5), seen)
+    assert found["Amdahl"] == pytest.approx(101.2 + 1.2)
+    assert found["the paper's model"] == pytest.approx(101.2 + 1.2)
+    assert found["linear"] == pytest.approx(202.4)
+    assert found["DS2"] is None
+    assert told("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
+
+
+def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
+    seen = Seen({"makespan_ms": 100.0}, busy_ms=80.0)
+    found = told("makespan_ms", Changed(lanes=2.0), seen)
+    assert found["Amdahl"] == pytest.approx(60.0)
+    assert found["linear"] == pytest.approx(50.0)
+    assert found["the paper's model"] is None
+
+
+def test_time_that_anything_ran_counts_once() -> None:
+    assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
+    assert covered_ms(np.array([]), np.array([])) == 0.0
+    assert np.allclose(spread([0.1, 0.3]), (0.2, 0.1))
+
+
+def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Path] = []
+
+    def run_once(_run: Any, _home: Path, _jobs: Path, folder: Path) -> dict[str, Any]:
+        calls.append(folder)
+        assert not folder.exists()  # what a failed run left is gone
+        folder.mkdir(parents=True)
+        (folder / "left").touch()
+        if len(calls) == 1:
+            raise LabError("no slots")
+        row = {"workload": {"rate": 5, "name": "skew"}, "ages": {"mean_ms": 3.0, "per_s": 5.0}, "state": "FINISHED"}
+        (folder / "run.json").write_text(json.dumps({**row, "job_ms": 1}))
+        return {**row, "job_ms": 1}
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    planned = sweep.plan(1, None, ["skew"])
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 1
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 0
+    assert len(calls) == len(planned) + 1
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == len(planned)
+
+    def fails(*_: Any) -> dict[str, Any]:
+        raise LabError("no slots")
+
+    monkeypatch.setattr(sweep, "run_once", fails)
+    with refused(LabError, 3):
+        sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], None)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
+
+
+def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that other machines made there are rows without folders."""
+    (first, repetition), *others = sweep.plan(1, None, ["skew"])
+    line = json.dumps({"number": first.number, "repetition": repetition, "latency_ms": 81.5})
+    (tmp_path / "rows.jsonl").write_text(f"{line}\n")
+
+    def run_once(_run: Any, _home: Path, _jobs: Path, folder: Path) -> dict[str, Any]:
+        folder.mkdir(parents=True)
+        row = {"workload": {"rate": 5, "name": "skew"}, "state": "FINISHED", "job_ms": 1}
+        (folder / "run.json").write_text(json.dumps(row))
+        return row
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], 0.0) == len(others)
+    assert sweep.run_suite(tmp_path, tmp_path, tmp_path, 1, None, ["skew"], None) == 0
+    rows = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert line in rows
+    assert len(rows) == len(others) + 1
+
+
+def test_what_is_changed_is_over_the_base() -> None:
+    one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
+    assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
+
+
+def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> None:
+    row = {"workload": {"name": "ads", "rate": 3000, "seconds": 40, "records": 600_000}}
+    third = Ages(mean_ms=90.0, median_ms=80.0, p95_ms=150.0, per_s=1000.0, seconds=20, records=40_000)
+    assert sweep.measured(row, third) == {
+        "latency_ms": 90.0,
+        "throughput_per_s": None,
+        "makespan_ms": None,
+        "kept_up": True,
+    }
+    late = sweep.measured(row, replace(third, per_s=900.0))
+    assert (late["kept_up"], late["latency_ms"]) == (False, None)
+    full = {"workload": {**row["workload"], "rate": None, "records": 120_000}}
+    assert sweep.measured(full, third)["throughput_per_s"] == pytest.approx(3000.0)
+    assert sweep.measured(row, None)["kept_up"] is None
+
+
+def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
+    """The recording's shares are of one processor after the quota came, of two before: nothing but the sums tells."""
+    folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/011-ads-0"
+    run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
+    with run.reading() as connection:
+        rows = connection.execute(
+            """
+            WITH process AS (SELECT worker_id, avg(cpu_cores) AS cores FROM loads
+                             WHERE time_ms BETWEEN 20000 AND 40000 GROUP BY worker_id),
+                 threads AS (SELECT worker_id, sum(cpu_ms * (least(end_ms, 40000) - greatest(start_ms, 20000))
+                                                   / (end_ms - start_ms)) / 20000 AS cores
+                             FROM thread_loads WHERE end_ms > 20000 AND start_ms < 40000 GROUP BY worker_id)
+            SELECT threads.cores, process.cores FROM threads JOIN process USING (worker_id)
+            """
+        ).fetchall()
+        (named,) = connection.execute(
+            "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
+        ).fetchall()
+        execution = load(connection, "all")
+        assert execution.framework.planner.flow is not None
+        flow = execution.framework.planner.flow(connection, execution)
+        said = FLINK.advisor.told(connection, execution)
+    assert len(rows) == 2
+    assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
+    assert named == (True,)
+    assert flow is not None
+    # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
+    assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
+    assert "used the CPU: compiling" in said[0]
+
+
+def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
+    """Flink's archive has none; what their threads were measured to use is less than what their processes did."""
+    folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/084-join-0"
+    run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
+    with run.reading() as connection:
+        (told,) = connection.execute("SELECT sum(on_cpu_ms), count(*) - count(on_cpu_ms) FROM units").fetchall()
+        (threads,) = connection.execute("SELECT sum(cpu_ms) FROM thread_loads WHERE unit_id IS NOT NULL").fetchall()
+        (process,) = connection.execute("SELECT sum(cpu_cores) * 1000 FROM loads").fetchall()  # one a second
+        (over,) = connection.execute("SELECT count(*) FROM units WHERE on_cpu_ms > finish_ms - launch_ms").fetchall()
+    assert told == (pytest.approx(threads[0], rel=0.1), 0)
+    assert told[0] < process[0]
+    assert over == (0,)
+    # Its TaskManagers are at the limit of their CPU, and more slots bring them none.
+    more = run.predict(["slots=2x"])
+    assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
+    assert AddedSlots(with_cores=False) in more.assumptions
+    assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
+
+
+def test_kept_runs_of_the_sweep_are_scored_again() -> None:
+    table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    (ours,) = [row for row in rows if row[1:3] == ["latency_ms", "CrystalPerf"]]
+    (nothing,) = [row for row in rows if row[1:3] == ["latency_ms", "no change"]]
+    assert float(ours[4].split()[0]) < float(nothing[4].split()[0])
