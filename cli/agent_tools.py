@@ -49,6 +49,7 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
     """What holds a run up, where its time went, what to do; the rows are what to do, the most worthwhile first."""
     from crystalperf.cli.runs import analyzed_run, run_word
     from crystalperf.query.answers.listing import sentence_of
+    from crystalperf.query.answers.serial import as_json
 
     if not paths:
         raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
@@ -69,11 +70,20 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
         ],
         "unseen": [each.what for each in found.debug.unseen][:5],
     }
-    rows = [
-        {"do": each.what, "gain_ms": each.gain_ms and round(each.gain_ms), "basis": each.basis, "lines": each.lines}
-        for each in found.actions
-    ]
+    rows = [_recommended(each) for each in as_json(found)["recommendations"]]
     return fitting(facts, rows, limit, offset)
+
+
+def _recommended(value: dict[str, Any]) -> dict[str, Any]:
+    """A recommendation, of its JSON, with whole ms."""
+    gain_ms = value["saving"]["ms"]
+    return {
+        "do": value["text"],
+        "kind": value["kind"],
+        "gain_ms": gain_ms and round(gain_ms),
+        "basis": value["saving"]["basis"],
+        "lines": value["lines"],
+    }
 
 
 def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, offset: int = 0) -> Answer:

@@ -14,9 +14,6 @@ from crystalperf.query.answers.values import NextStep, Profiled, Sweep
 if TYPE_CHECKING:
     from crystalperf.query.run import Other
 
-INCONCLUSIVE = 4
-"""Exit code where what the log lacks could change what holds the run up."""
-
 
 def analyze(
     paths: Sequence[str],
@@ -43,7 +40,7 @@ def analyze(
         from crystalperf.cli.screen import verdict_text
 
         write(verdict_text(answer, next_command(answer.next, run.path), shell_word(run_word(run.path)), full=full))
-    return 0 if answer.debug.conclusive else INCONCLUSIVE
+    return 0
 
 
 def profile(
@@ -74,7 +71,7 @@ def debug(run_text: str, scope: str, *, as_json: bool) -> int:
         from crystalperf.cli.render import debug_text
 
         write(debug_text(run.header(), answer))
-    return 0 if answer.conclusive else INCONCLUSIVE
+    return 0
 
 
 def predict(

@@ -1,10 +1,9 @@
 """The console script: exit codes, and every error as one sentence.
 
-    0    an answer, on stdout
+    0    an answer, on stdout, however doubtful: what it lacks stands in its first sentence and in JSON (`conclusive`)
     1    the content of an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty
          (with `--json` it has the error, or what `predict` can say all the same)
     2    the command line cannot be parsed; nothing else ever exits with 2
-    4    analyze and debug: an answer, on stdout, but what the log lacks could change its first sentence
     130  interrupted
 
 What can be typed is in cli/commands.py.  Only the standard library and typer are imported here, so that `--help` and

@@ -19,9 +19,9 @@ Written by `python -m crystalperf.cli.reference > docs/cli.md` from the commands
 
 JSON or an answer alone goes to stdout, progress and messages go to stderr. The exit code is 0 with an answer; 1 where
 the content of an argument is wrong or no answer is possible (one sentence on stderr; stdout is empty, or has the
-error as JSON where `--json` was given); 2 where the command line cannot be parsed; 4 where `analyze` or `debug` have
-an answer, but what the log lacks could change its first sentence (`debug.conclusive` in JSON is false); 130 when
-interrupted. `crystalperf --traceback COMMAND` shows the traceback of an error.
+error as JSON where `--json` was given); 2 where the command line cannot be parsed; 130 when interrupted. If data are
+missing that could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON
+(`debug.conclusive` of `analyze`) is false. `crystalperf --traceback COMMAND` shows the traceback of an error.
 
 Run files and indexes are kept in `$CRYSTALPERF_HOME`, else in `$XDG_CACHE_HOME/crystalperf`, else in
 `~/.cache/crystalperf`. `NO_COLOR` and `TERM=dumb` are respected.

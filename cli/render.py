@@ -13,7 +13,7 @@ from crystalperf.cli import parts
 from crystalperf.cli.page import Page
 from crystalperf.cli.text import printable, time_unit
 from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Debug, Header, Profiled
@@ -44,7 +44,9 @@ def debug_text(header: Header, debug: Debug) -> str:
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
-    parts.listed(page, f"What {header.framework_title} measured of itself", debug.told)
+    parts.listed(
+        page, f"What {header.framework_title} measured of itself", [text_of(each, debug.words) for each in debug.told]
+    )
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
     parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))

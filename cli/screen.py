@@ -14,8 +14,8 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
 from crystalperf.cli.whatifs import usual
-from crystalperf.query.answers.words import capitalised, gain_text, nothing_to_do
-from crystalperf.query.text.sentences import texts_of
+from crystalperf.query.answers.words import capitalised, nothing_to_do, saving_text
+from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Verdict
@@ -90,14 +90,15 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
 def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
     """What to do, what that saves, and the lines to paste."""
     page.line()
-    if not verdict.actions:
+    if not verdict.recommendations:
         page.paragraph(f"What to do: {nothing_to_do(verdict)}")
         return
     page.line("What to do")
-    for number, action in enumerate(verdict.actions[:most], 1):
-        gain = capitalised(gain_text(action, unit))
-        page.paragraph(f"{number:3}  {printable(action.what)}. {gain and f'{gain}.'}", hanging=" " * 5)
-        for line in action.lines:
+    words = verdict.debug.words
+    for number, each in enumerate(verdict.recommendations[:most], 1):
+        saves = capitalised(saving_text(each.saving, unit))
+        page.paragraph(f"{number:3}  {printable(text_of(each, words))}. {saves and f'{saves}.'}", hanging=" " * 5)
+        for line in lines_of(each, words):
             page.line(f"{'':7}{printable(line)}")
 
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
@@ -96,12 +95,13 @@ def writable(place: Path) -> Path:
 def prebuilt_folder() -> Path:
     """The folder of the exports that ship with CrystalPerf."""
     shipped = files("crystalperf.indexes")
-    return shipped if isinstance(shipped, Path) else _extracted(shipped)
+    return shipped if isinstance(shipped, Path) else _extracted()
 
 
 @cache
-def _extracted(shipped: Traversable) -> Path:
+def _extracted() -> Path:
     """The exports of a package that is imported from a ZIP, extracted to the cache: DuckDB reads files only."""
+    shipped = files("crystalperf.indexes")
     pins = shipped.joinpath("prebuilt.json").read_bytes()
     folder = cache_folder() / "shipped" / sha256(pins).hexdigest()[:16]
     if not folder.is_dir():

@@ -23,10 +23,10 @@ from crystalperf.query.answers import prices, verdict
 from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows
 from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
-from crystalperf.query.explain.chances import Chance, chances
+from crystalperf.query.explain.candidates import Candidate, candidates
 from crystalperf.query.explain.diagnose import diagnosed
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.flow import diagnose_flow, flow_chances
+from crystalperf.query.explain.facts import Diagnosis
+from crystalperf.query.explain.flow import diagnose_flow, flow_candidates
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.model.execution import Execution, work_of
 from crystalperf.query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
@@ -185,24 +185,24 @@ class Run:
         `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
         `START..END` in ms since application start.
         """
-        return self._diagnosed(scope)[0]
+        return self._diagnosed(scope).debug
 
-    def _diagnose_scope(self, scope: str) -> tuple[Debug, Sequence[Detail]]:
+    def _diagnose_scope(self, scope: str) -> Diagnosis:
         with self._opened() as connection:
             execution = self._load(scope)
             if execution.flow is None:
-                debug, details = diagnosed(connection, execution)
+                found = diagnosed(connection, execution)
             else:
-                debug, details = diagnose_flow(connection, execution), []
-            return verdict.completed(debug, self.header()), details
+                found = Diagnosis(diagnose_flow(connection, execution))
+            return replace(found, debug=verdict.completed(found.debug, self.header()))
 
-    def chances(self, debug: Debug) -> list[Chance]:
-        """What could be changed about the whole run, of which `debug` is the answer; query.answers.actions ranks it."""
+    def candidates(self, debug: Debug) -> list[Candidate]:
+        """What could be changed about the whole run, of which `debug` is the answer; query.answers.ranking ranks it."""
         with self._opened() as connection:
             execution = self._load("all")
             if execution.flow is not None:
-                return flow_chances(execution, debug)
-            return chances(connection, execution, self._diagnosed("all")[1], debug)
+                return flow_candidates(execution, debug)
+            return candidates(connection, execution, replace(self._diagnosed("all"), debug=debug))
 
     def predict(
         self,

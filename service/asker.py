@@ -23,10 +23,11 @@ from crystalperf.query.answers.figures import time_unit
 from crystalperf.query.answers.serial import as_json
 from crystalperf.query.answers.values import Verdict
 from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.answers.words import bottleneck_sentence, gain_text, measure_word
+from crystalperf.query.answers.words import bottleneck_sentence, measure_word, saving_text
 from crystalperf.query.lookup.frames import resolve_frames
 from crystalperf.query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
 from crystalperf.query.run import Run
+from crystalperf.query.text.sentences import text_of
 from crystalperf.service.framing import framed, read
 from crystalperf.service.overview import overview as overview_of
 
@@ -86,7 +87,7 @@ def summary(run: str) -> Answer:
     told = _verdict(run)
     found, known, unit = told.debug, told.header, time_unit(told.debug.runtime_ms)
     bottleneck = bottleneck_of(found)
-    first = told.actions[0] if told.actions else None
+    first = told.recommendations[0] if told.recommendations else None
     row = {
         "app_id": known.app_id,
         "app_name": known.name,
@@ -104,9 +105,9 @@ def summary(run: str) -> Answer:
         "bottleneck_ms": round(bottleneck.time_ms, 3),
         "resource_ms": {name: round(ms, 3) for name, ms in found.resource_ms.items()},
         "sentence": bottleneck_sentence(bottleneck, found, known.resources, unit),
-        "advice": None if first is None else first.what,
-        "advice_gain": None if first is None else gain_text(first, unit),
-        "advice_gain_ms": None if first is None or first.gain_ms is None else round(first.gain_ms, 3),
+        "advice": None if first is None else text_of(first, found.words),
+        "advice_gain": None if first is None else saving_text(first.saving, unit),
+        "advice_gain_ms": None if first is None or first.saving.ms is None else round(first.saving.ms, 3),
     }
     facts = {"verdict": as_json(told), "debug": as_json(found), "header": as_json(known)}
     return {"row": row, "overview": overview_of(told), **facts}

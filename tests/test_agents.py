@@ -73,7 +73,8 @@ def test_the_tools_say_what_the_commands_say(crystalperf: Answer, demo_run: Run)
     assert not failed
     told = json.loads(crystalperf("analyze", run, "--json")[1])
     assert found["facts"]["resource_ms"] == {key: round(ms) for key, ms in told["debug"]["resource_ms"].items()}
-    assert [each["do"] for each in found["rows"]] == [each["what"] for each in told["actions"]]
+    assert [each["do"] for each in found["rows"]] == [each["text"] for each in told["recommendations"]]
+    assert [each["kind"] for each in found["rows"]] == [each["kind"] for each in told["recommendations"]]
     assert found["facts"]["says"] in " ".join(crystalperf("analyze", run)[1].split())
     _, path = asked("debug", run=run, part="path", limit=100)
     assert path["rows"] == json.loads(crystalperf("debug", run, "--json")[1])["critical_path"]

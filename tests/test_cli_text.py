@@ -23,10 +23,9 @@ from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from crystalperf.cli.whatifs import prediction_text, refusal_text, sweep_text
 from crystalperf.indexes.errors import NoAnswerError, Remedy
-from crystalperf.query.answers.actions import actions
 from crystalperf.query.answers.folding import fold_path
+from crystalperf.query.answers.ranking import ranked
 from crystalperf.query.answers.values import (
-    Action,
     Debug,
     Doubt,
     FunctionTime,
@@ -46,7 +45,7 @@ from crystalperf.query.answers.values import (
 )
 from crystalperf.query.answers.verdict import best_help, bottleneck_of, knee_of, not_seen
 from crystalperf.query.answers.words import check_sentences
-from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.candidates import Candidate
 from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.known import get
 from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
@@ -54,6 +53,8 @@ from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, se
 from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
 from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
+from crystalperf.query.results.missing import UnendedTasks
+from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
 from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import text_of, texts_of
@@ -82,6 +83,7 @@ PATH = (
 )
 DEBUG = Debug(
     scope="all",
+    framework="spark",
     measure="makespan",
     runtime_ms=26_000,
     bottleneck="net",
@@ -157,6 +159,14 @@ def test_counts_a_refusal_between_equal_bounds_as_no_effect() -> None:
     assert "26.3 s" not in words  # nothing rests on the model, so its error is not shown
 
 
+RAISE = ChangeSetting(
+    price="setting",
+    because="rule",
+    saving=Saving("modelled", 9_000.0, (-1_000.0, 12_000.0)),
+    settings=(SettingChange("a.b", 1, 2),),
+)
+
+
 def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     path = tuple(item(f"stage:{number}.0", 1_000 * number, 1_000 * number + 1_000, "cpu") for number in range(26))
     long = "what it is, at a length that takes several lines of the screen, as some rules of a framework do, alas, alas"
@@ -164,14 +174,15 @@ def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
     debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
-    to_do = tuple(Action("code", long, 9_000.0, (1.0, 2.0), "modelled", "rule", ("first", "second")) for _ in range(3))
-    found = replace(verdict(*asked), debug=debug, actions=to_do)
+    changes = tuple(SettingChange(f"{name}.{'x' * 45}", 1, 2) for name in ("first", "second"))
+    to_do = (replace(RAISE, settings=changes),) * 3
+    found = replace(verdict(*asked), debug=debug, recommendations=to_do)
     lines, words = screen(found)
     full, _ = screen(found, full=True)
     assert len(lines) <= MOST_LINES < len(full)
     for part in (
         "19.7 of",
-        "first second",
+        "--conf first",
         "stage:0.0",
         "whole",
         "thing0=2x",
@@ -182,22 +193,25 @@ def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     assert words.count(long) < " ".join(full).count("alas, alas")
 
 
-def test_shows_what_an_action_saves_and_the_lines_to_paste() -> None:
+def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
     to_do = (
-        Action("setting", "Raise", 9_000.0, (-1_000.0, 12_000.0), "modelled", "rule", ("--conf a.b=2",)),
-        Action("code", "Rewrite", None, (0.0, 2_000.0), "measured", "rule"),
-        Action("record", "Record", None, None, "measured", "samples"),
+        RAISE,
+        FixFailure(
+            price="code", because="outcome", saving=Saving("measured", None, (0.0, 2_000.0)), failed="job:1", error="E"
+        ),
+        RecordSamples(price="record", because="samples", saving=Saving("measured"), framework="Spark"),
     )
-    lines, words = screen(replace(verdict(), actions=to_do))
-    one, two, three = re.split(r" [123] +(?=R)", words.partition("Critical path")[0])[1:]
+    lines, words = screen(replace(verdict(), recommendations=to_do))
+    one, two, three = re.split(r" [123] +(?=[`A-Z])", words.partition("Critical path")[0])[1:]
     assert re.findall(r"[\d.]+ s", one) == ["9.0 s", "12.0 s", "1.0 s"]
     assert "(modelled" in one
     assert re.findall(r"[\d.]+ s", two) == ["2.0 s"]
     assert "(measured" in two
-    assert three.strip() == "Record."
+    assert not re.findall(r"[\d.]+ s", three)
     assert "       --conf a.b=2" in lines
-    nearly = screen(replace(verdict(), actions=(replace(to_do[0], gain_ms_range=(-1.0, 12_000.0)),)))[1]
-    assert re.findall(r"[\d.]+ s", nearly.partition(" Raise")[2].partition("Critical")[0]) == ["9.0 s", "12.0 s"]
+    saving = replace(RAISE.saving, range_ms=(-1.0, 12_000.0))
+    nearly = screen(replace(verdict(), recommendations=(replace(RAISE, saving=saving),)))[1]
+    assert re.findall(r"[\d.]+ s", nearly.partition(" `a.b`")[2].partition("Critical")[0]) == ["9.0 s", "12.0 s"]
 
 
 def test_names_the_unknown_and_the_largest_resource_where_most_time_is_on_none() -> None:
@@ -219,15 +233,15 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
 
 
 def test_recommends_nothing_where_missing_data_decide() -> None:
-    doubt = Doubt("599 of 600 tasks lack their end", 20_000.0)
+    doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
-    assert words.count(doubt.what) == 1
+    assert words.count(text_of(doubt.missing, doubtful.words)) == 1
     assert PROBLEMS[0].meaning not in words  # the doubt says it
     assert bottleneck_of(doubtful).kind == "unknown"
-    setting = Chance("setting", "`a` 1 → 2", "rule", "measured", None, 9_000.0)
-    assert actions([setting], doubtful, HEADER, lambda _: None) == ()
-    assert len(actions([setting], DEBUG, HEADER, lambda _: None)) == 1
+    given = [Candidate(RAISE, at_most_ms=9_000.0)]
+    assert ranked(given, doubtful, HEADER, lambda _: None) == ()
+    assert len(ranked(given, DEBUG, HEADER, lambda _: None)) == 1
 
 
 def test_names_a_device_that_is_not_modelled_with_the_answer() -> None:

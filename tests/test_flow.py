@@ -28,6 +28,8 @@ from crystalperf.query.frameworks.flink import steady, timeout
 from crystalperf.query.frameworks.flink.frames import NETWORK
 from crystalperf.query.frameworks.flink.hops import hops_of
 from crystalperf.query.frameworks.flink.places import awake
+from crystalperf.query.frameworks.flink.recommendations import BreakChain, CollectMetrics, ShortenBufferTimeout
+from crystalperf.query.frameworks.flink.remarks import AssumedTimeout, HeldRecords, NoFlow, UntimedRequests
 from crystalperf.query.frameworks.flink.timeout import due
 from crystalperf.query.model.backlog import settled
 from crystalperf.query.model.execution import Execution
@@ -335,9 +337,9 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     assert flow.rate_per_s == pytest.approx(10, rel=0.02)
     assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
     assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
-    assert any("due after 100 ms, as Flink has it by itself" in each for each in run.debug().told)
-    (sooner,) = [each for each in run.verdict().actions if "Send buffers sooner" in each.what]
-    assert "100 → 10 ms" in sooner.what
+    assert AssumedTimeout(100) in run.debug().told
+    (sooner,) = (each for each in run.verdict().recommendations if isinstance(each, ShortenBufferTimeout))
+    assert (sooner.before_ms, sooner.after_ms) == (100, 10)
     told = run.predict(["rate=2x"])
     assert told.interval_ms is not None
     assert told.predicted_ms is not None
@@ -371,8 +373,9 @@ def test_requests_that_a_record_waits_for_are_told_as_unknown(tmp_path: Path) ->
     waits, plain = (
         cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb") for name in ("064-async-0", AT_A_RATE)
     )
-    assert any("requests are made in Parse -> Lookup" in each for each in waits.debug().told)
-    assert not any("requests" in each for each in plain.debug().told)
+    (found,) = (each for each in waits.debug().told if isinstance(each, UntimedRequests))
+    assert any(each.startswith("Parse -> Lookup") for each in found.vertices)
+    assert not any(isinstance(each, UntimedRequests) for each in plain.debug().told)
 
 
 Held = Callable[[int], float]
@@ -469,7 +472,8 @@ def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
     assert debug.other_ms["held"] == pytest.approx(170 / 3, rel=0.05)  # looks are not a second apart to the ms
     assert debug.runtime_ms == pytest.approx(plain.runtime_ms + debug.other_ms["held"])
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
-    assert any(f"hold a record for {debug.other_ms['held']:.1f} ms" in each for each in debug.told)
+    held = [each.held_ms for each in debug.told if isinstance(each, HeldRecords)]
+    assert held == [pytest.approx(debug.other_ms["held"])]
     assert any(isinstance(each, OutsideLatencyKept) for each in run.predict(["rate=2x"]).assumptions)
 
 
@@ -634,7 +638,7 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with(tmp_path: 
     assert faster.predicted_ms is None
     assert isinstance(faster.refused[0], RateNotSustained)
     assert faster.refused[0].rate_per_s > faster.refused[0].sustained_per_s
-    assert not any("buffer-timeout" in line for each in run.verdict().actions for line in each.lines)
+    assert not any(isinstance(each, ShortenBufferTimeout) for each in run.verdict().recommendations)
 
 
 def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends(tmp_path: Path) -> None:
@@ -705,7 +709,7 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path)
     run = cp.profile([DATA / "ads-3000.json.gz"], output=tmp_path / "run.duckdb")
     debug = run.debug()
     assert debug.measure == "makespan"
-    assert any("no latency can be predicted" in each for each in debug.told)
+    assert NoFlow("metrics") in debug.told
     with pytest.raises(SettingError, match="'rate' is nothing that can be changed"):
         run.predict(["rate=2x"])
 
@@ -713,13 +717,11 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path)
 def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has(tmp_path: Path) -> None:
     """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
     alone = real("one-chain", tmp_path)
-    (said,) = [each for each in alone.debug().told if "no latency" in each or "its latency" in each]
-    assert "it is one chain" in said
-    assert "disableChaining()" in said
-    assert "crystalperf collect" not in said
+    assert [each for each in alone.debug().told if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
     verdict = alone.verdict()
-    assert [each.what for each in verdict.actions if "disableChaining()" in each.what]
-    assert not any("crystalperf collect" in each.what for each in verdict.actions)
+    kinds = {type(each) for each in verdict.recommendations}
+    assert BreakChain in kinds
+    assert CollectMetrics not in kinds
 
 
 def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None:
@@ -727,8 +729,7 @@ def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None
         if number > 5:
             look |= dict.fromkeys(look)
 
-    (said,) = [each for each in changed_run(tmp_path, begun).debug().told if "no latency" in each]
-    assert "collect them for longer" in said
+    assert NoFlow("time") in changed_run(tmp_path, begun).debug().told
 
 
 @pytest.mark.parametrize(("state", "asked"), [("RUNNING", True), ("CANCELED", True), ("FINISHED", False)])
@@ -738,8 +739,8 @@ def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, 
     assert ended in archive
     path = tmp_path / "archive"
     path.write_text(archive.replace(ended, ended.replace("FINISHED", state)), encoding="utf-8")
-    found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().actions
-    assert any("crystalperf collect flink" in each.what for each in found) is asked
+    found = cp.profile([path], output=tmp_path / "run.duckdb").verdict().recommendations
+    assert any(isinstance(each, CollectMetrics) for each in found) is asked
 
 
 def test_a_job_that_was_scaled_is_told_of_the_longer_part(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import crystalperf as cp
 from crystalperf.query.answers.listing import sentence_of
 from crystalperf.query.attribute.storage import assumptions
 from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
 from crystalperf.query.model.dag import AT_HOME
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.keeping import anew, with_room
@@ -21,6 +22,7 @@ from crystalperf.query.model.places import KEPT, kept_groups, reaches
 from crystalperf.query.model.world import Value, changed_world
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
 from crystalperf.query.results.findings import IdleSlots, Kept
+from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
 from crystalperf.query.whatif.predict import predict
@@ -156,7 +158,8 @@ def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
     assert (first.other_missed, first.other_stages) == (8, 4)
     verdict = run.verdict()
     assert "What executors were to keep in memory was not there" in sentence_of(verdict)
-    assert any("spark.executor.memory" in each.what for each in verdict.actions)
+    (memory,) = (each for each in verdict.recommendations if isinstance(each, MoreMemory))
+    assert (memory.because, [each.name for each in memory.settings]) == ("kept", ["spark.executor.memory"])
 
 
 def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
@@ -334,4 +337,6 @@ def test_slots_that_idle_beside_kept_rows_are_told(tmp_path: Path) -> None:
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     (first,) = [each for each in run.debug().findings if isinstance(each, IdleSlots)]
     assert (first.stages[0].on_busiest, first.stages[0].tasks) == (30, 31)
-    assert any("--conf spark.locality.wait=0s" in each.lines for each in run.verdict().actions)
+    (skip,) = (each for each in run.verdict().recommendations if isinstance(each, SkipLocalityWait))
+    assert skip.settings == (SettingChange("spark.locality.wait", "3s", "0s", is_default=True),)
+    assert skip.on_one_executor == 30

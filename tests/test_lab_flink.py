@@ -13,9 +13,13 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.frameworks.flink import FLINK
+from crystalperf.query.frameworks.flink.remarks import Helpers
 from crystalperf.query.model.flow import Flow, Hop, Station
 from crystalperf.query.model.load import load
+from crystalperf.query.results.advice import MoreCpu
 from crystalperf.query.results.assumptions import AddedSlots
+from crystalperf.query.results.findings import ShortOfCpus
+from crystalperf.query.results.recommendations import FollowAdvice
 from lab.errors import LabError
 from lab.flink import sweep
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
@@ -179,7 +183,8 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
     assert flow is not None
     # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
     assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
-    assert "used the CPU: compiling" in said[0]
+    assert isinstance(said[0], Helpers)
+    assert (said[0].is_cpu_time, said[0].helpers[0].does) == (True, "compiling")
 
 
 def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
@@ -198,9 +203,14 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     more = run.predict(["slots=2x"])
     assert more.predicted_ms == pytest.approx(more.replayed_ms, rel=0.01)
     assert AddedSlots(with_cores=False) in more.assumptions
-    assert "A larger CPU limit for each TaskManager" in run.verdict().actions[0].what
+    first = run.verdict().recommendations[0]
+    assert isinstance(first, FollowAdvice)
+    assert isinstance(first.finding, ShortOfCpus)
+    assert isinstance(first.finding.advice, MoreCpu)
+    assert first.finding.advice.larger_limit
 
 
+@pytest.mark.later  # profiles and predicts the whole sweep: 13 s
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]

@@ -118,7 +118,7 @@ def test_missing_ends_of_tasks_are_no_certainty(demo_answer: dict[str, Any], dem
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.tasks = figures.tasks[:3]
     assert any("ends of tasks lack" in each for each in contradictions(demo_answer, figures))
-    answer = falsified(demo_answer, "debug", "doubts", value=[{"what": "much is missing"}])
+    answer = falsified(demo_answer, "debug", "doubts", value=[{"missing": {"kind": "unread-parts"}}])
     assert not any("ends of tasks lack" in each for each in contradictions(answer, figures))
 
 

@@ -16,6 +16,7 @@ import crystalperf as cp
 from crystalperf.query.answers.values import Verdict
 from crystalperf.query.answers.verdict import bottleneck_of
 from crystalperf.query.answers.words import bottleneck_sentence, unsubmitted_sentence
+from crystalperf.query.frameworks.spark import recommendations as spark
 from crystalperf.query.frameworks.spark import storage
 from crystalperf.query.frameworks.spark.failures import cause
 from crystalperf.query.frameworks.spark.findings import (
@@ -25,6 +26,12 @@ from crystalperf.query.frameworks.spark.findings import (
     SmallFiles,
     SmallOutput,
     WriteFewerFiles,
+)
+from crystalperf.query.frameworks.spark.recommendations import (
+    AvoidBroadcast,
+    ProfilePython,
+    SendFewerRows,
+    SplitSkewedJoin,
 )
 from crystalperf.query.results.findings import Finding, OddUse
 from crystalperf.query.run import Run
@@ -64,7 +71,7 @@ def test_many_small_files_that_were_read_are_told(told: Told) -> None:
     (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallFiles))
     assert (found.stage, found.other_stages, found.files, found.file_bytes) == ("stage:0.0", 1, 3000, 570)
     assert "3 000 files" in first_sentence(verdict)
-    assert verdict.actions[0].why == "small-files"
+    assert verdict.recommendations[0].because == "small-files"
     path_ms = sum(each.path_ms for each in verdict.debug.groups if each.id in ("stage:0.0", "stage:3.0"))
     assert 0.5 * path_ms < of(verdict, SmallFiles) < path_ms, "what tasks computed is not for the files' number"
 
@@ -76,7 +83,7 @@ def test_many_small_files_that_were_written_are_told_with_what_made_them(told: T
     assert isinstance(found.advice, WriteFewerFiles)
     assert found.advice.partitions is not None
     assert "4 000 files" in first_sentence(verdict)
-    assert verdict.actions[0].why == "small-output"
+    assert verdict.recommendations[0].because == "small-output"
     assert of(verdict, SmallFiles) == 0
 
 
@@ -90,7 +97,7 @@ def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
     verdict = told("read-again")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
     assert (found.readers, found.advice) == (6, CacheRows("query"))
-    assert verdict.actions[0].why == "read-again"
+    assert verdict.recommendations[0].because == "read-again"
     scans_ms = [each.path_ms for each in verdict.debug.groups if "scan" in each.name]
     assert of(verdict, ReadAgain) == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
 
@@ -125,8 +132,10 @@ def test_tasks_that_wait_for_python_workers_are_told_by_the_plans_own_times(told
     other_ms = verdict.debug.other_ms
     assert other_ms["delegated"] == pytest.approx(18_200, rel=0.01)
     assert other_ms["unknown"] > 3_000, "generated code around the workers is none of theirs"
-    assert verdict.actions[0].lines == ("--conf spark.python.profile=true",)
-    assert "pandas_udf" in verdict.actions[0].what
+    first = verdict.recommendations[0]
+    assert isinstance(first, ProfilePython)
+    assert first.scalar_udf
+    assert [(each.name, each.after) for each in first.settings] == [("spark.python.profile", True)]
 
 
 def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_path: Path) -> None:
@@ -141,10 +150,11 @@ def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> N
     verdict = told("collect")
     assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
     assert first_sentence(verdict).startswith("The program itself holds this run up")
-    (collected,) = [each for each in verdict.actions if each.why == "results"]
-    assert "stage:0.0 (collect at job.py:39) sent it 81 MiB" in collected.what
-    assert collected.gain_ms_range is not None
-    assert 5_000 < collected.gain_ms_range[1] < 16_000
+    (collected,) = (each for each in verdict.recommendations if isinstance(each, SendFewerRows))
+    assert (collected.stage, collected.name, collected.others) == ("stage:0.0", "collect at job.py:39", 0)
+    assert collected.sent_bytes == pytest.approx(81 * 2**20, rel=0.01)
+    assert collected.saving.range_ms is not None
+    assert 5_000 < collected.saving.range_ms[1] < 16_000
 
 
 def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told, run: Callable[[str], Run]) -> None:
@@ -155,24 +165,26 @@ def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told
 
 
 def test_a_large_broadcast_is_told_as_one(told: Told) -> None:
-    (action,) = [each for each in told("large-broadcast").actions if each.why == "results"]
-    assert action.what.startswith("Join without a broadcast of so large a table")
-    assert action.lines[0].startswith("--conf spark.sql.autoBroadcastJoinThreshold=-1")
+    (avoid,) = (each for each in told("large-broadcast").recommendations if isinstance(each, AvoidBroadcast))
+    assert [(each.name, each.after) for each in avoid.settings] == [("spark.sql.autoBroadcastJoinThreshold", -1)]
 
 
 def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told) -> None:
-    action = told("skewed-join").actions[0]
-    assert "only partitions above 256m, and the largest has 79 MiB" in action.what
-    assert action.lines == (
-        "--conf spark.sql.adaptive.enabled=true",
-        "--conf spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes=40m",
-        "--conf spark.sql.adaptive.advisoryPartitionSizeInBytes=40m",
-    )
+    first = told("skewed-join").recommendations[0]
+    assert isinstance(first, SplitSkewedJoin)
+    assert first.threshold_bytes == 256 * 2**20
+    assert first.largest_bytes == pytest.approx(79 * 2**20, rel=0.01)
+    assert [(each.name.removeprefix("spark.sql.adaptive."), each.after) for each in first.settings] == [
+        ("enabled", True),
+        ("skewJoin.skewedPartitionThresholdInBytes", "40m"),
+        ("advisoryPartitionSizeInBytes", "40m"),
+    ]
 
 
 def test_a_window_over_all_rows_is_told(told: Told) -> None:
-    assert PartitionWindow() in {each.advice for each in told("one-window").debug.findings}
-    assert any("partitionBy(key)" in line for each in told("one-window").actions for line in each.lines)
+    verdict = told("one-window")
+    assert PartitionWindow() in {each.advice for each in verdict.debug.findings}
+    assert spark.PartitionWindow in {type(each) for each in verdict.recommendations}
 
 
 def test_a_stream_that_its_user_stopped_in_a_batch_did_not_fail(told: Told) -> None:

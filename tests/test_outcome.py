@@ -16,8 +16,10 @@ from crystalperf.query.answers.values import Debug, Outcome
 from crystalperf.query.answers.words import outcome_sentences, workers_words
 from crystalperf.query.frameworks import Exhausted
 from crystalperf.query.frameworks.spark import failures
+from crystalperf.query.frameworks.spark.recommendations import CheckCapacity, FewerTasksPerGpu, ListFoldersInFewerTasks
 from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity, InspectEndedTasks
 from crystalperf.query.results.findings import EndReason, Finding, LostWorkers, NoWorker, Wasted
+from crystalperf.query.results.recommendations import FollowAdvice, SettingChange
 from crystalperf.query.run import Run
 from crystalperf.query.text.findings import advice_text
 
@@ -440,8 +442,8 @@ def test_a_stage_that_no_executor_ever_came_for_waited_for_one(make: Make) -> No
     found = {each.kind: each for each in debug.findings}
     assert found["no-worker"] == NoWorker(15_400, "measured", FreeClusterCapacity(), ever_came=False)
     assert "coordinator" not in found
-    (action,) = [each for each in run.verdict().actions if each.why == "no-worker"]
-    assert "`spark.executor.cores` not set, `spark.executor.memory` 500m" in action.what
+    (check,) = [each for each in run.verdict().recommendations if isinstance(each, CheckCapacity)]
+    assert (check.executor_cores, check.executor_memory, check.is_default_memory) == (None, "500m", False)
 
 
 def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
@@ -504,16 +506,19 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
 
 def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Path) -> None:
     """The run's end and the tasks that it cost have one cause, and one thing to do."""
-    actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
-    assert ["at a time on a GPU" in each.what for each in actions].count(True) == 1
+    found = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().recommendations
+    assert [type(each) for each in found].count(FewerTasksPerGpu) == 1
+    advised = [each.finding.advice for each in found if isinstance(each, FollowAdvice)]
+    assert AvoidExhaustion("device") not in advised
 
 
 def test_tasks_that_list_folders_are_cut_by_their_setting(real_inputs: Path, tmp_path: Path) -> None:
     """Job 29 of that log is 'Listing leaf files and directories for 1824 paths': no program hands out its rows."""
-    actions = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().actions
-    (found,) = (each for each in actions if each.why == "starting-units")
-    assert found.lines == ("--conf spark.sql.sources.parallelPartitionDiscovery.parallelism=32",)
-    assert "10000 (the default) → 32: Spark lists each folder in a task of its own (stage:29.0 and " in found.what
+    verdict = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict()
+    (found,) = (each for each in verdict.recommendations if isinstance(each, ListFoldersInFewerTasks))
+    name = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+    assert found.settings == (SettingChange(name, 10_000, 32, is_default=True),)
+    assert found.stages.stage == "stage:29.0"
 
 
 def test_public_log_that_lost_two_executors(real_inputs: Path, tmp_path: Path) -> None:

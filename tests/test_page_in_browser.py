@@ -114,7 +114,7 @@ def test_a_page_says_the_verdict_and_fits_its_screen(
     said = data_of(pages[kind])["said"]
     assert plain(page.inner_text("#headline")) == plain(said["headline"])
     assert [plain(each) for each in page.locator(".actions li .gain").all_inner_texts()] == [
-        plain(each["gain"]) for each in said["actions"] if each["gain"]
+        plain(each["saving"]) for each in said["recommendations"] if each["saving"]
     ]
     assert page.evaluate("document.documentElement.scrollWidth") == width
     first = page.evaluate(FIRST_PICTURE)

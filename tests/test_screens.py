@@ -32,20 +32,20 @@ GOLDEN = {
 
 BOTTLENECKS = {
     "busy-driver": ("coordinator", 2768, ["coordinator"]),
-    "cut-off": ("no worker", 7851, ["no worker", "no scope", "coordinator"]),
-    "dropped-events": ("no scope", 7405, ["no scope", "coordinator", "samples"]),
-    "failed-at-end": ("no scope", 8819, ["outcome", "no scope", "coordinator"]),
+    "cut-off": ("no worker", 7851, ["no-worker", "no-scope", "coordinator"]),
+    "dropped-events": ("no scope", 7405, ["no-scope", "coordinator", "samples"]),
+    "failed-at-end": ("no scope", 8819, ["outcome", "no-scope", "coordinator"]),
     "idle-shell": ("coordinator", 4105, ["coordinator", "samples"]),
-    "lost-executor": ("delegated", 15328, ["delegated", "no worker", "workers"]),
-    "micro-batches": ("no scope", 4004, ["no scope", "coordinator"]),
-    "nested-queries": ("no scope", 10435, ["no scope", "coordinator", "cpu_speed"]),
-    "out-of-heap": ("no worker", 14105, ["outcome", "coordinator", "starting units"]),
-    "python-udf": ("no scope", 8331, ["no scope", "coordinator", "delegated"]),
-    "skewed-key": ("cpu", 17510, ["no worker", "straggler", "spilling"]),
-    "speculative-copies": ("delegated", 12592, ["delegated", "no worker"]),
-    "survived-failure": ("no worker", 5941, ["no worker", "no scope", "coordinator"]),
+    "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers"]),
+    "micro-batches": ("no scope", 4004, ["no-scope", "coordinator"]),
+    "nested-queries": ("no scope", 10435, ["no-scope", "coordinator", "cpu_speed"]),
+    "out-of-heap": ("no worker", 14105, ["outcome", "coordinator", "starting-units"]),
+    "python-udf": ("no scope", 8331, ["no-scope", "coordinator", "delegated"]),
+    "skewed-key": ("cpu", 17510, ["no-worker", "straggler", "spilling"]),
+    "speculative-copies": ("delegated", 12592, ["delegated", "no-worker"]),
+    "survived-failure": ("no worker", 5941, ["no-worker", "no-scope", "coordinator"]),
     "threads": ("coordinator", 3785, ["coordinator", "samples"]),
-    "tiny-tasks": ("no scope", 5516, ["no scope", "starting units"]),
+    "tiny-tasks": ("no scope", 5516, ["no-scope", "starting-units"]),
 }
 """Of each odd recording: the bottleneck, its ms on the critical path, and what the recommendations rest on."""
 
@@ -78,7 +78,7 @@ def test_keeps_no_other_screens() -> None:
 def test_finds_the_bottleneck_of_an_odd_run_and_fits_it_on_a_screen(log: Path, tmp_path: Path) -> None:
     found = verdict([log], tmp_path)
     name, time_ms, reasons = BOTTLENECKS[log.stem]
-    assert (found.bottleneck.name, [each.why for each in found.actions]) == (name, reasons)
+    assert (found.bottleneck.name, [each.because for each in found.recommendations]) == (name, reasons)
     assert found.bottleneck.time_ms == pytest.approx(time_ms, abs=0.5)
     check(screen(found))
 

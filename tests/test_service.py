@@ -309,7 +309,7 @@ def test_the_list_is_filtered_sorted_and_paged(served: Served) -> None:
     verdict = served.get("/api/runs/demo-log/verdict").json()
     assert row["bottleneck"] == verdict["bottleneck"]["name"]
     assert row["resource_ms"] == verdict["debug"]["resource_ms"]
-    assert row["advice"] == verdict["actions"][0]["what"]
+    assert row["advice"] == verdict["recommendations"][0]["text"]
 
 
 def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.spark.streaming import sentence
+from crystalperf.query.frameworks.spark.remarks import BatchPart, StreamingQuery
+from crystalperf.query.frameworks.spark.streaming import streaming_query
 from crystalperf.query.frameworks.spark.trace import read_log
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import text_of
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -113,11 +116,12 @@ def test_debug_says_where_batches_take_their_time_and_whether_they_keep_up(cryst
     log = log_of(tmp_path, [*events, progress(10, 11_000, 0, triggerExecution=5)])
     code, out, _ = crystalperf("debug", log, "--json")
     assert code == 0
-    assert json.loads(out)["told"] == [
-        "streaming query clicks: 10 batches of 250 ms each (the middle one; the longest 250 ms), 80 % running the batch"
-        " (addBatch) and 20 % noting in the checkpoint what to read (walCommit); 100 rows/s came in and 400 rows/s"
-        " could be processed, a batch begins every 1.0 s and is busy 25 % of it: it keeps up"
-    ]
+    (reported,) = json.loads(out)["told"]
+    assert (reported["kind"], reported["query"], reported["batches"]) == ("streaming-query", "clicks", 10)
+    assert (reported["middle_ms"], reported["longest_ms"], reported["interval_ms"]) == (250, 250, 1000)
+    assert reported["parts"] == [{"key": "add_batch", "share": 0.8}, {"key": "wal_commit", "share": 0.2}]
+    assert (reported["input_per_s"], reported["processed_per_s"]) == (100, 400)
+    assert (reported["busy_share"], reported["pace"]) == (0.25, "keeps-up")
     assert " 25 %" in crystalperf("debug", log)[1]
 
 
@@ -136,25 +140,31 @@ def query(**facts: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "pace", "shown"),
     [
-        ({}, "busy 50 % of it: it keeps up"),
-        ({"input_rate": 21.0}, "21 rows/s came in and 20 rows/s could be processed: it falls behind"),
-        ({"waiting_first": 3.0, "waiting_last": 30.0}, "what waits at its sources grew from 3 to 30: it falls behind"),
-        ({"waiting_first": 30.0, "waiting_last": 3.0}, "it keeps up"),
-        ({"busy": 0.99}, "99 % of the time is in batches: it has no room left"),
-        ({"busy": 0.99, "batches": 2}, "could be processed: it keeps up"),
-        ({"input_rate": None}, "rates are not in the log, a batch begins every 2.0 s"),
-        ({"batches": 0, "trigger_ms": 9.0}, "5 triggers, none of which found rows to process"),
-        ({"batches": 1, "busy": None, "interval_ms": None}, "1 batch of 1.0 s, 98 % running the batch (addBatch); "),
+        ({}, "keeps-up", ["50 %", "98 %"]),
+        ({"input_rate": 21.0}, "falls-behind", ["21 rows/s", "20 rows/s"]),
+        ({"waiting_first": 3.0, "waiting_last": 30.0}, "falls-behind", ["from 3 to 30"]),
+        ({"waiting_first": 30.0, "waiting_last": 3.0}, "keeps-up", ["50 %"]),
+        ({"busy": 0.99}, "no-room", ["99 %"]),
+        ({"busy": 0.99, "batches": 2}, "keeps-up", ["2 batches"]),
+        ({"input_rate": None}, "unknown", ["2.0 s"]),
+        ({"batches": 0, "trigger_ms": 9.0}, "keeps-up", ["5 triggers"]),
+        ({"batches": 1, "busy": None, "interval_ms": None}, "keeps-up", ["1 batch of 1.0 s, 98 %"]),
     ],
 )
-def test_whether_a_query_keeps_up(facts: dict[str, Any], said: str) -> None:
-    assert said in sentence(query(**facts))
+def test_whether_a_query_keeps_up(facts: dict[str, Any], pace: str, shown: list[str]) -> None:
+    found = streaming_query(query(**facts))
+    assert found.pace == pace
+    text = text_of(found, Words("spark"))
+    assert [each for each in shown if each not in text] == []
 
 
 def test_a_public_streaming_log(real_inputs: Path, tmp_path: Path) -> None:
     log = real_inputs / "spark-eventlog" / "rapids-tools" / "e2e_streaming_eventlog.zstd"
     run = cp.profile(log, output=tmp_path / "run.duckdb")
     (said,) = run.debug().told
-    assert "1 batch of 159.2 s, 100 % running the batch (addBatch); 7.1 rows/s came in and 26 rows/s could" in said
+    assert isinstance(said, StreamingQuery)
+    assert (said.batches, said.middle_ms) == (1, pytest.approx(159_200, abs=100))
+    assert said.parts[0] == BatchPart("add_batch", pytest.approx(1, abs=0.005))
+    assert (said.input_per_s, said.processed_per_s) == (pytest.approx(7.1, abs=0.1), pytest.approx(26, abs=1))

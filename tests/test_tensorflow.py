@@ -442,5 +442,5 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(70, abs=0.5))
     assert verdict.debug.runtime_ms == pytest.approx(100, abs=0.5)
     assert [(each.kind, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
-    assert "Read ahead" in verdict.actions[0].what  # of a step, a second is no measure
+    assert verdict.recommendations[0].because == "input"  # of a step, a second is no measure
     assert abs(run.unchanged().replay_error_ratio) <= 0.03

@@ -335,7 +335,7 @@ def check_largest(it: Held) -> Iterator[str]:
 
 def check_gpu(it: Held) -> Iterator[str]:
     """Where a plugin runs queries on a GPU, it is said that the GPU is not modelled."""
-    said = [it.debug.get(each) for each in ("unseen", "assumptions", "doubts")] + [it.answer.get("actions")]
+    said = [it.debug.get(each) for each in ("unseen", "assumptions", "doubts")] + [it.answer.get("recommendations")]
     if it.figures.gpu and not re.search(r"\bGPU", str(said)):
         yield "queries run on a GPU, and nothing is said of it"
 

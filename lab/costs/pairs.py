@@ -23,7 +23,7 @@ from pathlib import Path
 from lab.errors import LabError
 
 ANSWERED = (0, 4)
-"""Exit codes of an answer (cli.main)."""
+"""Exit codes of an answer; 4 is that of an inconclusive one before 0.1.0, for checkouts may be of any age."""
 
 _PROGRAM = "import sys; sys.argv[0] = 'crystalperf'; from crystalperf.cli.main import main; main()"
 _STOPPED = 5.0

@@ -259,7 +259,7 @@ class Asker:
     """The console command of a version, in this process."""
 
     def __init__(self) -> None:
-        gc.freeze = lambda: None  # type: ignore[assignment]  # the command freezes what is left, as its process ends
+        gc.freeze = lambda: None  # the command freezes what is left, as its process ends
 
     def __call__(self, *arguments: str) -> Any:
         """The JSON that it printed, or the sentence; with the exit code, unless that is 0."""

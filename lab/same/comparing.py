@@ -21,6 +21,7 @@ _SHORT = 160
 _SERVED = {"verdict": "analyze", "debug": "debug", "predict": "predict", "sweep": "predict", "rows": "sql"}
 
 FIGURES, ENTRIES, FIELDS, SENTENCES = "figures and words", "numbers of entries", "fields of one side", "sentences"
+_LISTS = (FIGURES, ENTRIES, FIELDS, SENTENCES)
 
 
 @dataclass
@@ -46,9 +47,6 @@ class Differences:
 
     def __bool__(self) -> bool:
         return any(self.counts.values())
-
-
-_LISTS = (FIGURES, ENTRIES, FIELDS, SENTENCES)
 
 
 def compare(
@@ -163,7 +161,7 @@ class _Tables:
 
 def _same(path: str, one: Any, other: Any, room: float = 1.0) -> bool:
     if is_number(one) and is_number(other):
-        return abs(one - other) <= max(_rounding(path) * room, CLOSE * max(abs(one), abs(other)))
+        return bool(abs(one - other) <= max(_rounding(path) * room, CLOSE * max(abs(one), abs(other))))
     return bool(one == other)
 
 

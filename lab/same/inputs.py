@@ -80,7 +80,9 @@ def given(names: Sequence[str]) -> list[Input]:
 
 
 def _of(root: Path | None, patterns: Sequence[str]) -> Iterator[Input]:
-    for pattern in patterns if root is not None else ():
+    if root is None:
+        return
+    for pattern in patterns:
         for path in sorted(root.glob(pattern)):
             name = str(path.relative_to(root))
             yield _kept(name.removesuffix(".json.gz")) if root == ROOT else Input(name, (path,), public=True)

@@ -43,8 +43,9 @@ class Renames:
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Renames:
         """The renames that a file states."""
-        kept = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
-        text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
+        kept: dict[str, Any] = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
+        names = stated.get("text", {})
+        text: dict[str, Any] = {each: frozenset(names.get(each, ())) for each in ("prose", "figures", "free")}
         return cls(**kept, **text)
 
     def after(self, kind: str, path: str) -> str:
@@ -52,6 +53,8 @@ class Renames:
         path, count = (path[:-1] + "[]", True) if path.endswith("#") else (path, False)
         names = {**self.renamed.get("all", {}), **self.renamed.get(kind, {})}
         known = longest(path, names)
+        if known is not None and names[known].startswith(f"{known}/") and not path.endswith(known):
+            known = None  # a text that became an object: this is a field of the object already
         if known is not None:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         return path[: path.rindex("[]")] + "#" if count else path

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crystalperf.query.answers.values import Debug, Header, Prediction
-from crystalperf.query.explain.chances import Chance
+
+if TYPE_CHECKING:
+    from crystalperf.query.explain.candidates import Candidate
 
 
 class AskedRun(Protocol):
@@ -23,7 +25,7 @@ class AskedRun(Protocol):
     def debug(self, scope: str = "all") -> Debug:
         """Where the time of a scope went."""
 
-    def chances(self, debug: Debug) -> Sequence[Chance]:
+    def candidates(self, debug: Debug) -> Sequence[Candidate]:
         """What could be changed about the whole run, of which `debug` is the answer."""
 
     def predict(self, settings: Sequence[str] = (), *, path: bool = True) -> Prediction:

@@ -3,7 +3,8 @@
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
 An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence.
+them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence, and
+a recommendation has its lines to paste.
 `schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
 Times have three decimals, shares four, ratios six.
 
@@ -43,10 +44,13 @@ from crystalperf.query.results.advice import Advice as FindingAdvice
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.missing import Missing
+from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
-from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.sentences import lines_of, text_of
 
 Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
 
@@ -90,7 +94,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """The answer as values that JSON knows."""
-    plain: dict[str, Any] = _plain(answer, "", Words())
+    plain: dict[str, Any] = _plain(answer, "", _words_of(answer))
     return {"schema": schema_name(type(answer)), **plain}
 
 
@@ -99,12 +103,20 @@ def schema_name(answer: type) -> str:
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
+def _words_of(answer: Answer) -> Words:
+    verdict = answer.verdict if isinstance(answer, Picture) else answer
+    debug = verdict.debug if isinstance(verdict, Verdict) else verdict
+    return debug.words if isinstance(debug, Debug) else Words()
+
+
 def _plain(value: Any, name: str, words: Words) -> Any:
     """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
     if isinstance(value, Finding):
         return _finding(value, words)
+    if isinstance(value, Recommendation):
+        return _recommendation(value, words)
     if isinstance(value, Kind):
         return {"kind": value.kind, "text": text_of(value, words), **_fields(value, words)}
     if is_dataclass(value):
@@ -142,6 +154,21 @@ def _finding(value: Finding, words: Words) -> dict[str, Any]:
     }
 
 
+def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Recommendation)}
+    own = _fields(value, words)
+    return {
+        "kind": value.kind,
+        "price": value.price,
+        "text": text_of(value, words),
+        "lines": list(lines_of(value, words)),
+        "saving": own["saving"],
+        "because": value.because,
+        "settings": own["settings"],
+        **{key: each for key, each in own.items() if key not in base},
+    }
+
+
 def _fields(value: Kind, words: Words) -> dict[str, Any]:
     return {each.name: _plain(getattr(value, each.name), each.name, words) for each in fields(value)}
 
@@ -172,6 +199,8 @@ def _schema(answer: type) -> dict[str, Any]:
     if "Finding" in known:
         known |= _of_kinds()
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
+    if "Recommendation" in known:
+        _recommend(known["Recommendation"])
     for shape in known.values():  # all fields are always there, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
@@ -208,16 +237,9 @@ def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict
 
 
 def _of_kinds() -> dict[str, dict[str, Any]]:
-    """The shapes of findings and advice, which differ by their kind: what all of them have."""
+    """The shapes of values that differ by their kind: what all of them have."""
     kind = {"type": "string", "description": "the same key in every version"}
     text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
-    advice = {
-        "title": "Advice",
-        "description": FindingAdvice.__doc__,
-        "type": "object",
-        "properties": {"kind": kind, "text": text},
-        "additionalProperties": True,
-    }
     finding = {
         "title": "Finding",
         "description": Finding.__doc__,
@@ -235,7 +257,42 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
             },
         },
     }
-    return {"Finding": finding, "Advice": advice}
+    others = {
+        each.__name__: {
+            "title": each.__name__,
+            "description": each.__doc__,
+            "type": "object",
+            "properties": {"kind": kind, "text": text},
+            "additionalProperties": True,
+        }
+        for each in (FindingAdvice, Missing, Remark)
+    }
+    return {"Finding": finding, **others}
+
+
+def _recommend(shape: dict[str, Any]) -> None:
+    """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
+    fields_of, text = shape["properties"], {"type": "string"}
+    shape["properties"] = {
+        "kind": text,
+        "price": fields_of["price"],
+        "text": text,
+        "lines": {"type": "array", "items": text},
+        **{key: fields_of[key] for key in ("saving", "because", "settings")},
+    }
+    shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
+
+
+_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own besides these.
+
+kind      the key of the kind, the same in every version
+price     what the change takes: a setting, code to change, a machine to get, one more run to record
+text      the sentence: what to change, from what to what, in the user's terms
+lines     what to paste, each a line
+saving    how much shorter the run gets, within what range, and how that is known
+because   what it rests on: a finding's kind, or a what-if's setting
+settings  the settings that it changes
+"""
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -16,8 +16,10 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
-from crystalperf.query.results.kinds import Basis
+from crystalperf.query.results.missing import Missing
+from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
@@ -184,14 +186,14 @@ class Outcome:
 class Doubt:
     """Something missing that could change the first sentence, so that the verdict is inconclusive.
 
-    what      a sentence, without its full stop
+    missing   what the log lacks
     time_ms   how much of the critical path it may be, in ms; 0 where it is beyond what the log has
     least     what holds the scope up, by name, if nothing is missing after all
     most      … and if all of it is; None where that may be anything
     rest      what takes most of the time that is known, by name, and rest_ms of it
     """
 
-    what: str
+    missing: Missing
     time_ms: float
     least: str | None = None
     most: str | None = None
@@ -211,28 +213,6 @@ class Unsubmitted:
     whole_ms: float
     stretches: int
     attended: bool = True
-
-
-@dataclass(frozen=True)
-class Action:
-    """One thing to do, the most worthwhile first.
-
-    kind         setting, code (a line of SQL or of the program), machine, or record (to see more)
-    what         the sentence: what to change, from what to what, in the user's terms
-    gain_ms      what it brings of the runtime; None where that cannot be told
-    gain_ms_range  … and within what, where it is known
-    basis        how it is known that this would help
-    why          what it rests on: the kind of a finding, or a what-if's setting
-    lines        what to paste, each a line
-    """
-
-    kind: Literal["setting", "code", "machine", "record"]
-    what: str
-    gain_ms: float | None
-    gain_ms_range: tuple[float, float] | None
-    basis: Basis
-    why: str
-    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -402,9 +382,9 @@ class Debug(Listed):
     has no scopes and so does not tell whether it had anything to do; `no_unit_ms` that of the scope in which no unit
     ran, whatever was waited for.  `unmodelled` is a device that computed for units and is in no resource, so that no
     answer knows what more of it would bring.
-    `told` is what the framework measured of itself, a sentence each.  `unending` is what is said first of a run that
-    has no end of its own, as a stream that goes on until it is stopped; empty of any other.
-    `or_else` is by resource what else the time on it may be, a sentence; by `unknown` what threads did in it.
+    `told` is what the framework measured of itself.  `unending` is what comes first of a run without an end of its own,
+    as a stream that goes on until it is stopped; None of any other.
+    `or_else` is by resource what else the time on it may be; by `unknown` what threads did in it.
     `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
     `framework` is its name, and `resources` are those of the run: sentences are made of them (`words`).
     """
@@ -432,11 +412,11 @@ class Debug(Listed):
     doubts: tuple[Doubt, ...] = ()
     unsubmitted: Unsubmitted | None = None
     unmodelled: str | None = None
-    told: tuple[str, ...] = ()
+    told: tuple[Remark, ...] = ()
     flow: FlowFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
-    unending: str = ""
-    or_else: Mapping[str, str] = field(default_factory=dict)
+    unending: Remark | None = None
+    or_else: Mapping[str, Remark] = field(default_factory=dict)
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -764,7 +744,7 @@ class Verdict(Listed):
     what_ifs: tuple[WhatIf, ...]
     best: WhatIf | None
     next: NextStep
-    actions: tuple[Action, ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
 
     @property
     def replay_error_ratio(self) -> float | None:

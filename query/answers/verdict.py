@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource
-from crystalperf.query.answers.actions import actions
 from crystalperf.query.answers.bottleneck import bottleneck_of as bottleneck_of
+from crystalperf.query.answers.ranking import ranked
 from crystalperf.query.answers.values import (
     Bottleneck,
     Debug,
@@ -148,7 +148,7 @@ def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, 
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
         next=next_step(header, bottleneck, answers, debug),
-        actions=actions(run.chances(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
+        recommendations=ranked(run.candidates(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
     )
 
 

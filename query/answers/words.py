@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from crystalperf.indexes.errors import Remedy
     from crystalperf.indexes.resources import Resource
     from crystalperf.query.answers.values import (
-        Action,
         Bottleneck,
         Cause,
         Debug,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         WhatIf,
     )
     from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.recommendations import Saving
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
@@ -236,7 +236,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     if debug.flow is not None:
         it = "a record"
     if debug.unending:
-        return debug.unending
+        return f"{text_of(debug.unending, debug.words)}."
     if debug.doubts:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
@@ -280,14 +280,16 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
         if (rival := _rival(found, debug)) is not None:
             name = _resource_name(rival, debug, resources)
             close += f" Were most of that on {name}, {name} would hold {it} up instead."
-        doubt = f" {debug.or_else[found.name]}" if found.name in debug.or_else else ""
+        other = debug.or_else.get(found.name)
+        doubt = "" if other is None else f" {text_of(other, debug.words)}."
         return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
         known = f" The largest part that is known is {second}: {figures.text(found.second_ms)}." if second else ""
         if found.name in debug.or_else:
-            return f"No resource holds {it} up: for {of}, {debug.or_else[found.name]}.{known}"
+            did = text_of(debug.or_else[found.name], debug.words)
+            return f"No resource holds {it} up: for {of}, {did}.{known}"
         return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
     told: dict[str, str] = {
         "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
@@ -350,7 +352,7 @@ def _doubtful_sentence(
 ) -> str:
     """What is missing, how much of the time that may be, and what the rest says."""
     whole_ms = debug.runtime_ms
-    missing = "; ".join(each.what for each in debug.doubts)
+    missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
     sentence = f"What holds {it} up cannot be told: {missing}."
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)
@@ -557,15 +559,14 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     return f"More is worth it while doubling it saves {rule}{what}: {then}."
 
 
-def gain_text(action: Action, figures: Figures) -> str:
-    """What an action brings, how that is known, and within what range; empty where nothing is known of it."""
-    if action.gain_ms is None:
-        most = action.gain_ms_range
-        return "" if most is None else f"saves at most {figures.text(most[1])} ({action.basis})"
-    saves = f"saves about {figures.text(action.gain_ms)} ({action.basis}"
-    if action.gain_ms_range is None:
+def saving_text(saving: Saving, figures: Figures) -> str:
+    """What a recommendation saves, how that is known, and within what range; empty where nothing is known of it."""
+    if saving.ms is None:
+        return "" if saving.range_ms is None else f"saves at most {figures.text(saving.range_ms[1])} ({saving.basis})"
+    saves = f"saves about {figures.text(saving.ms)} ({saving.basis}"
+    if saving.range_ms is None:
         return f"{saves}; no rerun has checked it)"
-    low, high = action.gain_ms_range
+    low, high = saving.range_ms
     if figures.is_nothing(low):
         return f"{saves}; 90 % range: up to {figures.text(high)})"
     if low < 0:
@@ -575,8 +576,8 @@ def gain_text(action: Action, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for actions; empty where there are some, or no time that any could save."""
-    if verdict.actions or verdict.debug.runtime_ms <= 0:
+    """The sentence that stands for recommendations; empty where there are some, or no time that any could save."""
+    if verdict.recommendations or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
         return "Analyze a whole log of the job: what this one lacks decides what would help."

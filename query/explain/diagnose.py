@@ -31,7 +31,7 @@ from crystalperf.query.code.libraries import library_of
 from crystalperf.query.explain import findings, losses
 from crystalperf.query.explain.by_operator import path_by_operator
 from crystalperf.query.explain.doubts import doubted
-from crystalperf.query.explain.facts import Detail, disagreements, group_details, named, neighbours
+from crystalperf.query.explain.facts import Detail, Diagnosis, disagreements, group_details, named, neighbours
 from crystalperf.query.explain.hosts import HostTime, host_times
 from crystalperf.query.explain.outcome import ended_units, outcome, short_of_workers, without_workers
 from crystalperf.query.explain.waiting import tells_scopes, waiting, with_workers, without_unit
@@ -61,11 +61,11 @@ _WORKERS_SHOWN = 5
 
 def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
     """The answer to `debug` for one scope."""
-    return diagnosed(connection, execution)[0]
+    return diagnosed(connection, execution).debug
 
 
-def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Debug, list[Detail]]:
-    """The same, and what it says of each group in full, which chances are told by."""
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:
+    """The same, with what recommendations are made of."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
@@ -79,6 +79,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
     unmodelled = advisor.unmodelled(connection, execution)
     ended = outcome(connection, execution)
     lost = _lost(connection, execution, pieces, ended, alive)
+    hosts = host_times(connection, execution)
+    stages = _stage_costs(execution, details, hosts, _limits(resource_ms, largest, names))
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -89,7 +91,12 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         samples=_samples(connection, execution),
         scopes=_scopes(connection, execution),
         findings=_findings(
-            connection, execution, alone_ms, other_ms, details, _limits(resource_ms, largest, names), unmodelled, lost
+            connection,
+            execution,
+            details,
+            hosts,
+            [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
+            findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
         unseen=_unseen(connection, execution),
@@ -109,11 +116,11 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tu
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         or_else=advisor.or_else(connection, execution),
-        unending=advisor.unending(connection, execution) or "",
+        unending=advisor.unending(connection, execution),
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
-        return answer, details
-    return doubted(connection, execution, pieces, alive, answer), details
+        return Diagnosis(answer, details, stages)
+    return Diagnosis(doubted(connection, execution, pieces, alive, answer), details, stages)
 
 
 def seen_of(
@@ -216,51 +223,66 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
     return tuple(ScopeItem(*row) for row in rows)
 
 
-def _findings(
-    connection: duckdb.DuckDBPyConnection,
-    execution: Execution,
-    alone_ms: Mapping[Cause, float],
-    other_ms: Mapping[Cause, float],
-    details: Sequence[Detail],
-    limits: Collection[str],
-    unmodelled: str | None,
-    lost: Sequence[Finding],
-) -> tuple[Finding, ...]:
-    """What cost time on the critical path, `lost` among it, the largest cost first; each is an upper bound."""
+def _stage_costs(
+    execution: Execution, details: Sequence[Detail], hosts: Sequence[HostTime], limits: Collection[str]
+) -> list[StageCost]:
+    """What each stage contributes to findings about tasks, slots and devices."""
     advisor = execution.framework.advisor
-    hosts = host_times(connection, execution)
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
-    own = [
-        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
-        for each in advisor.more(connection, details)
-    ]
-    committing_ms = sum(each.cost_ms for each in own if isinstance(each, Committing))
-    rest_ms: list[dict[Cause, float]] = [
-        {**times, "coordinator": max(times.get("coordinator", 0.0) - committing_ms, 0.0)}
-        for times in (alone_ms, other_ms)
-    ]
-    found: list[Finding] = [*lost, *own, *findings.coordinator(*rest_ms)]
-    stages: list[StageCost] = []
+    found: list[StageCost] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
     alike = not execution.framework.reader.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
-                stages += findings.straggler(advisor, detail, by_group.get(detail.facts.id, ()))
-                stages += findings.idle_slots(advisor, detail)
-            stages += findings.starting_units(detail)
+                found += findings.straggler(advisor, detail, by_group.get(detail.facts.id, ()))
+                found += findings.idle_slots(advisor, detail)
+            found += findings.starting_units(detail)
     if alike:
-        stages += findings.odd_use(advisor, details, limits)
-    found += findings.on_a_device(findings.added_up(stages), unmodelled)
-    found += findings.slow_hosts(hosts, details)
-    found += findings.spilling(advisor, details, advisor.spilled_by(connection, details))
-    found += findings.collecting_garbage(details)
-    found += findings.reading_anew(details)
+        found += findings.odd_use(advisor, details, limits)
+    return found
+
+
+def _while_alone(
+    own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]
+) -> list[Finding]:
+    """The framework's findings, and those of time in which no unit ran, as far as no commit is what took it."""
+    capped = [
+        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
+        for each in own
+    ]
+    committing_ms = sum(each.cost_ms for each in capped if isinstance(each, Committing))
+    rest_ms: list[dict[Cause, float]] = [
+        {**times, "coordinator": max(times.get("coordinator", 0.0) - committing_ms, 0.0)}
+        for times in (alone_ms, other_ms)
+    ]
+    return [*capped, *findings.coordinator(*rest_ms)]
+
+
+def _findings(
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    details: Sequence[Detail],
+    hosts: Sequence[HostTime],
+    first: Sequence[Finding],
+    of_stages: Sequence[Finding],
+) -> tuple[Finding, ...]:
+    """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
+    bound."""
+    advisor = execution.framework.advisor
     others = neighbours(connection, *_bounds(execution))
-    found += findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution))
+    found: list[Finding] = [
+        *first,
+        *of_stages,
+        *findings.slow_hosts(hosts, details),
+        *findings.spilling(advisor, details, advisor.spilled_by(connection, details)),
+        *findings.collecting_garbage(details),
+        *findings.reading_anew(details),
+        *findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution)),
+    ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
     worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]

@@ -25,11 +25,11 @@ from crystalperf.query.answers.bottleneck import bottleneck_of
 from crystalperf.query.answers.values import Cause, Debug, Doubt
 from crystalperf.query.explain.facts import named
 from crystalperf.query.explain.waiting import waiting
-from crystalperf.query.model.amounts import counted
 from crystalperf.query.model.critical import Piece, WallClock
 from crystalperf.query.model.execution import Execution, Lost
 from crystalperf.query.model.load import ALL, WHOLE
 from crystalperf.query.model.records import Floats
+from crystalperf.query.results.missing import Missing, UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class _Hidden:
 
 @dataclass(frozen=True)
 class _Missing:
-    """Something that is missing: in words, and how much of the path it may be; `endless` where it is beyond the log."""
+    """Something that is missing, and how much of the path it may be; `endless` where it is beyond the log."""
 
-    what: str
+    what: Missing
     time_ms: float
     endless: bool = False
 
@@ -64,7 +64,7 @@ def doubted(
     known = _known(execution, pieces, hidden)
     missing = []
     if execution.lost:
-        missing.append(_Missing(_lost_words(execution), _length(pieces) - _length(known)))
+        missing.append(_Missing(_unended(execution), _length(pieces) - _length(known)))
     if parts and _has_no_beginning(connection, execution):
         if execution.scope.text in (ALL, WHOLE):
             missing.append(_Missing(parts, 0.0, endless=True))
@@ -74,9 +74,7 @@ def doubted(
         known = apart
     other_ms, _ = waiting(connection, execution, known, alive)
     if unannounced:
-        words = execution.framework.vocabulary
-        what = f"the log does not have when {counted(unannounced, words.worker)} came"
-        missing.append(_Missing(what, other_ms.pop("no worker", 0.0)))
+        missing.append(_Missing(UnannouncedWorkers(unannounced), other_ms.pop("no worker", 0.0)))
     missing = [each for each in missing if each.time_ms > 0 or each.endless]
     rest_debug = _of(debug, known, other_ms, execution)
     told, rest = bottleneck_of(debug), bottleneck_of(rest_debug)
@@ -149,21 +147,20 @@ def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], exec
 # What is missing ------------------------------------------------------------------------------------------------------
 
 
-def _lost_words(execution: Execution) -> str:
-    words, lost = execution.framework.vocabulary, execution.lost
+def _unended(execution: Execution) -> UnendedTasks:
+    lost = execution.lost
     count, total = sum(each.lost for each in lost), sum(each.total for each in lost)
-    where = lost[0].group_id if len(lost) == 1 else f"{len(lost)} {words.groups}"
-    return f"{count} of {total} {words.units} of {where} {'has' if count == 1 else 'have'} no end in the log"
+    return UnendedTasks(count, total, lost[0].group_id if len(lost) == 1 else None, len(lost))
 
 
-def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str:
-    """In words how many parts of the log are missing; empty for none."""
-    told = execution.framework.reader.unread_work
+def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> UnreadParts | None:
+    """How many parts of the log are missing; None for none."""
+    names = sorted(execution.framework.reader.unread_work)
     rows = connection.execute(
         "SELECT name, sum(count)::BIGINT FROM import_stats WHERE list_contains(?::VARCHAR[], name) GROUP BY name",
-        [sorted(told)],
+        [names],
     ).fetchall()
-    return ", ".join(told[name].format(count=count) for name, count in sorted(rows))
+    return UnreadParts(tuple(UnreadPart(name, count) for name, count in sorted(rows))) if rows else None
 
 
 def _has_no_beginning(connection: duckdb.DuckDBPyConnection, execution: Execution) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Disagreement, GroupFacts, Parts, PathItem
+from crystalperf.query.answers.values import Debug, Disagreement, GroupFacts, Parts, PathItem
 from crystalperf.query.model.arrays import medians, members
 from crystalperf.query.model.dag import AT_HOME
 from crystalperf.query.model.execution import Execution
@@ -21,6 +21,7 @@ from crystalperf.query.model.policy import policy_of
 from crystalperf.query.model.records import Floats, uses_of
 from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.timeline import Level
+from crystalperf.query.results.findings import StageCost
 
 FULL = 0.9
 """A machine that is busy to this share has no CPU to spare …"""
@@ -124,6 +125,16 @@ class Detail:
         facts, others = self.facts, self.siblings
         empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
         return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The answer to `debug` for a scope; and what recommendations need besides: the stages in full, and what each of
+    them contributes to findings, however little."""
+
+    debug: Debug
+    details: Sequence[Detail] = ()
+    stages: Sequence[StageCost] = ()
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,14 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.answers.values import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
-from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.candidates import MEASURED, Candidate, faster
 from crystalperf.query.explain.diagnose import seen_of
 from crystalperf.query.explain.facts import named
 from crystalperf.query.explain.outcome import outcome
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.flow import Flow, legs
+from crystalperf.query.results.recommendations import RaiseParallelism
 from crystalperf.query.whatif.flow import highest, is_far, main_resource, reached
-
-FASTER_CPU = 1.25
-"""As in query.explain.chances."""
 
 SHORT_OF = 0.7
 """A station that is busy for this share of its time wants for lanes."""
@@ -106,37 +104,31 @@ def _unmeasured(flow: Flow, execution: Execution) -> list[Note]:
     return found
 
 
-def flow_chances(execution: Execution, debug: Debug) -> list[Chance]:
-    """What could be changed about a flow; query.answers.actions asks what each brings."""
+def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
+    """What could be changed about a stream; query.answers.ranking asks what each saves."""
     flow = execution.flow
     assert flow is not None
-    words = execution.framework.vocabulary
-    found = []
-    units = words.word_of("units")
-    for each in flow.stations:
-        if each.busiest >= SHORT_OF and not each.is_source:
-            found.append(
-                Chance(
-                    "setting",
-                    f"Twice the {words.units} of {each.id}, {each.lanes} → {2 * each.lanes}: it is busy for"
-                    f" {100 * each.busiest:.0f} % of the time",
-                    f"units.{each.id}",
-                    "measured",
-                    asks=f"{units}.{each.id}=2x",
-                )
-            )
+    units = execution.framework.vocabulary.word_of("units")
+    found = [
+        Candidate(
+            RaiseParallelism(
+                price="setting",
+                because=f"units.{each.id}",
+                saving=MEASURED,
+                stage=each.id,
+                before=each.lanes,
+                after=2 * each.lanes,
+                busy_share=each.busiest,
+            ),
+            f"{units}.{each.id}=2x",
+        )
+        for each in flow.stations
+        if each.busiest >= SHORT_OF and not each.is_source
+    ]
     tuned = None if execution.framework.advisor is None else execution.framework.advisor.filling
     filling_ms = debug.other_ms.get("filling", 0.0)
     if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))
     if debug.resource_ms.get(CPU, 0.0) > 0:
-        found.append(
-            Chance(
-                "machine",
-                "Use a CPU with a faster clock or of a newer generation (a quarter faster)",
-                "cpu_speed",
-                "modelled",
-                asks=f"cpu_speed={FASTER_CPU:g}x",
-            )
-        )
+        found.append(faster(CPU, "cpu_speed"))
     return found

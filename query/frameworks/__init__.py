@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.answers.values import Debug
-    from crystalperf.query.explain.chances import Chance
-    from crystalperf.query.explain.facts import Detail
+    from crystalperf.query.explain.candidates import Candidate
+    from crystalperf.query.explain.facts import Detail, Diagnosis
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
     from crystalperf.query.model.dag import Barriers, Group
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.recommendations import Recommendation
     from crystalperf.query.results.refusals import Refusal
+    from crystalperf.query.results.remarks import Remark
     from crystalperf.query.text.registry import Sentences
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
@@ -192,23 +193,23 @@ class Advisor:
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     """The run file, a scope → what was assumed in attributing its time."""
-    told: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    told: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → what the framework measured of itself that no other answer has."""
     unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     """The run file, a scope → a device that computed for its units and is in no resource, None without one."""
-    chances: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[Detail], Debug], Sequence[Chance]] | None = None
-    """The run file, a scope, its groups, its answer → what users can change about it, in its terms."""
-    unmeasured: Callable[[duckdb.DuckDBPyConnection], str | None] = lambda _run: None
+    candidates: Callable[[duckdb.DuckDBPyConnection, Execution, Diagnosis], Sequence[Candidate]] | None = None
+    """The run file, a scope, its diagnosis → what users can change about it, in its terms."""
+    unmeasured: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
     """The run file → what to record before what its user asks for can be answered, None where all of it is there."""
-    unending: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    unending: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → what comes first of a run without an end of its own, as a stream that goes on until it is
     stopped; None of any other."""
-    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, str]] = lambda _run, _scope: {}
+    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource what else the time on it may be; by `unknown` what most of the time on none
     was."""
-    filling: Callable[[Flow, float], Chance] | None = None
+    filling: Callable[[Flow, float], Candidate] | None = None
     """A stream, ms that a record of it spends in buffers that fill → how that is changed."""
-    resized: Callable[[Execution, str, float], Chance | None] | None = None
+    resized: Callable[[Execution, str, float], Candidate | None] | None = None
     """A scope, `workers`, `cores` or `memory`, the factor → how that is changed, None where it cannot be."""
     released: Callable[[str | None], bool] = lambda _reason: False
     """Why a worker ended → whether it was released, and not lost."""
@@ -284,8 +285,8 @@ class Reader:
     occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
     """The run file → intervals (start, end), ms, in which the program worked on results, so that nobody was thinking
     while nothing was submitted."""
-    unread_work: Mapping[str, str] = field(default_factory=dict)
-    """Names of its reader's problems after which the log may lack scopes, each with a phrase that has a {count}."""
+    unread_work: frozenset[str] = frozenset()
+    """Names of its reader's problems after which the log may lack scopes."""
     unread_start: frozenset[str] = frozenset()
     """Names of its reader's problems where the log lacks the start of the run, or mixes it with another's."""
     resolution_ms: float = 1.0

@@ -380,8 +380,9 @@ def keep_workers(_advice: todo.KeepWorkers, words: Words) -> str:
 
 
 @CORE.of(todo.StartWorkersSooner)
-def start_workers_sooner(_advice: todo.StartWorkersSooner, _words: Words) -> str:
-    return "let the cluster manager start them sooner, or keep an application for several runs"
+def start_workers_sooner(_advice: todo.StartWorkersSooner, words: Words) -> str:
+    workers = words.vocabulary.workers
+    return f"let the cluster manager start {workers} sooner, or keep an application for several runs"
 
 
 @CORE.of(todo.FreeClusterCapacity)

@@ -1,1 +1,94 @@
 """What can be done, in a sentence each."""
+
+from __future__ import annotations
+
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.results.findings import Coordinator, NoScope, NoWorker
+from crystalperf.query.results.recommendations import (
+    ChangeSetting,
+    FasterDevice,
+    FixFailure,
+    FollowAdvice,
+    MoreMemory,
+    MoreWorkers,
+    RaiseParallelism,
+    RecordSamples,
+    SettingChange,
+    Value,
+)
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import CORE, text_of
+
+
+def value_text(value: Value) -> str:
+    """A value as configurations have it: `64`, `4g`, `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_text(change: SettingChange) -> str:
+    """A setting with its present and its new value."""
+    default = " (the default)" if change.is_default else ""
+    return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
+
+
+def capitalised(text: str) -> str:
+    """With a capital at the start, and the rest as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def times(ratio: float) -> str:
+    """`twice`, `1.5 times`."""
+    return "twice" if ratio == 2 else f"{ratio:g} times"
+
+
+@CORE.of(ChangeSetting)
+def change_setting(found: ChangeSetting, _words: Words) -> str:
+    return ", ".join(map(setting_text, found.settings))
+
+
+@CORE.of(MoreMemory)
+def more_memory(found: MoreMemory, words: Words) -> str:
+    return f"Give each {words.vocabulary.worker} {times(found.ratio)} the memory"
+
+
+@CORE.of(MoreWorkers)
+def more_workers(found: MoreWorkers, words: Words) -> str:
+    return f"Run on {times(found.ratio)} the {words.vocabulary.counted}"
+
+
+@CORE.of(FasterDevice)
+def faster_device(found: FasterDevice, words: Words) -> str:
+    resource = next(each for each in words.resources if each.name == found.resource)
+    if found.resource == CPU:
+        return "Use a CPU with a faster clock or of a newer generation (a quarter faster)"
+    if resource.unit == "speed":
+        return f"Use a faster {resource.device}"
+    return f"Use machines with {times(found.ratio)} the {resource.device} bandwidth"
+
+
+@CORE.of(RaiseParallelism)
+def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
+    return (
+        f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy for"
+        f" {100 * found.busy_share:.0f} % of the time"
+    )
+
+
+@CORE.of(FixFailure)
+def fix_failure(found: FixFailure, _words: Words) -> str:
+    return f"Fix what failed first: {found.failed}: {found.error}"
+
+
+@CORE.of(FollowAdvice)
+def follow_advice(found: FollowAdvice, words: Words) -> str:
+    finding = found.finding
+    if isinstance(finding, NoScope | Coordinator | NoWorker) and finding.advice is not None:
+        return capitalised(text_of(finding.advice, words))
+    seen = text_of(finding, words).partition("; ")[0]
+    return f"{capitalised(advice_text(finding, words))} ({seen})"
+
+
+@CORE.of(RecordSamples)
+def record_samples(found: RecordSamples, _words: Words) -> str:
+    return f"Record stack samples with the next run: {found.framework} does not measure what its time went to"

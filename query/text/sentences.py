@@ -27,8 +27,15 @@ def texts_of(values: Iterable[Kind], words: Words) -> tuple[str, ...]:
     return tuple(text_of(each, words) for each in values)
 
 
+def lines_of(value: Kind, words: Words) -> tuple[str, ...]:
+    """The lines to paste that carry out a recommendation, in its framework's configuration or language; may be none."""
+    own = _of_framework(words.framework)
+    write = own and own.find_lines(type(value))
+    return write(value, words) if write else ()
+
+
 def _generic(value: Kind) -> str:
-    """`idle slots: cost_ms 12.5, slots 4`: what is known of a value whose kind has no sentence."""
+    """`idle-slots: cost_ms 12.5, slots 4`: what is known of a value whose kind has no sentence."""
     named = ", ".join(f"{each.name} {getattr(value, each.name)}" for each in fields(value))
     return f"{value.kind}: {named}" if named else value.kind
 
@@ -36,7 +43,7 @@ def _generic(value: Kind) -> str:
 @cache
 def _core() -> Sentences:
     """CORE, filled: each of these modules registers its own."""
-    for subject in ("findings", "recommendations", "refusals", "assumptions"):
+    for subject in ("findings", "missing", "recommendations", "refusals", "assumptions"):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE
 

@@ -10,10 +10,10 @@ export interface Resource {
   readonly device: string;
 }
 
-export interface ActionSaid {
-  readonly what: string;
-  /** What it brings and how that is known; may be empty. */
-  readonly gain: string;
+export interface Recommendation {
+  readonly text: string;
+  /** What it saves and how that is known; may be empty. */
+  readonly saving: string;
   readonly lines: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface Said {
   readonly headline: string;
   /** What the headline rests on. */
   readonly asides: readonly string[];
-  readonly actions: readonly ActionSaid[];
+  readonly recommendations: readonly Recommendation[];
   readonly nothing_to_do: string;
   readonly other: string;
   readonly usual: readonly UsualWhatIf[];

@@ -16,7 +16,11 @@ export interface Picture {
     readonly headline: string;
     readonly unmodelled: string;
     readonly rests_on: string;
-    readonly actions: readonly { readonly what: string; readonly gain: string; readonly lines: readonly string[] }[];
+    readonly recommendations: readonly {
+      readonly text: string;
+      readonly saving: string;
+      readonly lines: readonly string[];
+    }[];
     readonly nothing_to_do: string;
     readonly other: string;
     readonly what_ifs: readonly UsualWhatIf[];
@@ -71,7 +75,6 @@ export interface Picture {
         readonly resource_ms: Parts;
       }[];
     };
-    readonly actions: readonly { readonly basis: Basis }[];
   };
   readonly what_if: {
     readonly recorded_ms: number;

@@ -2,7 +2,7 @@
 
 import { bigBar } from "./bars.ts";
 import type { Context } from "./context.ts";
-import type { ActionSaid } from "./data.ts";
+import type { Recommendation } from "./data.ts";
 import { copier, el } from "./dom.ts";
 import { printable, tied } from "./names.ts";
 
@@ -21,7 +21,7 @@ export function verdict(context: Context): HTMLElement {
       "div",
       { class: "actions" },
       el("h2", {}, "What to do"),
-      said.actions.length ? el("ol", {}, ...said.actions.map(action)) : null,
+      said.recommendations.length ? el("ol", {}, ...said.recommendations.map(recommendation)) : null,
       said.nothing_to_do ? el("p", {}, printable(said.nothing_to_do)) : null,
     ),
     notSeen(said.unseen, said.next),
@@ -35,12 +35,12 @@ function headline(text: string): HTMLElement {
   return el("h1", { id: "headline" }, tied(first), following);
 }
 
-function action(each: ActionSaid): HTMLElement {
+function recommendation(each: Recommendation): HTMLElement {
   return el(
     "li",
     {},
-    el("div", {}, el("p", { class: "what" }, ...coded(each.what)), each.lines.length ? pasted(each.lines) : null),
-    each.gain ? el("p", { class: "gain" }, tied(each.gain)) : null,
+    el("div", {}, el("p", { class: "what" }, ...coded(each.text)), each.lines.length ? pasted(each.lines) : null),
+    each.saving ? el("p", { class: "gain" }, tied(each.saving)) : null,
   );
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from crystalperf.plugin import Advisor, Assumption
+from crystalperf.plugin import Advice, Advisor, Assumption, Recommendation, Saving
 from crystalperf_dask.assumptions import ComputingTogether, ThreadsByProfile
 from crystalperf_dask.trace import PROFILED
 
@@ -14,15 +15,29 @@ def assumptions(connection: Any, execution: Any) -> list[Assumption]:
     return [ThreadsByProfile(), ComputingTogether()] if PROFILED in execution.properties else []
 
 
-def idle(detail: Any) -> str | None:
-    """What to do about threads without work while a step ran: nothing about a single task, others ran beside it."""
-    return None if detail.facts.units == 1 else "more, smaller partitions would use the idle threads"
+@dataclass(frozen=True)
+class MorePartitions(Advice):
+    """More, smaller partitions, for threads had no work while a step ran."""
+
+    kind: ClassVar[str] = "more-partitions"
 
 
-def unmeasured(connection: Any) -> str | None:
-    """What to record beside a report alone."""
+@dataclass(frozen=True, kw_only=True)
+class DumpState(Recommendation):
+    """Dump the state of the cluster besides a report, which does not say what tasks waited for."""
+
+    kind: ClassVar[str] = "dump-state"
+
+
+def idle(detail: Any) -> MorePartitions | None:
+    """What to do about threads without work while a step ran: nothing about a single task, for others ran then."""
+    return None if detail.facts.units == 1 else MorePartitions()
+
+
+def unmeasured(connection: Any) -> DumpState | None:
+    """What to record besides a report alone."""
     found = connection.execute("SELECT 1 FROM import_stats WHERE name = 'no dependencies'").fetchone()
-    return None if found is None else "Dump the cluster's state too: a report does not say what tasks waited for"
+    return None if found is None else DumpState(price="record", because="measure", saving=Saving("measured"))
 
 
 RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crystalperf.plugin import Sentences, Words
-from crystalperf_dask import assumptions
+from crystalperf_dask import assumptions, rules
 
 SENTENCES = Sentences()
 
@@ -22,3 +22,13 @@ def computing_together(_assumed: assumptions.ComputingTogether, _words: Words) -
         "numpy, pandas and the like compute on several threads of a worker at a time; of other Python code only one"
         " thread of a worker runs at a time"
     )
+
+
+@SENTENCES.of(rules.MorePartitions)
+def more_partitions(_advice: rules.MorePartitions, _words: Words) -> str:
+    return "more, smaller partitions would use the idle threads"
+
+
+@SENTENCES.of(rules.DumpState)
+def dump_state(_found: rules.DumpState, _words: Words) -> str:
+    return "Dump the cluster's state too: a report does not say what tasks waited for"

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, get_args
 
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.answers.figures import TimeUnit, printable, time_unit
-from crystalperf.query.answers.picture.values import Figure, Said, SaidAction, SaidFinding, SaidTable, SaidWhatIf
+from crystalperf.query.answers.picture.values import (
+    Figure,
+    Said,
+    SaidFinding,
+    SaidRecommendation,
+    SaidTable,
+    SaidWhatIf,
+)
 from crystalperf.query.answers.stations import stations_note, stations_table
 from crystalperf.query.answers.values import Cause
 from crystalperf.query.answers.whatifs import told
@@ -18,7 +25,6 @@ from crystalperf.query.answers.words import (
     device_name,
     disagreement_words,
     flow_sentences,
-    gain_text,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -27,11 +33,12 @@ from crystalperf.query.answers.words import (
     outcome_sentences,
     same_sentence,
     samples_sentence,
+    saving_text,
     unmodelled_sentence,
     unsubmitted_sentence,
 )
 from crystalperf.query.text.findings import advice_text
-from crystalperf.query.text.sentences import text_of, texts_of
+from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.picture.door import Door
@@ -68,8 +75,13 @@ def said(verdict: Verdict, door: Door) -> Said:
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),
         rests_on=samples_sentence(header, debug),
-        actions=tuple(
-            SaidAction(f"{each.what}.", _sentence(gain_text(each, unit)), each.lines) for each in verdict.actions
+        recommendations=tuple(
+            SaidRecommendation(
+                f"{text_of(each, debug.words)}.",
+                _sentence(saving_text(each.saving, unit)),
+                lines_of(each, debug.words),
+            )
+            for each in verdict.recommendations
         ),
         nothing_to_do=nothing_to_do(verdict),
         other=other_words(debug, unit),
@@ -85,7 +97,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         assumptions=texts_of(debug.assumptions, debug.words),
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
         unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
-        told=debug.told,
+        told=tuple(text_of(each, debug.words) for each in debug.told),
         stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
         next=door.next(verdict.next),
         figure=figure_of(unit),

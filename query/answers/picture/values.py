@@ -25,11 +25,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class SaidAction:
-    """One thing to do: the sentence, what it brings, and what to paste."""
+class SaidRecommendation:
+    """One thing to change: the sentence, what it saves, '' where that is not known, and the lines to paste."""
 
-    what: str
-    gain: str
+    text: str
+    saving: str
     lines: Texts
 
 
@@ -72,7 +72,7 @@ class Said:
     left_out       stretches without work that no figure has in it
     headline       what holds the run up
     rests_on       how much of the samples is in code that an index has
-    nothing_to_do  stands for actions where there are none
+    nothing_to_do  stands for recommendations where there are none
     other          what the time on no resource was, the first word without its capital
     same           the usual questions that change nothing
     unknown        those that are not answered, a sentence each
@@ -95,7 +95,7 @@ class Said:
     headline: str
     unmodelled: str
     rests_on: str
-    actions: tuple[SaidAction, ...]
+    recommendations: tuple[SaidRecommendation, ...]
     nothing_to_do: str
     other: str
     what_ifs: tuple[SaidWhatIf, ...]

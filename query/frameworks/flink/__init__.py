@@ -8,7 +8,7 @@ operators.py operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
 flow.py      a streaming job as a flow of records; held.py: how long its operators hold them
 unending.py  what is told of a stream of which no metrics were collected
-chances.py   what its user can change
+advise.py    what its user can change; recommendations.py: the kinds
 private.py   what of plans a page for strangers must not have
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
 setup.py     what a cluster needs so that it leaves archives and samples
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from crystalperf.query.frameworks import Advisor, Frames, Framework, Planner, Reader, Vocabulary
 from crystalperf.query.frameworks.flink import (
-    chances,
+    advise,
     files,
     flow,
     frames,
@@ -94,10 +94,10 @@ FLINK = Framework(
         checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
     ),
     advisor=Advisor(
-        idle=chances.idle,
-        unmeasured=chances.unmeasured,
+        idle=advise.idle,
+        unmeasured=advise.unmeasured,
         unending=unending.told,
-        filling=chances.filling,
+        filling=advise.filling,
         told=told.told,
         called_off=lambda why: why == trace.CALLED_OFF,
         setup=setup.SETUP,

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.query import sql
-from crystalperf.query.frameworks.flink.chances import LOOP
+from crystalperf.query.frameworks.flink.advise import LOOP
 from crystalperf.query.frameworks.flink.held import held_ms
 from crystalperf.query.frameworks.flink.hops import edges_of, hops_of, ordered
 from crystalperf.query.frameworks.flink.places import awake, cores_by_thread, places_of

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks.flink import assumptions, refusals
+import math
+
+from crystalperf.query.frameworks.flink import assumptions, refusals, remarks
+from crystalperf.query.frameworks.flink.recommendations import (
+    BreakChain,
+    CollectMetrics,
+    CollectMetricsLonger,
+    ShortenBufferTimeout,
+)
 from crystalperf.query.results import advice
+from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.recommendations import value_text
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences()
 
@@ -22,7 +32,129 @@ def inspect_coordinator(_advice: advice.InspectCoordinator, _words: Words) -> st
     return "look at the JobManager's log for what it does before the first vertex and after the last"
 
 
+@SENTENCES.of(remarks.Helpers)
+def helpers(found: remarks.Helpers, _words: Words) -> str:
+    what = "used the CPU" if found.is_cpu_time else "were seen running"
+    listed = ", ".join(f"{each.does} {each.time_ms / 1e3:.1f} s" for each in found.helpers)
+    return f"Besides subtasks, threads of TaskManagers {what}: {listed}"
+
+
+@SENTENCES.of(remarks.NoFlow)
+def no_flow(found: remarks.NoFlow, _words: Words) -> str:
+    return {
+        "order": (
+            "Records of this stream go round in it (an iteration), which no flow does here: neither its rate nor its"
+            " latency is known"
+        ),
+        "exchanges": (
+            "This stream's metrics were collected, but it is one chain: Flink counts records that vertices exchange, so"
+            " neither its rate nor its latency is known; a chain that is cut once, by `disableChaining()` on the"
+            " operator after the source, shows both"
+        ),
+        "time": (
+            "This stream's metrics were collected, but not for half a minute without a restart and with the same"
+            " subtasks, so no latency can be predicted: collect them for longer"
+        ),
+        "metrics": (
+            "This job is a stream, but nothing has its sources' rate over time, so no latency can be predicted:"
+            " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
+        ),
+    }[found.lacking]
+
+
+@SENTENCES.of(remarks.AssumedTimeout)
+def assumed_timeout(found: remarks.AssumedTimeout, _words: Words) -> str:
+    return (
+        f"Buffers are assumed to be due after {found.due_ms:.0f} ms, Flink's default: no"
+        " execution.buffer-timeout.interval was collected, and too few records came to infer it, or all in bursts"
+    )
+
+
+@SENTENCES.of(remarks.HeldRecords)
+def held_records(found: remarks.HeldRecords, _words: Words) -> str:
+    return (
+        f"Operators of {found.vertex} hold a record for {found.held_ms:.1f} ms in the mean, by those that went in and"
+        " had not come out, as for answers of asynchronous requests; at any other rate they are assumed to last as"
+        " long, for nothing says what answers them"
+    )
+
+
+@SENTENCES.of(remarks.UntimedRequests)
+def untimed_requests(found: remarks.UntimedRequests, _words: Words) -> str:
+    return (
+        f"Asynchronous requests are made in {', '.join(found.vertices)}: nothing that is collected says how long their"
+        " answers take, and each record's time is longer by that"
+    )
+
+
+@SENTENCES.of(remarks.UnknownLoad)
+def unknown_load(_found: remarks.UnknownLoad, _words: Words) -> str:
+    return (
+        "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
+        " until it is stopped, so how long it took says nothing"
+    )
+
+
+@SENTENCES.of(remarks.FullVertex)
+def full_vertex(found: remarks.FullVertex, _words: Words) -> str:
+    busy = f"{found.vertex} was busy for {100 * found.busy_share:.0f} % of its time"
+    if found.sources_held_share is None:
+        return f"{busy}, so this stream takes few more records than it gets"
+    held = f"its sources were back-pressured for {100 * found.sources_held_share:.0f} % of theirs"
+    return f"{busy} and holds this stream up: {held}"
+
+
+@SENTENCES.of(remarks.IdleSources)
+def idle_sources(found: remarks.IdleSources, _words: Words) -> str:
+    return f"This stream waits for records: its sources were idle for {100 * found.idle_share:.0f} % of their time"
+
+
+@SENTENCES.of(remarks.KeptUp)
+def kept_up(found: remarks.KeptUp, _words: Words) -> str:
+    whose = " of its vertices"
+    if found.measured != found.vertices:
+        whose = f" of the {found.measured} of its {found.vertices} vertices that were measured"
+    most = f"{max(math.ceil(100 * found.busy_share), 1)} % of its time ({found.vertex})"
+    return f"This stream kept up with its records: none{whose} was busy for more than {most}"
+
+
 # Recommendations ------------------------------------------------------------------------------------------------------
+
+
+@SENTENCES.lines(Recommendation)
+def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
+    """As Flink's configuration file has settings."""
+    return tuple(f"{each.name}: {value_text(each.after)}" for each in found.settings)
+
+
+@SENTENCES.of(ShortenBufferTimeout)
+def shorten_buffer_timeout(found: ShortenBufferTimeout, _words: Words) -> str:
+    return (
+        f"Send buffers sooner, `{found.settings[0].name}` {found.before_ms:.0f} → {found.after_ms} ms: they are not"
+        " full by then, and more of them cost more CPU"
+    )
+
+
+@SENTENCES.of(CollectMetrics)
+def collect_metrics(_found: CollectMetrics, _words: Words) -> str:
+    return (
+        "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"
+        " show its latency, and the rate that it keeps up with"
+    )
+
+
+@SENTENCES.of(CollectMetricsLonger)
+def collect_metrics_longer(_found: CollectMetricsLonger, _words: Words) -> str:
+    return "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks"
+
+
+@SENTENCES.of(BreakChain)
+def break_chain(_found: BreakChain, _words: Words) -> str:
+    return (
+        "Break this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
+        " records that vertices exchange, and a job of one chain exchanges none"
+    )
+
 
 # Refusals and assumptions ---------------------------------------------------------------------------------------------
 

@@ -6,15 +6,16 @@ it began, from 1.13 on; that says whether it kept up with its records, and else 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.frameworks.flink.chances import LOOP
+from crystalperf.query.frameworks.flink.advise import LOOP
 from crystalperf.query.frameworks.flink.planning import STOPPED
+from crystalperf.query.frameworks.flink.remarks import FullVertex, IdleSources, KeptUp, UnknownLoad
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.remarks import Remark
 
 FULL = 0.95
 """A vertex with a subtask that is busy for this share of its time takes no more records."""
@@ -37,7 +38,7 @@ class _Vertex:
     pressed: float
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
     """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
     if STOPPED not in execution.properties or execution.flow is not None:
         return None
@@ -51,23 +52,12 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | N
         if busy is not None and not name.startswith(LOOP)
     ]
     if not found:
-        return (
-            "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
-            " until it is stopped, so how long it took says nothing."
-        )
+        return UnknownLoad()
     busiest = max(found, key=lambda each: each.busy)
     sources = [each for each in found if each.is_source]
     if busiest.busy >= FULL:
         held = max((each.pressed for each in sources), default=0.0)
-        what = f"{busiest.name} was busy for {100 * busiest.busy:.0f} % of its time"
-        if held >= HELD:
-            return f"{what} and holds this stream up: its sources were back-pressured for {100 * held:.0f} % of theirs."
-        return f"{what}, so this stream takes few more records than it gets."
+        return FullVertex(busiest.name, busiest.busy, held if held >= HELD else None)
     if sources and all(each.idle >= WAITING for each in sources):
-        least = min(each.idle for each in sources)
-        return f"This stream waits for records: its sources were idle for {100 * least:.0f} % of their time."
-    whose = "" if len(found) == len(rows) else f" of the {len(found)} of its {len(rows)} vertices that were measured"
-    return (
-        f"This stream kept up with its records: none{whose or ' of its vertices'} was busy for more than"
-        f" {max(math.ceil(100 * busiest.busy), 1)} % of its time ({busiest.name})."
-    )
+        return IdleSources(min(each.idle for each in sources))
+    return KeptUp(busiest.name, busiest.busy, len(found), len(rows))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.execution import Execution
     from crystalperf.query.results.findings import Finding
+    from crystalperf.query.results.remarks import Remark
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
@@ -38,7 +39,7 @@ def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) 
     return rules.findings(connection, details)
 
 
-def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
+def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
     """What rules.or_else says."""
     from crystalperf.query.frameworks.pytorch import rules
 

@@ -1,4 +1,4 @@
-"""Kinds of findings and of advice that only trainings with PyTorch have."""
+"""Kinds of findings, remarks and advice that only trainings with PyTorch have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.remarks import Remark
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,15 @@ class OneLink(Finding):
 
     processes: int
     took_ms: float
+
+
+@dataclass(frozen=True)
+class WaitsInPython(Remark):
+    """Most time on no resource was threads' waiting in functions of Python, most of it in this one."""
+
+    kind: ClassVar[str] = "waits-in-python"
+
+    function: str | None
 
 
 # What can be done -----------------------------------------------------------------------------------------------------

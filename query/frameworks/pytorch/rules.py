@@ -24,6 +24,7 @@ from crystalperf.query.frameworks.pytorch.findings import (
     UntoldWait,
     UseLoaders,
     WaitingInPython,
+    WaitsInPython,
     WarmUp,
 )
 from crystalperf.query.frameworks.pytorch.first_uses import FIRST_USE
@@ -34,6 +35,7 @@ from crystalperf.query.frameworks.training.rules import input_waits
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.remarks import Remark
 
 _MOST = 0.5
 """Share of the time on no resource from which what it was is what it was."""
@@ -87,12 +89,11 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
-    """By resource what else the time on it may be, and of time that is on none what most of it was, a sentence."""
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+    """By resource what else the time on it may be, and of time that is on none what most of it was."""
     within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
     row = connection.execute(sql.text("waited", __package__), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
-    found = dict(rules.or_else(connection, execution))
+    found: dict[str, Remark] = dict(rules.or_else(connection, execution))
     if row is not None and row[0] >= _MOST * row[1] > 0:
-        most = f", most in {row[2]}" if row[2] else ""
-        found["unknown"] = f"threads waited in functions of Python{most}"
+        found["unknown"] = WaitsInPython(row[2] or None)
     return found

@@ -6,7 +6,7 @@ from crystalperf.query.frameworks.pytorch import findings
 from crystalperf.query.frameworks.training import sentences
 from crystalperf.query.model.amounts import counted
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.sentences import Sentences
+from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences(sentences.SENTENCES)
 
@@ -110,3 +110,9 @@ def all_reduce(advice: findings.AllReduce, _words: Words) -> str:
     return (
         f"exchange gradients by all_reduce, as DistributedDataParallel does: each link then carries 1/{count} as much"
     )
+
+
+@SENTENCES.of(findings.WaitsInPython)
+def waits_in_python(found: findings.WaitsInPython, _words: Words) -> str:
+    most = "" if found.function is None else f", most in {found.function}"
+    return f"threads waited in functions of Python{most}"

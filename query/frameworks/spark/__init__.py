@@ -7,7 +7,8 @@ frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
-rules.py        what a user can do about a finding; chances.py: what can be set or written, from what to what
+rules.py        what a user can do about a finding
+advise/         what can be set or written, from what to what; recommendations.py: the kinds
 private.py      what of plans a page for strangers must not have
 history.py      logs from a History Server
 setup.py        what a job needs so that it leaves a log and samples
@@ -21,8 +22,8 @@ from pathlib import Path
 
 from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader, Vocabulary
 from crystalperf.query.frameworks.spark import (
+    advise,
     attended,
-    chances,
     files,
     frames,
     memory,
@@ -60,11 +61,7 @@ SPARK = Framework(
         served=_served,
         attended=attended.attended,
         occupied=results.occupied,
-        unread_work={
-            "missing_part": "the log lacks {count} of its parts",
-            "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
-            "second_application": "the log holds events of another application too, and nothing tells them apart",
-        },
+        unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(
             annotate=frames.annotate,
@@ -109,6 +106,10 @@ SPARK = Framework(
         loads_code=True,
     ),
     advisor=replace(
-        rules.RULES, chances=chances.chances, resized=chances.resized, setup=setup.SETUP, sentences=sentences.SENTENCES
+        rules.RULES,
+        candidates=advise.candidates,
+        resized=advise.resized,
+        setup=setup.SETUP,
+        sentences=sentences.SENTENCES,
     ),
 )

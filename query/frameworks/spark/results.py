@@ -9,12 +9,15 @@ import duckdb
 
 from crystalperf.query import sql
 from crystalperf.query.answers.values import Debug
-from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.candidates import MODELLED, Candidate
 from crystalperf.query.explain.facts import Detail
-from crystalperf.query.model.amounts import volume
+from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
+from crystalperf.query.results.recommendations import SettingChange
 
 MANY_BYTES = 32 * 2**20
 """A stage that sends the driver less brings it a result, not its data."""
+
+_BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
 READ_BPS = 2e6
 """A program in Python makes rows of no fewer bytes a second than this of what the driver was sent."""
@@ -33,7 +36,7 @@ def occupied(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float]]
     return [(each.last_ms, each.last_ms + 1000 * each.sent_bytes / READ_BPS) for each in _sent(connection)]
 
 
-def chances(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], debug: Debug) -> Iterator[Chance]:
+def candidates(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
     """Fewer rows for the driver, at most by what fetching them and the time alone after them took."""
     by_id = {each.facts.id: each for each in details}
     sent = [each for each in _sent(connection) if each.group in by_id]
@@ -45,17 +48,15 @@ def chances(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], de
         if facts.unit_ms > 0:
             most_ms += facts.path_ms * min(each.fetch_ms / facts.unit_ms, 1.0)
         most_ms += _alone_after(debug, each)
-    largest, others = sent[0], f", {len(sent) - 1} more in the same way" if len(sent) > 1 else ""
-    detail = by_id[largest.group]
-    told = f"{largest.group} ({detail.facts.name}) sent it {volume(largest.sent_bytes)}{others}"
-    if "broadcast" in detail.uses:
-        what = f"Join without a broadcast of so large a table, which goes through the driver: {told}"
-        key = "spark.sql.autoBroadcastJoinThreshold"
-        yield Chance("setting", what, "results", "modelled", None, most_ms, (f"--conf {key}=-1  # and no broadcast()",))
-        return
-    what = f"Bring fewer rows to the driver: {told}"
-    line = "df.write.parquet(path)  # instead of df.collect() or df.toPandas()"
-    yield Chance("code", what, "results", "modelled", None, most_ms, (line,))
+    largest, detail = sent[0], by_id[sent[0].group]
+    through_broadcast = "broadcast" in detail.uses
+    kind = AvoidBroadcast if through_broadcast else SendFewerRows
+    value = kind(
+        price="setting" if through_broadcast else "code", because="results", saving=MODELLED,
+        settings=(SettingChange(_BROADCAST, None, -1),) if through_broadcast else (),
+        stage=largest.group, name=detail.facts.name, sent_bytes=largest.sent_bytes, others=len(sent) - 1,
+    )  # fmt: skip
+    yield Candidate(value, at_most_ms=most_ms)
 
 
 def _alone_after(debug: Debug, sent: _Sent) -> float:

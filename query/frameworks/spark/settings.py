@@ -69,6 +69,14 @@ def version_number(text: str | None) -> str | None:
     return match[1].rstrip(".+-") if match else None
 
 
+def size_text(amount: float) -> str:
+    """Bytes as Spark's settings take them, rounded up to three figures: 512m, 12g, 64k."""
+    for unit, one in (("g", 2**30), ("m", 2**20), ("k", 2**10)):
+        if amount >= one and (unit != "g" or amount % one == 0 or amount >= 10 * one):
+            return f"{math.ceil(amount / one)}{unit}"
+    return f"{max(math.ceil(amount / 1024), 1)}k"
+
+
 READ: Mapping[str, Callable[[str | None], object]] = {
     "spark.sql.shuffle.partitions": whole,
     "spark.memory.fraction": share,

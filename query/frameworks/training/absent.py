@@ -13,9 +13,12 @@ import duckdb
 
 from crystalperf.indexes.resources import NET
 from crystalperf.query.frameworks.training.operators import kind_times
+from crystalperf.query.frameworks.training.recommendations import CollectTraces
 from crystalperf.query.frameworks.training.refusals import RanksWithoutTrace
+from crystalperf.query.frameworks.training.remarks import MayWaitForRanks
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.world import World
+from crystalperf.query.results.recommendations import Saving
 from crystalperf.query.results.refusals import Refusal
 
 WORTH = 0.1
@@ -32,24 +35,21 @@ def _whose(absent: int, count: int) -> str:
     return f"{absent} of its {count} ranks, whose traces are not here"
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
-    """By resource, what else time on it may be, a sentence."""
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
+    """By resource, what else time on it may be."""
     absent, count = _absent(execution.properties)
     if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
         return {}
-    return {NET: f"Some of that may be waiting for {_whose(absent, count)}."}
+    return {NET: MayWaitForRanks(absent, count)}
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
+def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     """What to give so that waiting for other ranks is told apart from the network."""
     (properties, end_ms) = connection.execute("SELECT properties, duration_ms FROM runs").fetchall()[0]
     absent, count = _absent(properties or {})
     if absent <= 0 or not _matters(connection, 0.0, end_ms):
         return None
-    return (
-        f"Give the traces of all {count} ranks, in one folder: how long collectives waited for {absent} of them is not"
-        " known"
-    )
+    return CollectTraces(price="record", because="measure", saving=Saving("measured"), ranks=count, missing=absent)
 
 
 def unsure(execution: Execution, world: World) -> tuple[Refusal, World] | None:

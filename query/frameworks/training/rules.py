@@ -1,4 +1,4 @@
-"""What a step of training waited for, in sentences: its length, input, communication exposed or hidden, launches."""
+"""What a step of training waited for: its length, input, communication exposed or hidden, launches."""
 
 from __future__ import annotations
 
@@ -14,43 +14,38 @@ from crystalperf.query.frameworks.training import absent
 from crystalperf.query.frameworks.training.assumptions import StepsByAccelerator
 from crystalperf.query.frameworks.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.training.operators import kind_times
-from crystalperf.query.model.amounts import counted
+from crystalperf.query.frameworks.training.remarks import (
+    Communication,
+    InputWait,
+    MayBePageCache,
+    StepTime,
+    WaitForSlowest,
+)
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.remarks import Remark
 
 _WORTH = 0.02
-"""Share of the time from which a sentence is worth its line."""
+"""Share of the time from which waiting for input is reported."""
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """What was measured of the scope's steps."""
-    properties = execution.properties
-    said = []
+    properties, found = execution.properties, list[Remark]()
     if "step_ms" in properties:
-        steps = counted(int(properties.get("steps", "1")), "step")
-        processes = counted(int(properties.get("processes", "1")), "process")
-        said.append(f"A step took {float(properties['step_ms']):.1f} ms on average ({steps}, {processes}).")
+        steps, processes = (int(properties.get(each, "1")) for each in ("steps", "processes"))
+        found.append(StepTime(float(properties["step_ms"]), steps, processes))
     start, end = execution.scope.start_ms, execution.scope.end_ms
-    whole = end - start
     input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
-    said += _input(input_ms, whole)
-    said += _communication(connection, start, end)
-    return said
+    if input_ms >= _WORTH * (end - start):
+        found.append(InputWait(input_ms))
+    return [*found, *_communication(connection, start, end)]
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """What was taken for granted in counting its time."""
     queued = execution.properties.get("queued_ms")
     return [StepsByAccelerator(float(queued))] if queued else []
-
-
-def _input(input_ms: float, whole_ms: float) -> list[str]:
-    if input_ms < _WORTH * whole_ms:
-        return []
-    return [
-        f"Input: threads waited {input_ms:.0f} ms for their next batch. What the loaders did meanwhile is in none of"
-        " these traces; a profiler of their processes tells."
-    ]
 
 
 def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:
@@ -68,30 +63,25 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     return [Input(cost_ms, "measured", ReadAhead(), cost_ms)] if cost_ms > 0 else []
 
 
-def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[str]:
+def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:
     """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
     within = {"start": start, "end": end}
     moved, waited, last = connection.execute(sql.text("exchanged", __package__), within).fetchall()[0]
     if not moved and not waited:
         return []
     hidden = connection.execute(sql.text("hidden", __package__), within).fetchall()[0][0]
-    exposed = max((moved or 0.0) - hidden, 0.0)
-    said = [
-        f"Communication: collectives moved bytes for {moved or 0.0:.0f} ms, summed over processes; nothing else ran"
-        f" beside {exposed:.0f} ms of that."
-    ]
-    if waited and waited > 0:
-        said.append(f"Before that, processes waited {waited:.0f} ms for the slowest, which was mostly {last}.")
-    return said
+    moved = moved or 0.0
+    found: list[Remark] = [Communication(moved, max(moved - hidden, 0.0))]
+    return [*found, WaitForSlowest(waited, last)] if waited and waited > 0 else found
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, str]:
-    """By resource, what else time on it may be, a sentence."""
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+    """By resource, what else time on it may be."""
     start, end = execution.scope.start_ms, execution.scope.end_ms
     _, reading_ms = kind_times(connection, start, end).get("python", (0.0, 0.0))
-    found = dict(absent.or_else(connection, execution))
+    found: dict[str, Remark] = dict(absent.or_else(connection, execution))
     if reading_ms >= absent.WORTH * (end - start) > 0:
-        found[DISK] = "Some of that may be copying from the page cache, which no trace tells apart."
+        found[DISK] = MayBePageCache()
     return found
 
 

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.explain.chances import Chance
+from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
 from crystalperf.query.explain.findings import idle_advice
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.recommendations import (
+    BreakChain,
+    CollectMetrics,
+    CollectMetricsLonger,
+    ShortenBufferTimeout,
+)
+from crystalperf.query.frameworks.flink.remarks import Lacking
+from crystalperf.query.results.recommendations import Recommendation, SettingChange
 
 if TYPE_CHECKING:
     from crystalperf.query.explain.facts import Detail
     from crystalperf.query.model.flow import Flow
     from crystalperf.query.results.advice import Advice
 
-COLLECT = (
-    "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"
-    " tell its latency, and the rate that it keeps up with"
-)
+TIMEOUT = "execution.buffer-timeout.interval"
 
 SHORTER = 10.0
 """How much shorter a buffer's timeout is asked to be."""
 
 
-def filling(flow: Flow, filling_ms: float) -> Chance:
+def filling(flow: Flow, filling_ms: float) -> Candidate:
     """A shorter timeout of buffers, at the price of more and smaller ones."""
     due = [each.due_ms for each in flow.hops if each.due_ms < 60_000]
     now = max(due, default=100.0)
     after = max(round(now / SHORTER), 1)
-    return Chance(
-        "setting",
-        f"Send buffers sooner, `execution.buffer-timeout.interval` {now:.0f} → {after} ms: they are not full by then,"
-        " and more of them cost more CPU",
-        "execution.buffer-timeout.interval",
-        "modelled",
-        at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms,
-        lines=(f"execution.buffer-timeout.interval: {after} ms",),
+    change = SettingChange(TIMEOUT, f"{now:.0f} ms", f"{after} ms")
+    value = ShortenBufferTimeout(
+        price="setting", because=TIMEOUT, saving=MODELLED, settings=(change,), before_ms=now, after_ms=after
     )
+    return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
 def idle(detail: Detail) -> Advice | None:
@@ -56,18 +57,17 @@ def idle(detail: Detail) -> Advice | None:
     return idle_advice(detail)
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What a stream without an end lacks before anything that its user asks for can be told; None for other jobs."""
+def unmeasured(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
+    """What a stream without an end has to record so that its latency and rate are known; None for other jobs."""
     row = connection.execute(
         """
         SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
         FROM runs
         """
     ).fetchone()
-    return ADVISED.get(lacking(connection)) if row is not None and row[0] else None
+    kind = _RECORDS.get(lacking(connection)) if row is not None and row[0] else None
+    return None if kind is None else kind(price="record", because="measure", saving=MEASURED)
 
-
-Lacking = Literal["metrics", "exchanges", "time", "order"]
 
 LOOP = "IterationSource-"
 """How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so
@@ -92,12 +92,9 @@ def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
     return "metrics" if not looks else "time" if exchanges else "exchanges"
 
 
-ADVISED: dict[Lacking, str] = {
-    "metrics": COLLECT,
-    "exchanges": (
-        "Cut this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
-        " records that vertices exchange, and a job of one chain exchanges none"
-    ),
-    "time": "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks",
+_RECORDS: dict[Lacking, type[Recommendation]] = {
+    "metrics": CollectMetrics,
+    "exchanges": BreakChain,
+    "time": CollectMetricsLonger,
 }
 """What to do about it."""

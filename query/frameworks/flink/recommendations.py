@@ -1,0 +1,39 @@
+"""Recommendations that only Flink's runs have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.results.recommendations import Recommendation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortenBufferTimeout(Recommendation):
+    """Send network buffers sooner: they are not full by then, and more of them cost more CPU."""
+
+    kind: ClassVar[str] = "shorten-buffer-timeout"
+
+    before_ms: float
+    after_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectMetrics(Recommendation):
+    """Collect a stream's metrics while it runs, for its latency and the rate that it keeps up with."""
+
+    kind: ClassVar[str] = "collect-metrics"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectMetricsLonger(Recommendation):
+    """Collect a stream's metrics for longer, without a restart and with the same subtasks."""
+
+    kind: ClassVar[str] = "collect-metrics-longer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakChain(Recommendation):
+    """Break the one chain of a stream once, for Flink counts the records that vertices exchange."""
+
+    kind: ClassVar[str] = "break-chain"

@@ -1,0 +1,45 @@
+"""What a user of Spark can set or write so that a run takes less time, each with its present and its new value.
+
+A module a subject; recommendations.py has the kinds.  Numbers of partitions come from the run's own slots and bytes.  A
+setting is named only where it is what cut the tasks: spark.sql.shuffle.partitions where a stage has as many tasks, the
+rules of query.frameworks.spark.partitions for scans.
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+from crystalperf.query.explain.candidates import Candidate
+from crystalperf.query.explain.facts import Diagnosis
+from crystalperf.query.frameworks.spark import results
+from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
+from crystalperf.query.frameworks.spark.advise.executors import resized as resized
+from crystalperf.query.frameworks.spark.advise.stages import Stages
+from crystalperf.query.frameworks.spark.rules import most_slots
+from crystalperf.query.model.execution import Execution
+
+
+def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
+    """What could be changed, in no order."""
+    properties, debug = execution.properties, diagnosis.debug
+    on_path = Stages([each for each in diagnosis.details if each.facts.path_ms > 0], diagnosis.stages)
+    listing = partitions.listing_stages(connection)
+    every = list(partitions.cuts(on_path, most_slots(connection, properties)))
+    cuts = [each for each in every if each.detail.facts.id not in listing]
+    return [
+        *executors.stopped(debug),
+        *memory.exhausted(execution, debug),
+        *files.schemas(on_path.details),
+        *partitions.shuffles(properties, cuts),
+        *files.scans(properties, cuts),
+        *executors.locality(properties, on_path),
+        *partitions.collections(cuts),
+        *partitions.listings(properties, [each for each in every if each.detail.facts.id in listing]),
+        *rows.skew(properties, on_path),
+        *rows.windows(on_path),
+        *memory.short(execution, on_path.details, debug),
+        *results.candidates(connection, on_path.details, debug),
+        *rows.python(on_path.details, debug),
+        *executors.late(execution, debug),
+        *executors.missing(execution, debug),
+    ]

@@ -1,0 +1,30 @@
+"""Settings of Spark with the value that a run had and another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crystalperf.query.frameworks.spark.partitions import DEFAULTS
+from crystalperf.query.frameworks.spark.settings import flag, size_bytes, size_text, whole
+from crystalperf.query.results.recommendations import SettingChange, Value
+
+
+def changed(properties: Mapping[str, str], name: str, after: Value, default: Value = None) -> SettingChange:
+    """A setting with the value that the run had, or else its default, and another."""
+    stated = properties.get(name)
+    if not stated:
+        return SettingChange(name, default, after, is_default=default is not None)
+    before: Value = flag(stated)
+    return SettingChange(name, whole(stated) or stated if before is None else before, after)
+
+
+def changed_size(
+    properties: Mapping[str, str], name: str, after_bytes: float, before_bytes: float | None = None
+) -> SettingChange:
+    """The same of a setting that is an amount of memory or data; `before_bytes` is what the run had, where not the
+    value of the setting or its default in DEFAULTS says it."""
+    stated = properties.get(name)
+    was = before_bytes or size_bytes(stated) or DEFAULTS.get(name)
+    before = stated if was is None or (stated and size_bytes(size_text(was)) != was) else size_text(was)
+    after = size_text(after_bytes)
+    return SettingChange(name, before, after, was, size_bytes(after), is_default=not stated)

@@ -1,0 +1,101 @@
+"""What is read from files: in parts that Spark cuts, and by jobs that only read their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.spark.advise.changes import changed_size
+from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
+from crystalperf.query.frameworks.spark.partitions import MIB, size_set
+from crystalperf.query.frameworks.spark.recommendations import (
+    CutFilesSmaller,
+    GiveSchema,
+    ReadInPartitions,
+    SpreadRows,
+)
+from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files, reads_schema
+from crystalperf.query.results.findings import IdleStage
+
+LEAST_PART_BYTES = MIB / 16
+"""Smaller parts of files are not worth a task."""
+
+_LARGEST_PART = "spark.sql.files.maxPartitionBytes"
+_LEAST_PART = "spark.sql.files.openCostInBytes"
+
+
+def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages that read files.
+
+    For queries Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task
+    read more than such a part the files could not be cut, and rows have to be spread once they are read.
+    """
+    by_size: list[Cut] = []
+    of_rdds: list[Cut] = []
+    by_hand: dict[tuple[int, int, int] | None, list[Cut]] = {}
+    for each in cuts:
+        if not reads_files(each.detail) or not isinstance(each.cost, IdleStage):
+            continue
+        facts = each.detail.facts
+        if each.has_empty_tasks:
+            by_hand.setdefault((each.detail.with_data, facts.units, facts.slots), []).append(each)
+        elif facts.scope is None:
+            of_rdds.append(each)
+        elif facts.most_bytes > 1.2 * _part_bytes(properties, each.detail):
+            by_hand.setdefault(None, []).append(each)
+        elif each.detail.read_bytes / each.wanted >= LEAST_PART_BYTES:
+            by_size.append(each)
+    if by_size:
+        yield _cut_smaller(properties, by_size)
+    if of_rdds:  # by their blocks, unless the program asks for more
+        all_of = together(of_rdds)
+        value = ReadInPartitions(
+            price="code", because="idle-slots", saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, sql=False,
+        )  # fmt: skip
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+    for empty, mine in by_hand.items():
+        all_of = together(mine)
+        spread = SpreadRows(
+            price="code", because="idle-slots", saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, sql=bool(mine[0].detail.facts.scope),
+            with_data=None if empty is None else empty[0],
+        )  # fmt: skip
+        yield Candidate(spread, at_most_ms=all_of.most_ms)
+
+
+def _part_bytes(properties: Mapping[str, str], detail: Detail) -> float:
+    """The largest part that Spark cuts of the files that a stage reads."""
+    largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _LEAST_PART))
+    return min(largest, max(cost, detail.read_bytes / max(detail.facts.slots, 1)))
+
+
+def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidate:
+    all_of = together(cuts)
+    after = all_of.first.detail.read_bytes / all_of.wanted
+    key = _LEAST_PART if after < size_set(properties, _LEAST_PART) else _LARGEST_PART
+    value = CutFilesSmaller(
+        price="setting", because="idle-slots", saving=MODELLED,
+        settings=(changed_size(properties, key, after),), stages=all_of.stages,
+    )  # fmt: skip
+    return Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def schemas(details: Sequence[Detail]) -> Iterator[Candidate]:
+    """Jobs that only read the schema of files, and need not with a schema given: from their ends, in a stage of one
+    task each, or from all of their rows."""
+    inferring = [each for each in details if infers_schema(each)]
+    if inferring:
+        yield _give_schema(inferring, max(inferring, key=lambda each: each.facts.path_ms), inferred=True)
+    reading = [each for each in details if each.facts.units == 1 and reads_schema(each)]
+    if reading:
+        yield _give_schema(reading, reading[0], inferred=False)
+
+
+def _give_schema(details: Sequence[Detail], first: Detail, *, inferred: bool) -> Candidate:
+    value = GiveSchema(
+        price="code", because="idle-slots", saving=MEASURED,
+        jobs=len(details), stage=first.facts.id, name=first.facts.name, inferred=inferred,
+    )  # fmt: skip
+    return Candidate(value, at_most_ms=sum(each.facts.path_ms for each in details))

@@ -1,0 +1,104 @@
+"""Memory that ran out, or was too little for what tasks computed and executors cached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
+from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
+from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
+from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
+from crystalperf.query.frameworks.spark.memory import usable_bytes
+from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
+from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
+from crystalperf.query.frameworks.spark.rules import RULES
+from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
+from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.findings import Garbage, Kept, Spilling
+from crystalperf.query.results.recommendations import MoreMemory, SettingChange
+
+PYTHON_MEMORY = "spark.python.worker.memory"
+DEFAULT_PYTHON_MEMORY = 512 * 2**20
+"""What a Python worker may hold of an RDD before it spills."""
+
+GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
+
+OVERHEAD = "spark.executor.memoryOverhead"
+LEAST_OVERHEAD = 384 * MIB
+OVERHEAD_SHARE = 0.1
+"""Of executor memory, what Spark adds for all that is no heap, where it is not set (spark.executor.memoryOverhead)."""
+
+
+def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
+    """What the run died of, where it was memory."""
+    memory = None if debug.outcome is None else debug.outcome.memory
+    properties = execution.properties
+    if memory is None or is_local(properties):
+        return
+    if memory == "device":
+        change = SettingChange(GPU_TASKS, properties.get(GPU_TASKS), 1)
+        value = FewerTasksPerGpu(price="setting", because="outcome", saving=MODELLED, settings=(change,))
+        yield Candidate(value, comes_first=True)
+        return
+    heap = size_bytes(properties.get(MEMORY)) or DEFAULT_MEMORY
+    if memory == "heap":
+        change, sure = changed_size(properties, MEMORY, 2 * heap, heap), True
+    else:
+        before = size_bytes(properties.get(OVERHEAD), "m") or max(LEAST_OVERHEAD, OVERHEAD_SHARE * heap)
+        change, sure = changed_size(properties, OVERHEAD, 2 * before, before), memory == "container"
+    failed = debug.outcome is not None and debug.outcome.status == "failed"
+    extended = ExtendMemory(
+        price="setting", because="outcome", saving=MODELLED if sure else GUESSED, settings=(change,),
+        ratio=2.0, exhausted=memory,
+    )  # fmt: skip
+    yield Candidate(extended, comes_first=sure or failed)
+
+
+def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
+    """More memory against garbage collection, spills and cache misses; more partitions against spills of a shuffle's
+    readers."""
+    costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
+    if not costs:
+        return
+    if "kept" in costs:  # the heap that is full of them is collected for nothing, too
+        costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
+    worst = max(costs, key=lambda each: costs[each])
+    by_python = [RULES.spills_apart(each.uses, each.facts.scope) for each in details if each.facts.spill_bytes]
+    if worst == "spilling" and by_python and all(by_python):
+        before = size_bytes(execution.properties.get(PYTHON_MEMORY)) or DEFAULT_PYTHON_MEMORY
+        change = changed_size(execution.properties, PYTHON_MEMORY, 2 * before, before)
+        value = MoreMemory(price="setting", because=worst, saving=MODELLED, settings=(change,), ratio=2.0)
+        yield Candidate(value, at_most_ms=costs[worst])
+        return
+    resize = resized(execution, "memory", 2.0)
+    if resize is not None:
+        yield replace(resize, recommendation=replace(resize.recommendation, because=worst), at_most_ms=costs[worst])
+    yield from _smaller_partitions(execution, details, costs.get("spilling"))
+
+
+def _smaller_partitions(execution: Execution, details: Sequence[Detail], most_ms: float | None) -> Iterator[Candidate]:
+    """As many more partitions as let the rows of a task fit its memory."""
+    properties = execution.properties
+    count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
+    spilled = [
+        each
+        for each in details
+        if each.spill_memory_bytes and each.facts.scope is not None and reads_shuffle(each)
+        if each.facts.units >= count
+    ]
+    if not spilled:
+        return
+    largest = max(spilled, key=lambda each: each.spill_memory_bytes)
+    heap = size_bytes(properties.get(MEMORY)) or DEFAULT_MEMORY
+    a_task = usable_bytes(heap, properties) / max(execution.recorded.get("cores") or 1.0, 1.0)
+    times = 1 + largest.spill_memory_bytes / largest.facts.units / max(a_task, 1.0)
+    change = changed(properties, PARTITIONS, min(math.ceil(times), 8) * count, DEFAULT_PARTITIONS)
+    value = FitTasksInMemory(
+        price="setting", because="spilling", saving=MODELLED, settings=(change,), stage=largest.facts.id
+    )
+    yield Candidate(value, at_most_ms=most_ms)

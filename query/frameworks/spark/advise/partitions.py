@@ -1,0 +1,218 @@
+"""Numbers of tasks: stages with too few of them, with a last wave half empty, or with far too short ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from crystalperf.query.explain.candidates import MODELLED, Candidate
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
+from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
+from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
+from crystalperf.query.frameworks.spark.recommendations import (
+    AskForPartitions,
+    CutCollection,
+    KeepPartitions,
+    ListFoldersInFewerTasks,
+    ReduceInPartitions,
+    SetPartitions,
+)
+from crystalperf.query.frameworks.spark.rules import infers_schema, one_window, reads_schema, unasked_slots
+from crystalperf.query.frameworks.spark.settings import flag, whole
+from crystalperf.query.results.findings import IdleStage, StartingStage
+from crystalperf.query.results.recommendations import Affected, SettingChange
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+PARALLELISM = "spark.default.parallelism"
+
+A_TASK_BYTES = 64 * MIB
+"""What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
+
+ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_KEEPS_SLOTS = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
+_LEAST_SIZE = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
+
+LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+DEFAULT_LISTING = 10_000
+"""The most tasks that list folders, and how many they are where it is not set."""
+
+A_TASK_MS = 1000.0
+"""A task of this length is long enough that handing it out counts for little."""
+
+MOST_WAVES = 4
+"""A last wave is evened out by the number of tasks where there are so few waves; else it is no matter of the number."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A stage that another number of tasks would help: how many it should have, and what that can save."""
+
+    detail: Detail
+    wanted: int
+    cost: IdleStage | StartingStage
+
+    @property
+    def has_empty_tasks(self) -> bool:
+        """Whether so few of its tasks had anything to read that slots were idle."""
+        return isinstance(self.cost, IdleStage) and self.cost.cause == "empty-tasks"
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Stages that one change helps: the first of them is that of the largest cost."""
+
+    first: Cut
+    stages: Affected
+    most_ms: float
+
+    @property
+    def wanted(self) -> int:
+        return self.first.wanted
+
+
+def together(cuts: Sequence[Cut]) -> Cuts:
+    """Cuts that one change helps."""
+    first = max(cuts, key=lambda each: each.cost.cost_ms)
+    return Cuts(first, affected(first.detail, len(cuts) - 1), sum(each.cost.cost_ms for each in cuts))
+
+
+def cuts(stages: Stages, most: int) -> Iterator[Cut]:
+    """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones.
+
+    Too few are also those for which dynamic allocation asked for fewer than the `most` slots of the run.
+    """
+    for detail in stages.details:
+        facts = detail.facts
+        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
+            continue
+        if one_window(detail):
+            continue
+        for idle in stages.costs_of(detail, IdleStage):
+            has_few = idle.cause in ("few-tasks", "empty-tasks")
+            if has_few and facts.longest_ms < A_TASK_MS:
+                continue  # parts of so short a task would be all starting and ending
+            if has_few:
+                yield Cut(detail, facts.slots, idle)
+            elif idle.cause == "last-wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+                yield Cut(detail, math.ceil(facts.waves) * facts.slots, idle)
+        for unasked in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
+        for starting in stages.costs_of(detail, StartingStage):
+            work_ms = facts.unit_ms - facts.starting_ms
+            least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
+            wanted = math.ceil(least / facts.slots) * facts.slots
+            if wanted * 2 <= facts.units:
+                yield Cut(detail, wanted, starting)
+
+
+def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Stages in which Spark lists folders, before a query reads them: InMemoryFileIndex names their jobs so."""
+    rows = connection.execute(
+        """
+        SELECT group_id
+        FROM groups JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
+            ON starts_with(group_id, concat('stage:', stage, '.'))
+        """,
+        ["Listing leaf files and directories for "],
+    ).fetchall()
+    return {group for (group,) in rows}
+
+
+def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages that list folders: a task each, up to a setting; no program hands out what they work on."""
+    found = [each for each in mine if each.cost.kind == "starting-units"]
+    if found:
+        all_of = together(found)
+        change = changed(properties, LISTING, all_of.wanted, DEFAULT_LISTING)
+        value = ListFoldersInFewerTasks(
+            price="setting", because="starting-units", saving=MODELLED, settings=(change,), stages=all_of.stages
+        )
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def shuffles(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
+    reading = [each for each in mine if reads_shuffle(each.detail) and not each.has_empty_tasks]
+    count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
+    of_sql = [each for each in reading if each.detail.facts.scope is not None]
+    fixed = [each for each in of_sql if each.detail.facts.units == count]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in fixed if each.cost.kind == rule]
+        if same:
+            all_of = together(same)
+            change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
+            yield _set(rule, change, all_of, f"units={all_of.wanted}")
+    fewer = [each for each in of_sql if each.detail.facts.units < count and each.cost.kind == "idle-slots"]
+    asked = [each for each in fewer if not _may_be_merged(properties, each.detail)]
+    if asked:
+        all_of = together(asked)
+        value = AskForPartitions(
+            price="code", because="idle-slots", saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, sql=True,
+        )  # fmt: skip
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+    merged = [each for each in fewer if each not in asked]
+    if merged:
+        yield _kept_apart(properties, together(merged))
+    yield from _shuffles_of_rdds(properties, [each for each in reading if each.detail.facts.scope is None])
+
+
+def _set(because: str, change: SettingChange, all_of: Cuts, what_if: str | None = None) -> Candidate:
+    value = SetPartitions(price="setting", because=because, saving=MODELLED, settings=(change,), stages=all_of.stages)
+    return Candidate(value, what_if, all_of.most_ms)
+
+
+def _shuffles_of_rdds(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages that read a shuffle of RDDs: by the setting where they have as many tasks as it says, else where they are
+    written, for the program says itself how many."""
+    by_setting = [each for each in mine if each.detail.facts.units == whole(properties.get(PARALLELISM))]
+    if by_setting:
+        all_of = together(by_setting)
+        yield _set(by_setting[0].cost.kind, changed(properties, PARALLELISM, all_of.wanted), all_of)
+    by_program = [each for each in mine if each not in by_setting]
+    if by_program:
+        all_of = together(by_program)
+        detail = all_of.first.detail
+        value = ReduceInPartitions(
+            price="code", because=by_program[0].cost.kind, saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, reads=detail.place or detail.facts.name,
+        )  # fmt: skip
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
+    """Whether adaptive execution may have merged a stage's partitions: it makes none far larger than its target."""
+    adapts = flag(properties.get("spark.sql.adaptive.enabled")) is not False
+    return adapts and detail.read_bytes <= 1.5 * size_set(properties, ADVISED) * detail.facts.units
+
+
+def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
+    """Partitions that adaptive execution merged below the number of slots, by the setting that let it."""
+    if flag(properties.get(_KEEPS_SLOTS)) is False:
+        change = changed(properties, _KEEPS_SLOTS, True)
+    else:
+        before = size_set(properties, _LEAST_SIZE)
+        change = changed_size(properties, _LEAST_SIZE, min(all_of.first.detail.read_bytes / all_of.wanted, before / 2))
+    value = KeepPartitions(
+        price="setting", because="idle-slots", saving=MODELLED, settings=(change,), stages=all_of.stages
+    )
+    return Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def collections(mine: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages of rows that the program hands over, or of anything else that it cuts itself."""
+    own = [each for each in mine if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
+    for rule in ("idle-slots", "starting-units"):
+        same = [each for each in own if each.cost.kind == rule and not each.has_empty_tasks]
+        if same:
+            all_of = together(same)
+            value = CutCollection(
+                price="code", because=rule, saving=MODELLED,
+                partitions=all_of.wanted, stages=all_of.stages, sql=same[0].detail.facts.scope is not None,
+                more=rule == "idle-slots",
+            )  # fmt: skip
+            yield Candidate(value, at_most_ms=all_of.most_ms)

@@ -1,0 +1,93 @@
+"""Rows that lie unevenly on tasks, that one task computes alone, or that Python workers compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crystalperf.query.answers.values import Debug
+from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.explain.findings.parts import LITTLE_BYTES
+from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
+from crystalperf.query.frameworks.spark.advise.partitions import ADVISED
+from crystalperf.query.frameworks.spark.advise.stages import Stages, reads_shuffle
+from crystalperf.query.frameworks.spark.partitions import size_set
+from crystalperf.query.frameworks.spark.recommendations import (
+    PartitionWindow,
+    ProfilePython,
+    SplitKeys,
+    SplitSkewedJoin,
+)
+from crystalperf.query.frameworks.spark.rules import RULES, one_window
+from crystalperf.query.frameworks.spark.settings import flag
+from crystalperf.query.results.findings import IdleStage, MoreData, StageCost, StragglerStage
+from crystalperf.query.results.recommendations import SettingChange
+
+ADAPTIVE = "spark.sql.adaptive.enabled"
+_THRESHOLD = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
+
+
+def skew(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
+    """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
+    found = [pair for pair in stages.pairs(StageCost) if reads_shuffle(pair[0]) and _is_skew(*pair)]
+    if not found:
+        return
+    most_ms = sum(cost.cost_ms for _, cost in found)
+    detail, cost = max(found, key=lambda each: each[1].cost_ms)
+    joins = any("Join" in each and "Broadcast" not in each for each in detail.operators)
+    splitting = _split_skewed(properties, detail, f"{cost.id} {cost.name}") if joins else None
+    if splitting is not None:
+        yield Candidate(splitting, at_most_ms=most_ms)
+        return
+    value = SplitKeys(price="code", because="straggler", saving=MODELLED, evidence=cost)
+    yield Candidate(value, at_most_ms=most_ms)
+
+
+def _is_skew(detail: Detail, cost: StageCost) -> bool:
+    """Whether a stage waits for a task with more data than the others, or most of its tasks have none."""
+    if isinstance(cost, StragglerStage):
+        return isinstance(cost.cause, MoreData)
+    return isinstance(cost, IdleStage) and cost.cause == "empty-tasks" and detail.read_bytes > LITTLE_BYTES
+
+
+def _split_skewed(properties: Mapping[str, str], detail: Detail, stage: str) -> SplitSkewedJoin | None:
+    """Adaptive execution's own splitting of large keys, where it is off, or where the largest is too small for it; None
+    where it had the chance to split, or where nothing says that this Spark has it."""
+    enabled = flag(properties.get(ADAPTIVE))
+    if enabled is None and {"AQEShuffleRead", "CustomShuffleReader"} & set(detail.operators):
+        enabled = True
+    most_bytes, threshold = detail.facts.most_bytes, size_set(properties, _THRESHOLD)
+    if enabled is None or most_bytes <= 0 or (enabled and most_bytes > threshold):
+        return None
+    settings: list[SettingChange] = [] if enabled else [changed(properties, ADAPTIVE, True)]
+    if most_bytes <= threshold:  # it splits what is larger than that, into parts of the advised size
+        part_bytes = most_bytes / max(detail.facts.slots, 2)
+        settings += [changed_size(properties, key, part_bytes) for key in (_THRESHOLD, ADVISED)]
+    return SplitSkewedJoin(
+        price="setting", because="straggler", saving=MODELLED, settings=tuple(settings),
+        stage=stage, largest_bytes=most_bytes, threshold_bytes=threshold if most_bytes <= threshold else None,
+    )  # fmt: skip
+
+
+def windows(stages: Stages) -> Iterator[Candidate]:
+    """Windows over all rows at once, which one task computes."""
+    costs = [cost for detail, cost in stages.pairs(IdleStage) if one_window(detail)]
+    if costs:
+        first = max(costs, key=lambda each: each.cost_ms)
+        value = PartitionWindow(price="code", because="idle-slots", saving=MODELLED, stage=f"{first.id} {first.name}")
+        yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
+
+
+def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
+    """A look at the code of Python workers that tasks wait for; what it does is in no log."""
+    cost_ms = debug.other_ms.get("delegated", 0.0)
+    mine = [each for each in details if RULES.delegates(each.uses)]
+    if not mine or cost_ms <= 0:
+        return
+    longest = max(mine, key=lambda each: each.facts.path_ms)
+    value = ProfilePython(
+        price="code", because="delegated", saving=GUESSED,
+        settings=(SettingChange("spark.python.profile", None, True),),
+        stage=longest.facts.id, name=longest.facts.name, scalar_udf="BatchEvalPython" in longest.operators,
+    )  # fmt: skip
+    yield Candidate(value, at_most_ms=cost_ms)

@@ -1,0 +1,52 @@
+"""Stages on the critical path, with what each contributes to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from crystalperf.query.explain.facts import Detail
+from crystalperf.query.results.findings import StageCost
+from crystalperf.query.results.recommendations import Affected
+
+C = TypeVar("C", bound=StageCost)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Stages in full, and what those and others contribute to findings."""
+
+    details: Sequence[Detail]
+    costs: Sequence[StageCost]
+    _by_stage: dict[str, list[StageCost]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.costs:
+            self._by_stage.setdefault(each.id, []).append(each)
+
+    def costs_of(self, detail: Detail, kind: type[C]) -> list[C]:
+        """What a stage contributes to findings of a kind."""
+        return [each for each in self._by_stage.get(detail.facts.id, ()) if isinstance(each, kind)]
+
+    def pairs(self, kind: type[C]) -> Iterator[tuple[Detail, C]]:
+        """Each stage with what it contributes to findings of a kind."""
+        for detail in self.details:
+            for cost in self.costs_of(detail, kind):
+                yield detail, cost
+
+
+def affected(detail: Detail, others: int) -> Affected:
+    """A stage as a recommendation names it."""
+    facts = detail.facts
+    return Affected(facts.id, facts.name, others, facts.units, facts.slots)
+
+
+def reads_shuffle(detail: Detail) -> bool:
+    """Whether a stage reads what other stages wrote for it."""
+    return "shuffle read" in detail.uses
+
+
+def reads_storage(detail: Detail) -> bool:
+    """Whether a stage reads storage."""
+    return "scan" in detail.uses

@@ -1,0 +1,277 @@
+"""Recommendations that only Spark's runs have."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.frameworks import Exhausted
+from crystalperf.query.results.findings import StageCost
+from crystalperf.query.results.recommendations import (
+    Affected,
+    ChangeSetting,
+    MoreMemory,
+    MoreWorkers,
+    Recommendation,
+    Value,
+)
+
+# Numbers of tasks -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPartitions(ChangeSetting):
+    """Another number of partitions, by the setting that cut the tasks of these stages."""
+
+    kind: ClassVar[str] = "set-partitions"
+
+    stages: Affected
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListFoldersInFewerTasks(ChangeSetting):
+    """Fewer tasks that list folders, of which Spark gives each folder one."""
+
+    kind: ClassVar[str] = "list-folders-in-fewer-tasks"
+
+    stages: Affected
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepPartitions(ChangeSetting):
+    """Keep adaptive execution from merging partitions to fewer than there are slots."""
+
+    kind: ClassVar[str] = "keep-partitions"
+
+    stages: Affected
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutFilesSmaller(ChangeSetting):
+    """Have Spark cut files into smaller parts."""
+
+    kind: ClassVar[str] = "cut-files-smaller"
+
+    stages: Affected
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkipLocalityWait(ChangeSetting):
+    """Let free executors take tasks whose data another has.
+
+    `on_one_executor` of the tasks of the stage ran on one executor, None where most did not.
+    """
+
+    kind: ClassVar[str] = "skip-locality-wait"
+
+    stages: Affected
+    on_one_executor: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InProgram(Recommendation):
+    """A number of partitions that the program asks for; `sql` is whether of a DataFrame, else of an RDD."""
+
+    partitions: int
+    stages: Affected
+    sql: bool
+
+    @property
+    def changes(self) -> frozenset[Hashable]:
+        """The partitions of DataFrames, or of RDDs: a program has one place for either that matters most."""
+        return super().changes | {("partitions", self.sql)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskForPartitions(InProgram):
+    """Ask for more partitions where the program asks for few: repartition or coalesce."""
+
+    kind: ClassVar[str] = "ask-for-partitions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadInPartitions(InProgram):
+    """Ask for more partitions where the program reads files as an RDD."""
+
+    kind: ClassVar[str] = "read-in-partitions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadRows(InProgram):
+    """Spread rows over more tasks once they are read.
+
+    `with_data` is how many tasks of a stage had something to read, None where all had: then its files do not divide.
+    """
+
+    kind: ClassVar[str] = "spread-rows"
+
+    with_data: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutCollection(InProgram):
+    """Another number of partitions of rows that the program hands to Spark, or cuts itself."""
+
+    kind: ClassVar[str] = "cut-collection"
+
+    more: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceInPartitions(Recommendation):
+    """Ask for more partitions where a shuffle of RDDs is written; `reads` names what reads it."""
+
+    kind: ClassVar[str] = "reduce-in-partitions"
+
+    partitions: int
+    stages: Affected
+    reads: str
+
+
+# Rows and files -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GiveSchema(Recommendation):
+    """Give the schema where files are read: `jobs` jobs only read it, or with `inferred` infer it from all rows."""
+
+    kind: ClassVar[str] = "give-schema"
+
+    jobs: int
+    stage: str
+    name: str
+    inferred: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitKeys(Recommendation):
+    """Split the few keys that hold most rows; `evidence` is the stage that shows them most."""
+
+    kind: ClassVar[str] = "split-keys"
+
+    evidence: StageCost
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitSkewedJoin(ChangeSetting):
+    """Have adaptive execution split the large partitions of a join.
+
+    `threshold_bytes` is the size from which on it does, where the largest, `largest_bytes`, is smaller; else None.
+    """
+
+    kind: ClassVar[str] = "split-skewed-join"
+
+    stage: str
+    largest_bytes: float
+    threshold_bytes: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionWindow(Recommendation):
+    """Give a window a partitionBy, for without one a single task computes it."""
+
+    kind: ClassVar[str] = "partition-window"
+
+    stage: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendFewerRows(Recommendation):
+    """Bring fewer rows to the driver: a stage sent it `sent_bytes`, as did `others` more."""
+
+    kind: ClassVar[str] = "send-fewer-rows"
+
+    stage: str
+    name: str
+    sent_bytes: float
+    others: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AvoidBroadcast(SendFewerRows):
+    """Join without a broadcast of a large table, which goes through the driver."""
+
+    kind: ClassVar[str] = "avoid-broadcast"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfilePython(Recommendation):
+    """Profile the Python code that tasks wait for; with `scalar_udf` there are functions of one row at a time."""
+
+    kind: ClassVar[str] = "profile-python"
+
+    stage: str
+    name: str
+    scalar_udf: bool
+
+
+# Memory and executors -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitTasksInMemory(ChangeSetting):
+    """More partitions of a shuffle, so that a task's rows fit its memory."""
+
+    kind: ClassVar[str] = "fit-tasks-in-memory"
+
+    stage: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendMemory(MoreMemory):
+    """More of the memory that ran out."""
+
+    kind: ClassVar[str] = "extend-memory"
+
+    exhausted: Exhausted
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewerTasksPerGpu(ChangeSetting):
+    """Fewer tasks at a time on a GPU, whose memory was full."""
+
+    kind: ClassVar[str] = "fewer-tasks-per-gpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoreExecutors(MoreWorkers):
+    """More executors; `asked` is how many the run asked for, where more than came."""
+
+    kind: ClassVar[str] = "more-executors"
+
+    asked: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoreLocalSlots(ChangeSetting):
+    """More slots of a local master."""
+
+    kind: ClassVar[str] = "more-local-slots"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartExecutorsEarlier(ChangeSetting):
+    """Have dynamic allocation ask for all executors at the start."""
+
+    kind: ClassVar[str] = "start-executors-earlier"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckCapacity(Recommendation):
+    """Check that the cluster has room for one executor of these settings, for none ever came."""
+
+    kind: ClassVar[str] = "check-capacity"
+
+    executor_cores: Value
+    executor_memory: str
+    is_default_memory: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadDriverLog(Recommendation):
+    """Look in the driver's log for why the program stopped Spark while work was under way."""
+
+    kind: ClassVar[str] = "read-driver-log"
+
+    failed: str

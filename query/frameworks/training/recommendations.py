@@ -1,0 +1,18 @@
+"""Recommendations that only trainings have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.results.recommendations import Recommendation
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectTraces(Recommendation):
+    """Give the traces of all `ranks`: how long collectives waited for the `missing` ones is not known."""
+
+    kind: ClassVar[str] = "collect-traces"
+
+    ranks: int
+    missing: int

@@ -1,0 +1,65 @@
+"""What the traces of a training report of its steps, and what else time on a resource may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.results.remarks import Remark
+
+
+@dataclass(frozen=True)
+class StepTime(Remark):
+    """How long a step took on average, over so many."""
+
+    kind: ClassVar[str] = "step-time"
+
+    step_ms: float
+    steps: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class InputWait(Remark):
+    """Threads waited for their next batch."""
+
+    kind: ClassVar[str] = "input-wait"
+
+    waited_ms: float
+
+
+@dataclass(frozen=True)
+class Communication(Remark):
+    """Collectives moved bytes for so long, summed over processes; nothing else ran during `exposed_ms` of that."""
+
+    kind: ClassVar[str] = "communication"
+
+    moved_ms: float
+    exposed_ms: float
+
+
+@dataclass(frozen=True)
+class WaitForSlowest(Remark):
+    """Processes waited for the slowest before bytes moved, mostly for this one."""
+
+    kind: ClassVar[str] = "wait-for-slowest"
+
+    waited_ms: float
+    slowest: str | None
+
+
+@dataclass(frozen=True)
+class MayBePageCache(Remark):
+    """Some time on the disk may be copying from the page cache."""
+
+    kind: ClassVar[str] = "may-be-page-cache"
+
+
+@dataclass(frozen=True)
+class MayWaitForRanks(Remark):
+    """Some time on the network may be waiting for ranks without a trace: `absent` of `ranks`."""
+
+    kind: ClassVar[str] = "may-wait-for-ranks"
+
+    absent: int
+    ranks: int

@@ -1,0 +1,475 @@
+"""Recommendations for a run, through the real reader: kinds, settings, what they save, and when there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import pytest
+
+import crystalperf as cp
+from crystalperf.query.answers.ranking import ranked
+from crystalperf.query.answers.serial import as_json
+from crystalperf.query.answers.values import Failed, Outcome, Prediction, Tally, Verdict
+from crystalperf.query.answers.words import nothing_to_do, saving_text
+from crystalperf.query.explain.candidates import Candidate
+from crystalperf.query.explain.facts import group_details
+from crystalperf.query.frameworks.spark import recommendations as spark
+from crystalperf.query.frameworks.spark.advise.partitions import cuts
+from crystalperf.query.frameworks.spark.advise.stages import Stages
+from crystalperf.query.frameworks.spark.findings import UnaskedSlots
+from crystalperf.query.frameworks.spark.refusals import LocalRun
+from crystalperf.query.frameworks.spark.settings import size_text
+from crystalperf.query.model.load import load
+from crystalperf.query.results import recommendations as core
+from crystalperf.query.results.advice import FewerTasks
+from crystalperf.query.results.findings import Committing, Coordinator, IdleStage, StartingStage
+from crystalperf.query.results.recommendations import ChangeSetting, Recommendation, Saving, SettingChange
+from crystalperf.query.run import Run
+from crystalperf.query.text.sentences import lines_of
+from tests.hand_made import Seconds
+from tests.spark_logs import MIB, Query, Stage, Task, waves, write
+
+SCAN = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
+SHUFFLED = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Exchange", "Exchange hashpartitioning(a#1, 4)")])
+CLUSTER = {"spark.master": "yarn", "spark.executor.memory": "4g", "spark.executor.instances": "2"}
+
+
+def told(folder: Path, stages: Sequence[Stage], properties: dict[str, str] | None = None, **more: Any) -> Verdict:
+    given = {"executors": {"1": 8, "2": 8}, "properties": {**CLUSTER, **(properties or {})}, **more}
+    path = write(folder / "log", stages, **given)
+    return cp.profile([path], output=folder / "run.duckdb").verdict()
+
+
+def shuffling(count: int, **of: Any) -> Stage:
+    return Stage(list(waves(count, 16, 2, **of)), reads="ShuffledRowRDD")
+
+
+def lines(verdict: Verdict) -> list[str]:
+    return [line for each in verdict.recommendations for line in lines_of(each, verdict.debug.words)]
+
+
+def settings(found: Sequence[Recommendation]) -> dict[str, tuple[core.Value, core.Value]]:
+    return {change.name: (change.before, change.after) for each in found for change in each.settings}
+
+
+R = TypeVar("R", bound=Recommendation)
+
+
+def only(verdict: Verdict, kind: type[R]) -> R:
+    (found,) = [each for each in verdict.recommendations if isinstance(each, kind)]
+    return found
+
+
+def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_path: Path) -> None:
+    stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
+    first = verdict.recommendations[0]
+    assert isinstance(first, spark.SetPartitions)
+    assert first.settings == (SettingChange("spark.sql.shuffle.partitions", 4, 16),)
+    assert (first.stages.stage, first.stages.others, first.stages.tasks, first.stages.slots) == ("stage:0.0", 0, 4, 16)
+    assert lines(verdict)[0] == "--conf spark.sql.shuffle.partitions=16"
+    assert first.saving.ms == pytest.approx(30_000, rel=0.1), "it is what predict says"
+    assert first.saving.range_ms is None, "no rerun has checked it"
+
+
+def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
+    stage = shuffling(20, ms=20_000, cpu_ms=19_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "20"}, query=SHUFFLED)
+    assert settings(verdict.recommendations)["spark.sql.shuffle.partitions"] == (20, 32)
+
+
+def test_partitions_are_not_blamed_where_they_are_not_what_cut_the_tasks(tmp_path: Path) -> None:
+    stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
+    assert "spark.sql.shuffle.partitions" not in settings(verdict.recommendations)
+    (size,) = only(verdict, spark.KeepPartitions).settings
+    assert (size.name.rpartition(".")[2], size.before_bytes, size.is_default) == ("minPartitionSize", MIB, True)
+    off = {"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"}
+    (tmp_path / "off").mkdir()
+    (first,) = only(told(tmp_path / "off", [stage], off, query=SHUFFLED), spark.KeepPartitions).settings
+    assert (first.name.rpartition(".")[2], first.before, first.after) == ("parallelismFirst", False, True)
+
+
+def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_path: Path) -> None:
+    stage = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
+    verdict = told(tmp_path, [stage], query=SHUFFLED)
+    first = only(verdict, spark.AskForPartitions)
+    assert verdict.recommendations[0] == first
+    assert (first.partitions, first.stages.tasks, first.sql) == (16, 1, True)
+    assert lines(verdict)[0] == "df = df.repartition(16)"
+    assert not any(isinstance(each, spark.KeepPartitions) for each in verdict.recommendations)
+    (tmp_path / "off").mkdir()
+    small = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=8 * MIB)
+    off = {"spark.sql.adaptive.enabled": "false"}
+    assert lines(told(tmp_path / "off", [small], off, query=SHUFFLED))[0] == "df = df.repartition(16)"
+
+
+def test_the_default_parallelism_is_named_only_where_it_cut_the_tasks(tmp_path: Path) -> None:
+    """A sort onto 2 partitions, of its own, was told to raise a setting of 16 to 16."""
+    stage = shuffling(2, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
+    for value, kind in (("16", spark.ReduceInPartitions), ("2", spark.SetPartitions)):
+        (tmp_path / value).mkdir()
+        first = told(tmp_path / value, [stage], {"spark.default.parallelism": value}).recommendations[0]
+        assert isinstance(first, kind)
+        changed = {"spark.default.parallelism": (2, 16)} if kind == spark.SetPartitions else {}
+        assert settings([first]) == changed
+
+
+def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: Path) -> None:
+    stage = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB, written_bytes=64 * MIB)] * 2)
+    verdict = told(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))
+    first = verdict.recommendations[0]
+    assert isinstance(first, core.FollowAdvice)
+    found = first.finding
+    assert isinstance(found, Committing)
+    assert (found.scope, found.longest_ms, found.others) == ("sql:0", 20_000, 0)
+    assert first.saving.range_ms is not None
+    assert first.saving.range_ms[1] == pytest.approx(20_000)
+    rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Coordinator)]
+    assert sum(rest) < 1000, "it is not told a second time"
+
+    (tmp_path / "reads").mkdir()
+    reads = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB)] * 2)
+    verdict = told(tmp_path / "reads", [reads], query=replace(SCAN, after_ms=20_000))
+    assert "committing" not in {each.kind for each in verdict.debug.findings}
+
+
+def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
+    small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(small)], query=SCAN)
+    (cost,) = only(verdict, spark.CutFilesSmaller).settings
+    assert cost == SettingChange("spark.sql.files.openCostInBytes", "4m", "1m", 4 * MIB, MIB, is_default=True)
+    gzip = [Task(20_000, "1", cpu_ms=19_000, read_bytes=900 * MIB) for _ in range(4)]
+    (tmp_path / "gzip").mkdir()
+    verdict = told(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
+    assert "df = df.repartition(16)" in lines(verdict)
+    first = only(verdict, spark.SpreadRows)
+    assert first.with_data is None, "its files do not divide"
+    assert verdict.recommendations[0] == first
+    assert first.saving.ms is None
+    assert saving_text(first.saving, Seconds()) == "saves at most 15 s (modelled)"
+
+
+def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
+    """Rows were to be spread by a shuffle of all that was read."""
+    blocks = [Task(20_000, "1", cpu_ms=19_000, read_bytes=128 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(blocks)])
+    first = only(verdict, spark.ReadInPartitions)
+    assert verdict.recommendations[0] == first
+    assert (first.partitions, first.stages.stage, first.stages.tasks, first.stages.slots) == (16, "stage:0.0", 4, 16)
+    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of gzip: rdd.repartition(16)")
+
+
+def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:
+    """It was told to cut the rows of an RDD that no line of the program has."""
+    reading = [Task(35_000, "1", cpu_ms=33_000, read_bytes=128 * MIB) for _ in range(4)]
+    verdict = told(tmp_path, [Stage(reading, name="csv at job.py:1")])
+    first = verdict.recommendations[0]
+    assert isinstance(first, spark.GiveSchema)
+    assert (first.jobs, first.inferred, first.stage, first.name) == (1, True, "stage:0.0", "scan: csv at job.py:1")
+    assert first.saving.range_ms is not None
+    assert first.saving.range_ms[1] == pytest.approx(35_000, rel=0.05)
+    assert not any("repartition" in each or "textFile" in each for each in lines(verdict))
+    (tmp_path / "query").mkdir()
+    of_query = told(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
+    kinds = [type(each) for each in of_query.recommendations]
+    assert spark.GiveSchema not in kinds, "a query reads for its rows"
+
+
+def test_a_task_of_less_than_a_second_is_not_worth_parts(tmp_path: Path) -> None:
+    """A hundred jobs of one short task each were to be cut in 16."""
+    short = [Stage([Task(700, "1", cpu_ms=680, read_bytes=128 * MIB)]) for _ in range(100)]
+    assert not any(isinstance(each, spark.InProgram) for each in told(tmp_path, short).recommendations)
+    (tmp_path / "long").mkdir()
+    long = [Stage([Task(7_000, "1", cpu_ms=6_800, read_bytes=128 * MIB)]) for _ in range(10)]
+    assert any(isinstance(each, spark.InProgram) for each in told(tmp_path / "long", long).recommendations)
+
+
+def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than_usual(tmp_path: Path) -> None:
+    """Of 64 tasks one has something to read: no median tells that it is long."""
+    none = [Task(200, "1", cpu_ms=100) for _ in range(63)]
+    verdict = told(tmp_path, [Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=2700 * MIB), *none],
+                                    reads="ShuffledRowRDD")], query=SHUFFLED)  # fmt: skip
+    shown = only(verdict, spark.SplitKeys).evidence
+    assert isinstance(shown, IdleStage)
+    assert (shown.id, shown.with_data, shown.tasks, shown.slots) == ("stage:0.0", 1, 64, 16)
+    (tmp_path / "small").mkdir()
+    little = Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=MIB // 20), *none], reads="ShuffledRowRDD")
+    small = told(tmp_path / "small", [little], query=SHUFFLED)
+    assert spark.SplitKeys not in {type(each) for each in small.recommendations}, "there are no rows to split"
+
+
+def test_what_predict_says_brings_nothing_is_no_thing_to_do(tmp_path: Path) -> None:
+    """What is known at most stood beside a what-if that says no effect."""
+    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_000, shuffled_bytes=MIB)], query=SHUFFLED)
+    memory = core.MoreMemory(price="setting", because="spilling", saving=Saving("modelled"), ratio=2.0)
+    given = [Candidate(memory, "memory=2x", 37_000.0)]
+    assert ranked(given, verdict.debug, verdict.header, lambda _asked: prediction(0.0)) == ()
+    unknown = replace(prediction(0.0), predicted_ms=None, interval_ms=None)
+    (bound,) = ranked(given, verdict.debug, verdict.header, lambda _asked: unknown)
+    assert bound.saving.range_ms == (0.0, 37_000.0)
+
+
+def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
+    tmp_path: Path,
+) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    assert settings(told(tmp_path, [busy], query=SCAN).recommendations)["spark.executor.instances"] == (2, 4)
+    alone = replace(busy, after_ms=200_000)
+    (tmp_path / "alone").mkdir()
+    verdict = told(tmp_path / "alone", [alone], query=SCAN)
+    assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
+    one = Stage([Task(90_000, "1", cpu_ms=89_000, read_bytes=900 * MIB)])
+    (tmp_path / "one").mkdir()
+    verdict = told(tmp_path / "one", [one], query=SCAN)
+    assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
+
+
+def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than_came(tmp_path: Path) -> None:
+    """Of two that are asked for a third may be there for a moment, in the place of one that goes."""
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    for asked, price in ((1, "setting"), (10, "machine")):
+        (tmp_path / str(asked)).mkdir()
+        verdict = told(tmp_path / str(asked), [busy], {"spark.executor.instances": str(asked)}, query=SCAN)
+        twice = only(verdict, spark.MoreExecutors)
+        assert (twice.before, twice.after, twice.price) == (2, 4, price)
+        assert twice.asked == (None if asked == 1 else 10), "a cluster has to have room for them"
+        assert settings([twice]) == ({"spark.executor.instances": (1, 2)} if asked == 1 else {})
+
+
+def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "2"}
+    twice = only(told(tmp_path, [busy], dynamic, query=SCAN), spark.MoreExecutors)
+    assert settings([twice]) == {"spark.dynamicAllocation.maxExecutors": (2, 4)}
+    (tmp_path / "more").mkdir()
+    more = {**dynamic, "spark.dynamicAllocation.maxExecutors": "4"}
+    twice = only(told(tmp_path / "more", [busy], more, query=SCAN), spark.MoreExecutors)
+    assert settings([twice]) == {"spark.dynamicAllocation.minExecutors": (0, 4)}
+
+
+def test_what_tasks_read_says_what_a_stage_reads_where_its_spark_names_no_metrics(tmp_path: Path) -> None:
+    """As Spark 1 has it: an RDD that is sorted reads a shuffle, and no rows that the program hands over."""
+    sorted_rows = Stage(list(waves(2, 16, 2, ms=20_000, cpu_ms=19_000, shuffled_bytes=900 * MIB)), reads="map")
+    kinds = [type(each) for each in told(tmp_path, [sorted_rows]).recommendations]
+    assert spark.ReduceInPartitions in kinds
+    assert spark.CutCollection not in kinds
+
+
+def test_slots_that_dynamic_allocation_did_not_ask_for_are_told(tmp_path: Path) -> None:
+    """Forty tasks had forty slots, for Spark asks for no more, where the stage before had two hundred."""
+    dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "4"}
+    wide = Stage(list(waves(64, 32, 4, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    narrow = Stage(list(waves(8, 8, 1, ms=100_000, cpu_ms=95_000, shuffled_bytes=900 * MIB)), reads="ShuffledRowRDD")
+    log = write(
+        tmp_path / "log", [wide, narrow], executors={str(each): 8 for each in range(1, 5)}, query=SHUFFLED,
+        properties={**CLUSTER, **dynamic, "spark.sql.adaptive.enabled": "false"}, removed={"2": 0, "3": 0, "4": 0},
+    )  # fmt: skip
+    run = cp.profile([log], output=tmp_path / "run.duckdb")
+    (idle,) = [each for each in run.debug().findings if isinstance(each, UnaskedSlots)]
+    assert [(each.slots, each.tasks, each.run_slots) for each in idle.stages] == [(8, 8, 32)]
+    assert idle.cost_ms == pytest.approx(75_000)
+    assert "df = df.repartition(32)" in lines(run.verdict())
+
+
+def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
+    assert not {spark.MoreExecutors, core.FasterDevice} & {type(each) for each in verdict.recommendations}
+
+
+def test_nothing_is_told_of_what_one_cannot_buy(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    cpu = only(told(tmp_path, [busy], query=SCAN), core.FasterDevice)
+    assert (cpu.resource, cpu.ratio, cpu.price) == ("cpu", 1.25, "machine")
+    assert cpu.saving.ms is not None
+    assert 0.1 * 38_000 < cpu.saving.ms < 0.22 * 38_000, "a quarter faster, not twice as fast"
+
+
+def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> None:
+    full = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=4000, gc_ms=5000, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [full], query=SCAN)
+    memory = only(verdict, core.MoreMemory)
+    assert memory.because == "garbage"
+    assert memory.settings == (SettingChange("spark.executor.memory", "4g", "8g", 2.0**32, 2.0**33),)
+    assert memory.saving.range_ms is not None
+    assert memory.saving.range_ms[1] <= 0.5 * verdict.debug.runtime_ms
+
+
+def test_what_python_workers_spilled_asks_for_memory_of_theirs(tmp_path: Path) -> None:
+    spilling = list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB, spilled_bytes=100 * MIB))
+    verdict = told(tmp_path, [Stage(spilling, reads="PythonRDD")])
+    memory = only(verdict, core.MoreMemory)
+    assert (memory.because, settings([memory])) == ("spilling", {"spark.python.worker.memory": ("512m", "1g")})
+    assert memory.settings[0].is_default
+    (tmp_path / "jvm").mkdir()
+    memory = only(told(tmp_path / "jvm", [Stage(spilling)]), core.MoreMemory)
+    assert (memory.because, settings([memory])) == ("spilling", {"spark.executor.memory": ("4g", "8g")})
+    assert memory.saving.ms is None, "how long it spilled is not known"
+
+
+def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    tasks = [replace(each, executor="driver") for each in busy.tasks]
+    verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
+    assert settings([only(verdict, spark.MoreLocalSlots)]) == {"spark.master": ("local[8,4]", "local[16,4]")}
+    assert "--master 'local[16,4]'" in lines(verdict), "a shell takes brackets for a pattern"
+    assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
+    assert not any(each.setting.startswith("executors=") for each in verdict.what_ifs)
+    asked = cp.open_run(verdict.run).predict(["executors=2x"])
+    assert asked.refused == (LocalRun(),)
+
+
+def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:
+    waiting = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB)))
+    verdict = told(tmp_path, [waiting], query=SCAN)
+    *others, last = verdict.recommendations
+    assert isinstance(last, core.RecordSamples)
+    assert not any(isinstance(each, core.RecordSamples) for each in others)
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9990, read_bytes=128 * MIB)))
+    (tmp_path / "busy").mkdir()
+    found = told(tmp_path / "busy", [busy], query=SCAN).recommendations
+    assert not any(isinstance(each, core.RecordSamples) for each in found)
+
+
+def test_what_brings_less_than_a_second_is_nothing_to_do(tmp_path: Path) -> None:
+    short = Stage([Task(300, "1", cpu_ms=290, shuffled_bytes=64 * MIB)], reads="ShuffledRowRDD")
+    verdict = told(tmp_path, [short], {"spark.sql.shuffle.partitions": "1"}, query=SHUFFLED, begin_ms=10)
+    assert {type(each) for each in verdict.recommendations} <= {core.RecordSamples}
+
+
+def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
+    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
+    assert "3 % of the time and 1 s" in nothing_to_do(replace(verdict, recommendations=()))
+    assert nothing_to_do(replace(verdict, recommendations=(setting("a"),))) == ""
+
+
+# What was made of a run's end -----------------------------------------------------------------------------------------
+
+
+def recommended(run: Run, outcome: Outcome) -> tuple[Recommendation, ...]:
+    debug = replace(run.debug(), outcome=outcome)
+    return ranked(run.candidates(debug), debug, run.header(), lambda _setting: None)
+
+
+def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> None:
+    busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
+    path = write(tmp_path / "log", [busy], executors={"1": 8, "2": 8}, properties=CLUSTER, query=SCAN)
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    failure = Failed("job", "job:3", "count", "RuntimeException: bad")
+    failed = Outcome("failed", (Tally("job", 4, 1),), (failure,))
+    found = recommended(run, failed)
+    assert isinstance(found[0], core.FixFailure)
+    assert (found[0].failed, found[0].error) == ("job:3", "RuntimeException: bad")
+    assert not any(isinstance(each, core.MoreWorkers) for each in found)
+    for memory, basis in (("container", "modelled"), ("killed", "guessed")):
+        _, extended, *_ = recommended(run, replace(failed, memory=memory))
+        assert isinstance(extended, spark.ExtendMemory)
+        assert (extended.exhausted, extended.saving.basis) == (memory, basis)
+        assert settings([extended]) == {"spark.executor.memoryOverhead": ("410m", "820m")}
+        assert extended.settings[0].is_default
+    gpu = recommended(run, replace(failed, memory="device"))
+    assert settings(gpu[1:2]) == {"spark.rapids.sql.concurrentGpuTasks": (None, 1)}
+    assert not any(isinstance(each, spark.ExtendMemory) for each in gpu)
+    heap = recommended(run, replace(failed, memory="heap"))
+    assert settings(heap[1:2]) == {"spark.executor.memory": ("4g", "8g")}
+    assert not any(isinstance(each, core.FixFailure) for each in recommended(run, Outcome("succeeded")))
+
+
+def test_a_program_that_stopped_spark_is_the_first_to_look_at(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=40_000, cpu_ms=39_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    error = "Job cancelled because SparkContext was shut down"
+    failed = Failed("job", "job:3", "sort", error)
+    first, *_ = recommended(run, Outcome("failed", failures=(failed,)))
+    assert isinstance(first, spark.ReadDriverLog)
+    assert first.failed == "job:3"
+    other = replace(failed, error="BadRow: row 7 has no id")
+    assert isinstance(recommended(run, Outcome("failed", failures=(other,)))[0], core.FixFailure)
+
+
+# Ranks and JSON -------------------------------------------------------------------------------------------------------
+
+
+def setting(name: str, price: core.Price = "setting") -> ChangeSetting:
+    change = SettingChange(name, 1, 2)
+    return ChangeSetting(price=price, because="r", saving=Saving("modelled"), settings=(change,))
+
+
+def prediction(gain_ms: float) -> Prediction:
+    return Prediction("all", "makespan", "x=2x", 100_000.0, 100_000.0, 100_000.0 - gain_ms, (60_000.0, 99_000.0))
+
+
+def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    debug = run.debug()
+    given = [
+        Candidate(setting("buy", "machine"), "b=2x"),
+        Candidate(setting("bound"), at_most_ms=38_000.0),
+        Candidate(setting("a"), "a=2x"),
+        Candidate(setting("small"), at_most_ms=2000.0),
+        Candidate(setting("no help"), "none=2x"),
+    ]
+    gains = {"a=2x": 20_000.0, "b=2x": 36_000.0, "none=2x": 100.0}
+    found = ranked(given, debug, run.header(), lambda asked: prediction(gains[asked]))
+    assert [each.settings[0].name for each in found] == ["a", "bound", "buy"]
+    assert found[0].saving.range_ms == (1000.0, 40_000.0)
+    assert found[1].saving == Saving("modelled", None, (0.0, 38_000.0))
+
+
+def test_of_two_that_change_the_same_the_better_one_is_kept(tmp_path: Path) -> None:
+    path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    stages = core.Affected("stage:0.0", "sort", 0, 4, 16)
+    shared: dict[str, Any] = {"price": "code", "because": "r", "saving": Saving("modelled"), "stages": stages}
+    ask = spark.AskForPartitions(partitions=16, sql=True, **shared)
+    spread = spark.SpreadRows(partitions=32, sql=True, with_data=None, **shared)
+    of_rdd = spark.ReadInPartitions(partitions=16, sql=False, **shared)
+    raised = replace(setting("a"), settings=(SettingChange("a", 1, 8),))
+    given = [
+        Candidate(each, at_most_ms=ms)
+        for each, ms in ((setting("a"), 30e3), (raised, 40e3), (ask, 50e3), (spread, 60e3), (of_rdd, 20e3))
+    ]
+    found = ranked(given, run.debug(), run.header(), lambda _asked: None)
+    assert [replace(each, saving=Saving("modelled")) for each in found] == [spread, raised, of_rdd]
+
+
+def test_json_has_the_kind_the_numbers_and_the_sentence(tmp_path: Path) -> None:
+    stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
+    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
+    first, saving = as_json(verdict)["recommendations"][0], verdict.recommendations[0].saving
+    assert saving.ms is not None
+    assert first == first | {
+        "kind": "set-partitions",
+        "price": "setting",
+        "because": "idle-slots",
+        "saving": {"basis": "modelled", "ms": round(saving.ms, 3), "range_ms": None},
+        "lines": ["--conf spark.sql.shuffle.partitions=16"],
+        "stages": {"stage": "stage:0.0", "name": first["stages"]["name"], "others": 0, "tasks": 4, "slots": 16},
+    }
+    (change,) = first["settings"]
+    assert (change["name"], change["before"], change["after"]) == ("spark.sql.shuffle.partitions", 4, 16)
+    assert "4 → 16" in first["text"]
+
+
+def test_sizes_are_as_sparks_settings_take_them() -> None:
+    sizes = (4 * 2**30, 300 * MIB, 1.5 * MIB, 65_536, 100)
+    assert [size_text(each) for each in sizes] == ["4g", "300m", "2m", "64k", "1k"]
+
+
+def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tasks(tmp_path: Path) -> None:
+    """Whatever its findings are."""
+    path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
+    run = cp.profile([path], output=tmp_path / "run.duckdb")
+    with duckdb.connect(str(run.path), read_only=True) as connection:
+        details = group_details(connection, load(connection), run.debug().critical_path)
+    facts = details[0].facts
+    short = StartingStage(facts.id, facts.name, 900.0, "measured", FewerTasks(), tasks=400, share=0.9, queued_ms=0.0)
+    none = [replace(each, facts=replace(each.facts, slots=0)) for each in details]
+    assert list(cuts(Stages(details, [short]), 0))
+    assert not list(cuts(Stages(none, [short]), 0))
