@@ -114,6 +114,7 @@ def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 
     """The runtime with other resources; the rows are one prediction for each combination of listed values."""
     from crystalperf.cli.runs import find_run
     from crystalperf.query.answers.listing import sentence_of
+    from crystalperf.query.text.sentences import texts_of
 
     sweep = find_run(_local(run)).sweep(list(settings), scope=scope)
     rows = [
@@ -121,12 +122,16 @@ def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 
             "setting": each.setting,
             "predicted_ms": each.predicted_ms and round(each.predicted_ms),
             "range_90_ms": each.interval_ms and [round(ms) for ms in each.interval_ms],
-            "refused": "; ".join(each.refused) or None,
+            "refused": "; ".join(texts_of(each.refused, each.words)) or None,
             "says": sentence_of(each),
         }
         for each in sweep.points
     ]
-    facts = {"runtime_ms": round(sweep.points[0].runtime_ms), "assumptions": list(sweep.points[0].assumptions)[:6]}
+    first = sweep.points[0]
+    facts = {
+        "runtime_ms": round(first.runtime_ms),
+        "assumptions": list(texts_of(first.assumptions[:6], first.words)),
+    }
     return fitting(facts, rows, limit, offset)
 
 

@@ -14,6 +14,7 @@ from crystalperf.cli.parts import listed
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
 from crystalperf.indexes.errors import SettingError
+from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Advice, Choice, Header, Offer
@@ -57,7 +58,7 @@ def priced(
         write(choice_text(header, answer))
     if not answered:
         reasons = dict.fromkeys(reason for each in answer.offers for reason in each.refused)
-        why = "; ".join(reasons) or "none can be had in that number"
+        why = "; ".join(texts_of(reasons, answer.words)) or "none can be had in that number"
         say(f"crystalperf: no machine of the table has an answer: {why}")
     return 0 if answered else 1
 
@@ -129,7 +130,7 @@ def choice_text(header: Header, answer: Choice) -> str:
     refused = [each for each in answer.offers if each.price is None]
     for reason in dict.fromkeys(each.refused[0] for each in refused if each.refused):
         those = [_machines(each) for each in refused if each.refused[:1] == (reason,)]
-        page.paragraph(f"Not known: {', '.join(those)}; {printable(reason)}.", hanging="  ")
+        page.paragraph(f"Not known: {', '.join(those)}; {printable(text_of(reason, answer.words))}.", hanging="  ")
     words = header.vocabulary
     listed(
         page,

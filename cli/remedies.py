@@ -31,7 +31,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
     facts = {name: fact if name == "applications" else shell_word(fact) for name, fact in remedy.facts.items()}
     told = {
         "state what the run had": "; add --recorded {setting}=…, or ask for a ratio such as {setting}=2x",
-        "state a setting": "; add --recorded {setting}=…",
+        "state a setting": "; add --recorded {setting}=VALUE",
         "choose an application": ", choose one with --app: {applications}",
         "choose a job": "; choose one with --job",
         "give it as standard input": "; pipe it in instead: … | crystalperf analyze -",

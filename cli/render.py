@@ -13,7 +13,7 @@ from crystalperf.cli import parts
 from crystalperf.cli.page import Page
 from crystalperf.cli.text import printable, time_unit
 from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Debug, Header, Profiled
@@ -49,7 +49,7 @@ def debug_text(header: Header, debug: Debug) -> str:
     )
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
-    parts.listed(page, "Assumed", debug.assumptions)
+    parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))
     parts.not_seen(page, header, debug)
     return page.text()
 

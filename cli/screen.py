@@ -15,7 +15,7 @@ from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
 from crystalperf.cli.whatifs import usual
 from crystalperf.query.answers.words import capitalised, nothing_to_do, saving_text
-from crystalperf.query.text.sentences import lines_of, text_of
+from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import Verdict
@@ -74,7 +74,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
         parts.operators(page, header, debug, unit, 20)
         parts.functions(page, debug, unit, len(debug.functions))
         parts.disagreements(page, debug, 6)
-        parts.listed(page, "Assumed", debug.assumptions)
+        parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))
         parts.not_seen(page, header, debug)
         page.line()
     else:

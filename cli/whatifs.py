@@ -27,9 +27,11 @@ from crystalperf.query.answers.words import (
     step_ms,
     step_sentence,
 )
+from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.values import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
+    from crystalperf.query.results.assumptions import Assumption
 
 RANGE = "90 % range"
 GROUPS_SHOWN = 20
@@ -103,7 +105,7 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     if prediction.flow is not None:
         page.paragraph(most_sentence(prediction.flow, header.vocabulary, header.resources))
         if prediction.predicted_ms is None:
-            page.paragraph(f"No latency is told, for {'; '.join(prediction.refused)}.")
+            page.paragraph(f"No latency is told, for {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
         page.paragraph(f"9 of 10 reruns would take {_range(prediction.interval_ms, unit)} {unit.name}.")
     page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
@@ -126,7 +128,7 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     page.table([capitalised(group), "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
     if len(prediction.groups) > len(rows):
         page.line(f"{counted(len(prediction.groups) - len(rows), f'shorter {group}')} not shown; --json has all")
-    listed(page, "Assumed", prediction.assumptions)
+    listed(page, "Assumed", texts_of(prediction.assumptions, prediction.words))
     return page.text()
 
 
@@ -196,15 +198,16 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
 
 def _assumed(points: Sequence[Prediction]) -> list[str]:
     """What was taken for granted: of all settings first, then of some, which are named, those of most first."""
-    whose: dict[str, list[str]] = {}
+    whose: dict[Assumption, list[str]] = {}
     answered = [each for each in points if each.predicted_ms is not None or each.assumptions]
     for each in answered:
-        for text in dict.fromkeys(each.assumptions):
-            whose.setdefault(text, []).append(each.setting)
-    return [
-        text if len(settings) == len(answered) else f"{_first_of(settings)}: {text}"
-        for text, settings in sorted(whose.items(), key=lambda each: -len(each[1]))
-    ]
+        for assumed in dict.fromkeys(each.assumptions):
+            whose.setdefault(assumed, []).append(each.setting)
+    found = []
+    for assumed, settings in sorted(whose.items(), key=lambda each: -len(each[1])):
+        text = text_of(assumed, points[0].words)
+        found.append(text if len(settings) == len(answered) else f"{_first_of(settings)}: {text}")
+    return found
 
 
 def _first_of(settings: Sequence[str]) -> str:

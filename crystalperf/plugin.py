@@ -31,7 +31,9 @@ from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.model.records import Problem, Problems
 from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
+from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.registry import Sentences
 from crystalperf.query.vocabulary import Vocabulary
@@ -40,6 +42,7 @@ __all__ = [
     "Advice",
     "Advisor",
     "Application",
+    "Assumption",
     "Barriers",
     "Bounds",
     "Edge",
@@ -64,6 +67,7 @@ __all__ = [
     "Problems",
     "Reader",
     "Recommendation",
+    "Refusal",
     "Resource",
     "Role",
     "Saving",

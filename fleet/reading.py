@@ -28,7 +28,7 @@ from crystalperf.query.model.records import as_text
 from crystalperf.query.profiling import profile_application
 from crystalperf.query.run import Run
 from crystalperf.query.text.findings import advice_text
-from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.sentences import text_of, texts_of
 from crystalperf.query.whatif.interval import CALIBRATED
 
 COMMON = ("model", "labels")
@@ -315,7 +315,7 @@ def _refused(text: str, setting: str, why: str) -> Row:
 def _gain(text: str, setting: str, prediction: Prediction) -> Row:
     """A what-if with its 90 % range, and the variance of the logarithm by what it comes from."""
     if prediction.predicted_ms is None or prediction.interval_ms is None or prediction.predicted_ms <= 0:
-        return _refused(text, setting, " ".join(prediction.refused) or "there is no range")
+        return _refused(text, setting, " ".join(texts_of(prediction.refused, prediction.words)) or "there is no range")
     low, high = prediction.interval_ms
     variance = (math.log(max(high, 1e-9) / max(low, 1e-9)) / 2 / HALF_WIDTH) ** 2
     shares = prediction.interval_shares

@@ -41,6 +41,8 @@ from crystalperf.query.model.world import (
     recorded_resources,
     settings_of,
 )
+from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
+from crystalperf.query.text.sentences import text_of
 from crystalperf.query.whatif.flow import predict_flow
 from crystalperf.query.whatif.listing import has_compiled
 from crystalperf.query.whatif.predict import predict, predicted_by
@@ -220,11 +222,15 @@ class Run:
         where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
         stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
         job, which correct the prediction and narrow its interval (query.whatif.learning).  `path` is whether to tell
-        what the predicted runtime goes to (resource_ms), a quarter of the work.  Raises SettingError where a setting
-        makes no sense, NoAnswerError where the run cannot be asked that.
+        what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the run has no answer to that,
+        `refused` says why.  Raises SettingError where a setting makes no sense.
         """
-        world = self._world(_texts(settings, changes), recorded, scope)
-        others = self._compared(reruns, recorded, scope, replan)
+        texts = _texts(settings, changes)
+        try:
+            world = self._world(texts, recorded, scope)
+            others = self._compared(reruns, recorded, scope, replan)
+        except RefusedError as error:
+            return self.unchanged(scope).refusing(", ".join(texts), error.refusal)
         return in_their_light(world, self._predicted(world, scope, replan, predictor, path=path), others)
 
     def sweep(
@@ -241,26 +247,29 @@ class Run:
     ) -> Sweep:
         """One prediction for each combination of listed values: `sweep(["cores=2,4,8"])`; the rest is as in predict().
 
-        Of several questions, those that the run cannot be asked or that make no sense of it, as half of one worker, say
-        why in `refused`; one alone raises NoAnswerError or SettingError.
+        Of several questions, those that make no sense of the run, as half of one worker, say why in `refused` as well;
+        one alone raises SettingError.
         `progress` is told each step in a few words.
         """
         progress("reading the run")
         wanted, known = self._asked(_texts(settings, changes), recorded, scope, lists=True)
-        others = self._compared(reruns, recorded, scope, replan)
+        several, amounts = combinations(wanted), _amounts(wanted)
+        try:
+            others = self._compared(reruns, recorded, scope, replan)
+        except RefusedError as error:
+            unchanged = self.unchanged(scope)
+            return Sweep(tuple(unchanged.refusing(World(each).describe(), error.refusal) for each in several), amounts)
         points: list[Prediction] = []
-        several = combinations(wanted)
         for chosen in several:
             progress(f"what if: {World(chosen).describe()}")
             try:
                 world = changed_world(chosen, known)
                 points.append(in_their_light(world, self._predicted(world, scope, replan, predictor), others))
-            except (NoAnswerError, SettingError) as error:
-                if len(several) == 1:
+            except (RefusedError, SettingError) as error:
+                if len(several) == 1 and isinstance(error, SettingError):
                     raise
-                refused = self.unchanged(scope).refusing(World(chosen).describe(), str(error), error.remedy)
-                points.append(refused)
-        return Sweep(tuple(points), _amounts(wanted))
+                points.append(self.unchanged(scope).refusing(World(chosen).describe(), _refusal(error)))
+        return Sweep(tuple(points), amounts)
 
     def advise(
         self,
@@ -272,7 +281,7 @@ class Run:
         """Which one more run of the job would narrow the ranges of some questions most; none: the usual ones."""
         header = self.header()
         usual = [each.setting for each in verdict.usual_questions(header)]
-        others = self._compared(reruns, recorded, "all", True)
+        others = self._comparable(reruns, recorded)
         asked = [self._answered(text, recorded) for text in (settings or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
         same = changed_world({}, self._load("all").recorded)
@@ -298,7 +307,7 @@ class Run:
         workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
         if not workers:
             raise NoAnswerError(f"the run does not tell how many {execution.framework.vocabulary.workers} it had")
-        others, offers = self._compared(reruns, recorded, "all", True), []
+        others, offers = self._comparable(reruns, recorded), []
         for each in prices.questions(known, ran_on, int(workers), None if cores is None else int(cores), counts):
             progress(f"{each.workers} × {each.machine.name}")
             try:
@@ -306,21 +315,28 @@ class Run:
                 offers.append(
                     prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
                 )
-            except (NoAnswerError, SettingError) as error:
-                offers.append(prices.offer(each, self.unchanged().refusing("", str(error))))
+            except (RefusedError, SettingError) as error:
+                offers.append(prices.offer(each, self.unchanged().refusing("", _refusal(error))))
         here = prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
-        return prices.chosen(execution.measure, execution.runtime_ms, here, offers, deadline_ms)
+        return prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
     def _answered(self, setting: str, recorded: Sequence[str]) -> tuple[World, Prediction] | None:
         """A question about the whole run with its world, where the run can be asked that."""
         try:
             world = self._world([setting], recorded, "all")
             return world, self._predicted(world, "all", True, None)
-        except (NoAnswerError, SettingError):
+        except (RefusedError, SettingError):
             return None
 
+    def _comparable(self, reruns: Sequence[Other], recorded: Sequence[str]) -> list[Compared]:
+        """Other runs of the job that are to help; raises NoAnswerError where one cannot."""
+        try:
+            return self._compared(reruns, recorded, ALL, True)
+        except RefusedError as error:
+            raise NoAnswerError(text_of(error.refusal, self._load(ALL).words)) from error
+
     def _compared(self, reruns: Sequence[Other], recorded: Sequence[str], scope: str, replan: bool) -> list[Compared]:
-        """Other runs of the job, each with what is predicted of its world from this one."""
+        """Other runs of the job, each with what is predicted of its world from this one.  Raises RefusedError."""
         if reruns and scope not in (ALL, WHOLE):
             raise SettingError("other runs of the job tell of the whole run only, not of a part of it")
         found, seen = [], {self._identity(): "the run itself"}
@@ -364,20 +380,17 @@ class Run:
     ) -> Prediction | Sweep:
         """The answer to a question as it was typed: one prediction, or one for each listed value, as in sweep().
 
-        Where the run cannot be asked that, the answer says why in `refused`.  Raises SettingError.
+        Where the run has no answer to that, `refused` says why.  Raises SettingError.
         """
-        try:
-            found = self.sweep(
-                settings,
-                recorded=recorded,
-                scope=scope,
-                replan=replan,
-                predictor=predictor,
-                reruns=reruns,
-                progress=progress,
-            )
-        except NoAnswerError as error:
-            return self.unchanged(scope).refusing(", ".join(settings), str(error), error.remedy)
+        found = self.sweep(
+            settings,
+            recorded=recorded,
+            scope=scope,
+            replan=replan,
+            predictor=predictor,
+            reruns=reruns,
+            progress=progress,
+        )
         return found if len(found.points) > 1 else found.points[0]
 
     def _asked(
@@ -445,7 +458,11 @@ class Run:
         return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")
 
     def _replay_scope(self, scope: str) -> Unchanged:
-        return replay_unchanged(self._load(scope))
+        execution = self._load(scope)
+        try:
+            return replay_unchanged(execution)
+        except RefusedError as error:  # then nothing is known of the run that a prediction could begin with
+            raise NoAnswerError(text_of(error.refusal, execution.words)) from error
 
     def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """The locked, read-only connection that the questions asked meanwhile have too."""
@@ -475,6 +492,11 @@ class Other:
     name: str
     run: Run
     settings: tuple[str, ...] = ()
+
+
+def _refusal(error: RefusedError | SettingError) -> Refusal:
+    """Why one of several questions has no answer."""
+    return error.refusal if isinstance(error, RefusedError) else InvalidQuestion(str(error))
 
 
 def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:

@@ -18,7 +18,7 @@ from crystalperf.cli.answering import next_command
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.screen import verdict_text
 from crystalperf.cli.text import time_unit
-from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query import Run, profile
 from crystalperf.query.answers import verdict
@@ -55,6 +55,7 @@ from crystalperf.query.model.records import Problems
 from crystalperf.query.profiling import assemble
 from crystalperf.query.results.advice import MoreMemory
 from crystalperf.query.results.findings import Garbage, StageRef
+from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
 from crystalperf.query.run import Other
 from tests.hand_made import HEADER
 
@@ -291,7 +292,10 @@ def test_causes_are_told_in_the_words_of_the_framework() -> None:
 
 def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
     tenfold, network = WhatIf("tenfold", "network=10x", 5_000.0), WhatIf("network", "network=2x", 9_000.0)
-    disk, refused = WhatIf("disk", "disk=2x", 9_500.0), WhatIf("memory", "memory=2x", None, refused=("no",))
+    disk, refused = (
+        WhatIf("disk", "disk=2x", 9_500.0),
+        WhatIf("memory", "memory=2x", None, refused=(InvalidQuestion("no"),)),
+    )
     assert best_help([tenfold, disk, network, refused], 10_000.0) is network
     assert best_help([disk, refused], 9_700.0) is None  # 2.1 % less
     assert best_help([refused], 10_000.0) is None
@@ -309,7 +313,7 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     assert next_step(header, on_net).facts == {"setting": "bandwidth=2x,4x,8x"}
     assert next_step(header, waiting).facts == {"setting": "cores=2x,4x,8x"}
     assert next_step(header, bottleneck_of(debug(cpu=9))).facts == {"setting": "cores=2x,4x,8x"}
-    refused = [WhatIf("twice the slots", "cores=2x", None, refused=("it keeps its parallelism",))]
+    refused = [WhatIf("twice the slots", "cores=2x", None, refused=(InvalidQuestion("it keeps its parallelism"),))]
     assert next_step(header, bottleneck_of(debug(cpu=9)), refused).facts == {"setting": "cpu_speed=2x,4x,8x"}
     bare = Framework(
         name="bare",
@@ -339,7 +343,7 @@ def test_what_was_not_seen_says_what_would_show_it() -> None:
 
 
 def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
-    refused = () if ms is not None else ("nothing tells",)
+    refused = () if ms is not None else (InvalidQuestion("nothing tells"),)
     asked = Prediction("all", "makespan", setting, 110.0, 111.0, ms, refused=refused)
     return replace(asked, **more)  # type: ignore[arg-type]
 
@@ -418,9 +422,9 @@ def test_a_refused_point_leaves_the_others_their_answers(run: Run) -> None:
     assert (first.predicted_ms, second.predicted_ms) == (first.runtime_ms, None)
     assert second.setting == "disk=500MB/s"
     assert second.remedy == Remedy("state what the run had", {"setting": "disk"})
-    with pytest.raises(NoAnswerError) as refused:
-        run.predict(["disk=500MB/s"])
-    assert refused.value.remedy == second.remedy
+    assert second.refused == (RecordedValueUnknown("disk=500MB/s", "disk"),)
+    alone = run.predict(["disk=500MB/s"])
+    assert (alone.refused, alone.remedy) == (second.refused, second.remedy)
     with pytest.raises(SettingError, match="nothing is changed"):
         run.predict()
 

@@ -51,10 +51,13 @@ from crystalperf.query.frameworks.known import get
 from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
 from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
 from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
+from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
-from crystalperf.query.text.sentences import text_of
+from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.sentences import text_of, texts_of
 from tests import hand_made
 from tests.spark_logs import START
 
@@ -96,7 +99,7 @@ DEBUG = Debug(
 
 
 def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
-    refused = () if ms is not None else (UNKNOWN,)
+    refused = () if ms is not None else (InvalidQuestion(UNKNOWN),)
     asked = Prediction("all", "makespan", setting, 26_000.0, 26_260.0, ms, refused=refused)
     return replace(asked, **more)  # type: ignore[arg-type]
 
@@ -118,8 +121,8 @@ def test_first_screen_answers_first_and_keeps_details_for_full() -> None:
     what_ifs = (
         WhatIf("faster", "network=2x", 16_000.0, interval_ms=(14_000.0, 18_000.0)),
         WhatIf("no faster", "cores=2x", 25_990.0),
-        WhatIf("less", "memory=0.5x", None, refused=("unknown",)),
-        WhatIf("more", "memory=2x", None, refused=("unknown",)),
+        WhatIf("less", "memory=0.5x", None, refused=(InvalidQuestion(UNKNOWN),)),
+        WhatIf("more", "memory=2x", None, refused=(InvalidQuestion(UNKNOWN),)),
     )
     found = verdict(*what_ifs, run="/cache/runs/app-1.duckdb")
     lines, words = screen(found)
@@ -144,9 +147,10 @@ def test_first_screen_answers_first_and_keeps_details_for_full() -> None:
 
 def test_counts_a_refusal_between_equal_bounds_as_no_effect() -> None:
     """Both bounds of a refused request may say that nothing changes, and then no reason is worth a line."""
-    same = WhatIf("no gain", "executors=2x", None, bound_ms=(25_900.0, 26_000.0), refused=("all local",))
-    disk = WhatIf("faster", "disk=2x", None, bound_ms=(14_000.0, 26_000.0), refused=("unknown",))
-    half = WhatIf("less", "memory=0.5x", None, bound_ms=(26_000.0, None), refused=("unknown",))
+    local, unknown = (RemoteReadsUnknown(),), (InvalidQuestion(UNKNOWN),)
+    same = WhatIf("no gain", "executors=2x", None, bound_ms=(25_900.0, 26_000.0), refused=local)
+    disk = WhatIf("faster", "disk=2x", None, bound_ms=(14_000.0, 26_000.0), refused=unknown)
+    half = WhatIf("less", "memory=0.5x", None, bound_ms=(26_000.0, None), refused=unknown)
     _, words = screen(verdict(same, disk, half))
     assert "no gain" in words
     assert "executors=2x" not in words
@@ -274,24 +278,24 @@ def test_folding_keeps_order_and_length() -> None:
 
 def test_shows_the_predicted_and_the_recorded_time_of_a_prediction() -> None:
     groups = (GroupPrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
-    found = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), groups=groups, assumptions=("guess",))
+    assumed = (OtherPredictor("guess"),)
+    found = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), groups=groups, assumptions=assumed)
     words = " ".join(prediction_text(HEADER, found).split())
-    for part in ("nightly, network=2x", "16.0 s", "26.0 s (-38 %)", "15.0 to 17.0 s", "26.3 s (+1 %)", "- guess"):
+    for part in ("nightly, network=2x", "16.0 s", "26.0 s (-38 %)", "15.0 to 17.0 s", "26.3 s (+1 %)", "guess"):
         assert part in words
     assert "stage:2.0 fetch 20.0 10.0 -50 %" in words
 
 
 def test_sweep_names_the_settings_of_an_assumption() -> None:
-    asked = {"cores=2": ("always",), "cores=4": ("20 tasks", "always", "a core")}
-    asked |= {"cores=8": ("40 tasks", "always", "a core")}
-    points = [predicted(setting, 20_000.0, assumptions=each) for setting, each in asked.items()]
+    each, ever, (twice, fourfold) = AddedSlots(with_cores=True), NodeShared(), (SlotsIdle(20, 10), SlotsIdle(40, 10))
+    asked = {"cores=2": (ever,), "cores=4": (twice, ever, each), "cores=8": (fourfold, ever, each)}
+    points = [predicted(setting, 20_000.0, assumptions=assumed) for setting, assumed in asked.items()]
     text = sweep_text(HEADER, Sweep((*points, predicted("cores=0.1x", None)), ()))
-    assert [each for each in text.split("\n") if each.startswith("  - ")] == [
-        "  - always",
-        "  - cores=4 and cores=8: a core",
-        "  - cores=4: 20 tasks",
-        "  - cores=8: 40 tasks",
-    ]
+    ever_text, each_text, twice_text, fourfold_text = texts_of((ever, each, twice, fourfold), Words())
+    shown = " ".join(text.partition("Assumed")[2].split())
+    assert shown == (
+        f"- {ever_text} - cores=4 and cores=8: {each_text} - cores=4: {twice_text} - cores=8: {fourfold_text}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -336,7 +340,8 @@ def test_words_a_remedy_in_flags_and_commands() -> None:
     assert error_sentence(NoAnswerError("unknown", remedy)) == f"unknown{told}"
     assert error_sentence(NoAnswerError("unknown")) == "unknown"
     assert refusal_text([predicted("network=1Gbps", None, remedy=remedy)]).endswith(UNKNOWN + told)
-    _, words = screen(verdict(WhatIf("fast", "network=1Gbps", None, refused=(UNKNOWN,), remedy=remedy)))
+    refused = (InvalidQuestion(UNKNOWN),)
+    _, words = screen(verdict(WhatIf("fast", "network=1Gbps", None, refused=refused, remedy=remedy)))
     assert f"network=1Gbps; {UNKNOWN}{told}" in words
     assert with_remedy("", Remedy("choose an application", {"applications": "a, b"})).endswith(" --app: a, b")
     note = Note("org.acme.*", Remedy("index the code", {"prefix": "org.acme"}))

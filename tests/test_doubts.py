@@ -24,6 +24,7 @@ from crystalperf.query.model.records import Problems
 from crystalperf.query.model.trace import Group, Scope, Unit, Worker, of_rows
 from crystalperf.query.profiling import assemble
 from crystalperf.query.results.missing import UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
+from crystalperf.query.results.refusals import TasksWithoutEnd
 from crystalperf.query.run import Run
 from tests.hand_made import Seconds
 from tests.spark_logs import Stage, Task, write
@@ -160,7 +161,7 @@ def test_most_work_missing_answers_no_what_if(tmp_path: Path) -> None:
     for setting in ("cores=2x", "cpu_speed=2x", "disk=2x"):
         answer = run.predict([setting])
         assert answer.predicted_ms is None
-        assert answer.refused == ("7 of 10 units have no end in the log, so what they did is unknown",)
+        assert answer.refused == (TasksWithoutEnd(7, 10),)
     assert made(tmp_path, ends=9, expected=10).predict(["cores=2x"]).predicted_ms is not None
 
 
@@ -247,7 +248,7 @@ def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
     (answer,) = [each for each in json.loads(out)["what_ifs"] if each["setting"] == "cpu_speed=2x"]
     assert (answer["predicted_ms"] is not None) == measured
     if not measured:
-        assert "nothing else tells what" in answer["refused"][0]
+        assert answer["refused"][0]["kind"] == "time-unknown"
         low, high = answer["bound_ms"]
         assert 0 < low < high
 

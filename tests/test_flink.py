@@ -18,9 +18,11 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.frameworks import Framework, Job, plural
 from crystalperf.query.frameworks.flink import FLINK, frames, operators
+from crystalperf.query.frameworks.flink.assumptions import RecordsRespread, SingleSubtasksKept
 from crystalperf.query.frameworks.flink.trace import read_archive
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.trace import Trace
+from crystalperf.query.results.assumptions import NoInterval
 from tests.refusals import refused
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
@@ -139,7 +141,7 @@ def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -
     wider = next(each for each in both.groups if each.id == join.id)
     assert wider.predicted_ms is not None
     assert join.recorded_ms > 1.3 * wider.predicted_ms
-    assert any("records are spread over the subtasks of 1 vertex" in each for each in both.assumptions)
+    assert RecordsRespread(1) in both.assumptions
     assert both.interval_ms is None  # nobody checked it by a rerun
     alone = run.predict(["parallelism.HashJoin=8"])
     again = next(each for each in alone.groups if each.id == join.id)
@@ -149,9 +151,10 @@ def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -
 
 def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
     told = cp.profile(JOIN).predict(["parallelism=2x", "slots=2x"])
-    assert any("vertices of one subtask keep it (Source: " in each for each in told.assumptions)
+    (kept,) = (each for each in told.assumptions if isinstance(each, SingleSubtasksKept))
+    assert kept.vertices[0].startswith("Source: ")
     assert told.interval_ms is not None  # reruns have checked it
-    assert not any("no reruns" in each for each in told.assumptions)
+    assert not any(isinstance(each, NoInterval) for each in told.assumptions)
 
 
 def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:

@@ -13,7 +13,9 @@ import crystalperf as cp
 from crystalperf.cli.screen import verdict_text
 from crystalperf.query.answers.bottleneck import bottleneck_of
 from crystalperf.query.frameworks.flink import planning
+from crystalperf.query.frameworks.flink.refusals import EndlessStream
 from crystalperf.query.results.findings import IdleSlots
+from crystalperf.query.results.refusals import TasksWithoutEnd
 
 DATA = Path(__file__).parent / "data" / "flink"
 
@@ -113,7 +115,7 @@ def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_pa
     for setting in ("parallelism=2x", "cpu_speed=2x", "taskmanagers=2x"):
         answer = run.predict([setting])
         assert answer.predicted_ms is None
-        assert len(answer.refused) == 1
+        assert answer.refused == (EndlessStream(),)
     assert [each.price for each in run.verdict().recommendations] == ["record"]  # more subtasks would shorten nothing
 
 
@@ -131,7 +133,7 @@ def test_a_stream_that_came_to_its_end_is_asked_about_that(tmp_path: Path) -> No
 
 def test_a_job_of_the_data_set_api_is_no_stream(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "v", "CANCELED")], "CANCELED", kind="", optimized={"estimates": [1]})
-    assert not any("stream" in each for each in run.predict(["cpu_speed=2x"]).refused)
+    assert EndlessStream() not in run.predict(["cpu_speed=2x"]).refused
 
 
 # How jobs end ------------------------------------------------------------
@@ -202,4 +204,4 @@ def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:
 
 def test_units_of_which_a_log_has_no_end_are_counted_once(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")], kind="BATCH", exchange="blocking")
-    assert re.findall(r"\d+", run.predict(["cpu_speed=2x"]).refused[0]) == ["2", "2"]  # without an end, of all
+    assert run.predict(["cpu_speed=2x"]).refused == (TasksWithoutEnd(2, 2),)

@@ -10,6 +10,7 @@ import pytest
 from crystalperf.indexes.resources import known
 from crystalperf.query.answers.serial import as_json
 from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.results.refusals import RemoteReadsUnknown, SendersOutOfRange, SlotsOutOfRange
 from crystalperf.query.whatif.interval import CALIBRATED, SOURCES, interval, variances
 from crystalperf.query.whatif.predict import predict
 from tests.test_predict import execution, world
@@ -68,7 +69,7 @@ def test_far_more_slots_get_a_bound() -> None:
     assert answer.predicted_ms is None
     assert answer.interval_ms is None
     assert answer.bound_ms == (100, 200)
-    assert "20 times the task slots" in answer.refused[0]
+    assert answer.refused == (SlotsOutOfRange(20.0, 16),)
     assert predict(run, world(run, "cores=16x")).predicted_ms is not None
 
 
@@ -76,21 +77,21 @@ def test_far_fewer_slots_get_a_bound() -> None:
     run = execution([(0, 100)] * 20, (1, 0, 0, 0), cores=20)
     answer = predict(run, world(run, "cores=1"))
     assert answer.bound_ms == (100, None)
-    assert "1/20 of the task slots" in answer.refused[0]
+    assert answer.refused == (SlotsOutOfRange(0.05, 16),)
 
 
 def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     run = execution([(0, 100), (100, 200)], (1, 0, 0, 0))
     local = replace(run, volumes=replace(run.volumes, local=np.array([10_000, 10_000])))
     answer = predict(local, world(local, "executors=2x"))
-    assert "all shuffled data were local" in answer.refused[0]
+    assert answer.refused == (RemoteReadsUnknown(),)
     assert answer.bound_ms == (100, None)
     assert predict(run, world(run, "executors=2x")).predicted_ms is not None  # nothing is shuffled
     little = replace(run, volumes=replace(run.volumes, local=np.array([100, 100])))
     assert predict(little, world(little, "executors=2x")).predicted_ms is not None
     remote = replace(run, volumes=replace(run.volumes, remote=np.array([10, 10])))
     assert predict(remote, world(remote, "executors=2x")).predicted_ms is not None
-    assert "as many senders" in predict(remote, world(remote, "executors=9x")).refused[0]
+    assert predict(remote, world(remote, "executors=9x")).refused == (SendersOutOfRange(9.0, 8),)
 
 
 def test_a_device_that_nothing_shows_gets_bounds() -> None:

@@ -20,8 +20,10 @@ from crystalperf.query.model.keeping import anew, with_room
 from crystalperf.query.model.load import load
 from crystalperf.query.model.places import KEPT, kept_groups, reaches
 from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.results.assumptions import CacheMisses, InputCached
 from crystalperf.query.results.findings import IdleSlots, Kept
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
+from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
 from crystalperf.query.whatif.predict import predict
 from tests.spark_logs import MIB, Stage, Task, write
@@ -170,8 +172,7 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     assert more_room.predicted_ms is not None
     assert more_slots.predicted_ms is not None
     assert more_slots.predicted_ms - more_room.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
-    assert "10 of 20 tasks read anew what executors were to keep" in " ".join(more_room.assumptions)
-    assert "none would" in " ".join(more_room.assumptions)
+    assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_room.assumptions
 
 
 def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
@@ -189,7 +190,8 @@ def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Pa
     assert sorted(after[again].tolist()) == pytest.approx([1000] * 5 + [6000] * 5)
     assert after[~again].tolist() == pytest.approx(before[~again].tolist())
     answer = predict(run, changed_world({"workers": Value("workers", "3", ratio=1.5)}, run.recorded))
-    assert "for 1.5 times as much about 5 would" in " ".join(answer.assumptions)
+    (misses,) = (each for each in answer.assumptions if isinstance(each, CacheMisses))
+    assert (misses.ratio, misses.misses_left) == (1.5, 5)
 
 
 def test_full_memory_is_not_collected_where_there_is_room(tmp_path: Path) -> None:
@@ -214,11 +216,15 @@ def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
         answer = predict(here, changed_world({key: Value(key, "0.5x", ratio=0.5)}, here.recorded))
         assert answer.predicted_ms is None
         assert answer.bound_ms == (here.runtime_ms, None)
-        assert "kept 1600 MiB in memory and would have room for" in answer.refused[0]
+        (refusal,) = answer.refused
+        assert isinstance(refusal, CacheTooSmall)
+        assert refusal.room_bytes < refusal.cached_bytes == 1600 * MIB
     tight = replace(here, recorded={**here.recorded, "memory": 3.3 * 1024 * MIB})  # one holds 1 849 MiB, of even parts
     answer = predict(tight, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, tight.recorded))
     assert answer.predicted_ms is None
-    assert "what finds none, for it is not spread evenly" in answer.refused[0]
+    (refusal,) = answer.refused
+    assert isinstance(refusal, CacheTooSmall)
+    assert refusal.cached_bytes < refusal.room_bytes
     roomy = replace(here, recorded={**here.recorded, "memory": 8.0 * 1024 * MIB})
     assert predict(roomy, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
 
@@ -235,7 +241,7 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
     assert not anew(here).any()
     with duckdb.connect(str(run.path), read_only=True) as connection:
         said = assumptions(connection, ["stage:1.0"], False, SPARK)
-    assert "input of 3 of 4 tasks of 1 stage was in the memory of executors: no disk and no network carried it" in said
+    assert InputCached(stages=1, tasks=3, total=4) in said
 
 
 def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
@@ -243,7 +249,7 @@ def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
     with duckdb.connect(str(run.path), read_only=True) as connection:
         groups = [name for (name,) in connection.execute("SELECT group_id FROM groups").fetchall()]
         said = assumptions(connection, groups, False, SPARK)
-    assert "input of 2 stages was in the memory of executors: no disk and no network carried it" in said
+    assert InputCached(stages=2, tasks=8, total=8) in said
 
 
 def test_the_rows_of_a_real_job_are_read_from_memory_once_they_are_there(tmp_path: Path) -> None:

@@ -91,6 +91,11 @@ def test_what_makes_findings_writes_no_sentence(path: Path) -> None:
     texts = {
         id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
     }
+    texts |= {  # the keys of remedies, which each door words
+        id(each.args[0])
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "Remedy"
+    }
     for each in ast.walk(tree):
         assert not isinstance(each, ast.JoinedStr) or path.name == "words.py", (path, each.lineno)
         if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in texts:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.indexes.resources import CPU, NET, resources
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.model.critical import Piece, WallClock, critical_path
@@ -17,10 +16,10 @@ from crystalperf.query.model.records import Floats
 from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.trace import EdgeKind
 from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.results.refusals import RefusedError, SlotsTooFew
 from crystalperf.query.whatif.effects import bandwidth, unchanged
 from crystalperf.query.whatif.predict import predict
 from crystalperf.query.whatif.replay import Replayed, replay
-from tests.refusals import refused
 from tests.test_predict import execution
 
 NAMES = resources()
@@ -183,8 +182,9 @@ def test_what_runs_at_a_time_needs_slots_at_a_time() -> None:
     """With one slot b, which goes first, waits for ever for a, which has no slot to run on."""
     together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
     assert together.replayed(slots=2).makespan_ms == 5
-    with refused(NoAnswerError):
+    with pytest.raises(RefusedError) as refused:
         together.replayed(slots=1)
+    assert refused.value.refusal == SlotsTooFew()
     # Where the source goes first, it ends before the sink has a slot: 2 of its own.
     first = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ab")
     assert first.replayed(slots=1).makespan_ms == 6
@@ -260,7 +260,7 @@ def test_too_few_slots_for_a_pipeline_are_refused() -> None:
     run = replace(execution([(0, 5)] * 2, (1, 0, 0, 0), cores=2), framework=TOY, dag=together.dag, units=together.units)
     answer = predict(run, changed(run, "cores=1"))
     assert answer.predicted_ms is None
-    assert "needs more slots at a time" in answer.refused[0]
+    assert answer.refused == (SlotsTooFew(),)
 
 
 def test_a_source_that_waits_for_its_sink_ends_as_long_before_it() -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.answers.serial import as_json
 from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.assumptions import LargeKeyKept, StagesReplanned
 from crystalperf.query.frameworks.spark.partitions import replan
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.model.dag import Group, Units, build
@@ -31,6 +32,14 @@ from crystalperf.query.model.world import (
     settings_of,
 )
 from crystalperf.query.model.world import parse_settings as parse
+from crystalperf.query.results.assumptions import BetweenEnds, CpuLimited, MemorySufficed
+from crystalperf.query.results.refusals import (
+    MemoryNeedUnknown,
+    RecordedValueUnknown,
+    RefusedError,
+    SpilledMemoryUnknown,
+    SpillTimeUnknown,
+)
 from crystalperf.query.whatif.contention import in_turns
 from crystalperf.query.whatif.effects import memory, unchanged
 from crystalperf.query.whatif.effects.bandwidth import scale_io
@@ -174,7 +183,7 @@ def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
     assert more.predicted_ms is None
     assert more.bound_ms == (None, 8000)
     assert less.bound_ms == (8000, None)
-    assert "286 MiB were spilled to disk" in more.refused[0]
+    assert more.refused == (SpilledMemoryUnknown(300e6),)
 
 
 def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
@@ -192,7 +201,7 @@ def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_th
     assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
     answer = predict(replace(run, spilling_apart=frozenset([0])), world(run, "memory=4x"))
     assert answer.predicted_ms == 10_000
-    assert any("processes that compute for tasks spilled" in each for each in answer.assumptions)
+    assert MemorySufficed(0.0, delegates_spilled=True) in answer.assumptions
 
 
 def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below() -> None:
@@ -219,7 +228,7 @@ def test_how_long_a_run_without_samples_spilled_is_not_known() -> None:
     answer = predict(replace(run, has_samples=False), world(run, "memory=4x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == (pytest.approx(6000), pytest.approx(10_000))
-    assert "how long it spilled" in answer.refused[0]
+    assert answer.refused == (SpillTimeUnknown(),)
 
 
 def test_bounds_that_are_narrow_are_an_answer() -> None:
@@ -232,7 +241,7 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     assert answer.interval_ms is not None
     assert answer.interval_ms[0] < 8400
     assert answer.interval_ms[1] > 10_000
-    assert any("how long it spilled; the answer is between both ends" in each for each in answer.assumptions)
+    assert BetweenEnds(SpillTimeUnknown()) in answer.assumptions
 
 
 def test_less_memory_means_more_garbage_collection() -> None:
@@ -249,7 +258,7 @@ def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
     run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
     answer = predict(run, world(run, "memory=0.5x"))
     assert answer.predicted_ms is None
-    assert "nothing in the run tells" in answer.refused[0]
+    assert answer.refused == (MemoryNeedUnknown(),)
     assert answer.bound_ms == (10, None)
     assert as_json(answer)["bound_ms"] == [10, None]
 
@@ -289,8 +298,9 @@ def test_a_setting_that_makes_no_sense_is_one_sentence(setting: str, sentence: s
 
 def test_an_absolute_value_needs_the_recorded_one() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
-    with pytest.raises(NoAnswerError, match="network=10Gbps: the run does not tell what it had") as refused:
+    with pytest.raises(RefusedError) as refused:
         world(run, "network=10Gbps")
+    assert refused.value.refusal == RecordedValueUnknown("network=10Gbps", "network")
     assert refused.value.remedy == Remedy("state what the run had", {"setting": "network"})
     assert world(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
 
@@ -339,7 +349,7 @@ def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
     limited = replace(run, slots=replace(run.slots, cpu_cores=np.full(2, 0.5)))
     assert predicted(limited, "network=1000000x") == pytest.approx(4000, rel=0.02)
     assert predicted(limited, "network=1x") == pytest.approx(10_000)
-    assert any("no more CPU" in each for each in predict(limited, world(limited, "network=2x")).assumptions)
+    assert CpuLimited(0.5) in predict(limited, world(limited, "network=2x")).assumptions
 
 
 MIB = 2**20
@@ -401,7 +411,7 @@ def test_the_version_in_the_log_says_how_files_are_cut(
     query = Query([("Scan parquet", "FileScan parquet [id#1]")])
     log = write(tmp_path / "log", [scan], executors={"1": 2, "2": 2}, query=query, version=version)
     answer = cp.profile([log], output=tmp_path / "run.duckdb").predict(cores="2x")
-    assert any("4 tasks become 8" in each for each in answer.assumptions) == cut_anew
+    assert (StagesReplanned(1, 4, 8, slots_only=True) in answer.assumptions) == cut_anew
 
 
 def test_more_partitions_do_not_divide_one_key() -> None:
@@ -410,7 +420,7 @@ def test_more_partitions_do_not_divide_one_key() -> None:
     run = replace(run, properties=fixed, recorded={**run.recorded, "units": 4.0})
     planned = replan(run, world(run, "partitions=16"), True)
     assert len(planned.execution.units) == 4
-    assert "stage:0.0 keeps its recorded tasks, of which one read far more than most" in planned.assumptions[-1]
+    assert planned.assumptions[-1] == LargeKeyKept(("stage:0.0",))
     assert len(tasks_for(run, "partitions=2").units) == 2
     even = replace(run, volumes=replace(run.volumes, local=np.full(4, 20 * MIB)))
     assert len(tasks_for(even, "partitions=16").units) == 16

@@ -13,6 +13,7 @@ import crystalperf as cp
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import load
 from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.results.assumptions import TimeImputed
 from crystalperf.query.whatif.predict import predict
 from crystalperf.query.whatif.priors import borrowed, open_ms, priors, starving
 from crystalperf.query.whatif.transfers import MODEL
@@ -54,7 +55,10 @@ def test_only_open_time_is_shared_out_and_no_unit_gets_longer(scanning: Executio
     taken = scanning.units.parts_ms[:, -1] - lent.units.parts_ms[:, -1]
     assert (taken <= open_ms(scanning) + 1e-9).all()
     assert taken.sum() > 0
-    assert "5 recorded runs" in said[0]
+    (imputed,) = said
+    assert isinstance(imputed, TimeImputed)
+    assert imputed.recordings == 5
+    assert imputed.imputed_ms == pytest.approx(taken.sum())
 
 
 def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> None:
@@ -76,8 +80,11 @@ def test_a_run_tells_itself_how_long_its_tasks_wait_for_a_cpu(shuffling: Executi
     more = lent.units.parts_ms - shuffling.units.parts_ms
     assert more[:, cpu].sum() > 0.8 * open_ms(shuffling).sum()
     assert more[:, net].sum() == 0  # its files were its own
-    assert "waiting for a CPU" in said[0]
-    assert "recorded runs" not in said[0]
+    (imputed,) = said
+    assert isinstance(imputed, TimeImputed)
+    assert imputed.waits_per_cpu_second == found[0]
+    assert imputed.cpu_wait_ms == pytest.approx(more[:, cpu].sum())
+    assert imputed.recordings == 0
 
 
 def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_bandwidth(scanning: Execution) -> None:
@@ -87,7 +94,7 @@ def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_ba
     assert after.predicted_ms is not None
     assert after.interval_ms is not None
     assert after.interval_ms[0] < after.predicted_ms < after.interval_ms[1]
-    assert any("shared out" in each for each in after.assumptions)
+    assert any(isinstance(each, TimeImputed) for each in after.assumptions)
 
 
 def test_a_run_with_samples_borrows_nothing(scanning: Execution) -> None:

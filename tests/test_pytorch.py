@@ -36,13 +36,16 @@ from crystalperf.query.frameworks.pytorch.findings import (
     WarmUp,
 )
 from crystalperf.query.frameworks.training import batches, chrome, collectives, devices
+from crystalperf.query.frameworks.training.assumptions import BatchGrows, MoreProcesses, StepsByAccelerator
 from crystalperf.query.frameworks.training.collectives import Collective
 from crystalperf.query.frameworks.training.lanes import Lane
 from crystalperf.query.frameworks.training.program import Operation, Step
 from crystalperf.query.frameworks.training.recommendations import CollectTraces
+from crystalperf.query.frameworks.training.refusals import FewerProcesses, SingleProcess
 from crystalperf.query.frameworks.training.remarks import Communication, WaitForSlowest
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.model.records import Problems
+from crystalperf.query.results.assumptions import NoInterval, OperatorTime
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data/training"
@@ -237,11 +240,11 @@ def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
     more = run.predict(["ranks=2x"])
     assert more.predicted_ms is not None
     assert more.predicted_ms >= run.debug().runtime_ms * 0.999
-    assert any("4 processes for 2" in each for each in more.assumptions)
+    assert MoreProcesses(2, 4.0, 2.0, synchronous=True) in more.assumptions
     assert run.predict(["ranks=4"]).predicted_ms == more.predicted_ms
     assert run.predict(["ranks=2"]).predicted_ms == run.unchanged().predicted_ms
-    assert "fewer" in run.predict(["ranks=0.5x"]).refused[0]
-    assert "single process" in cp.profile(DATA / "torch-loader").predict(["ranks=2x"]).refused[0]
+    assert run.predict(["ranks=0.5x"]).refused == (FewerProcesses(2),)
+    assert cp.profile(DATA / "torch-loader").predict(["ranks=2x"]).refused == (SingleProcess(),)
 
 
 def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_parameters() -> None:
@@ -254,7 +257,7 @@ def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_par
     assert sent
     assert all(each.predicted_ms == pytest.approx(each.recorded_ms, rel=0.1) for each in sent)
     assert run.predict(["input=2x"]).predicted_ms == twice.predicted_ms
-    assert any("an optimizer does" in each for each in twice.assumptions)
+    assert BatchGrows(launches=False) in twice.assumptions
     assert twice.interval_ms is not None
 
 
@@ -269,7 +272,7 @@ def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(
     run = cp.profile(written(tmp_path / "0.json", events))
     twice = run.predict(["batch=2x"])
     assert twice.predicted_ms == pytest.approx(run.debug().runtime_ms + 10.0, rel=0.02)
-    assert any("to have an accelerator compute" in each for each in twice.assumptions)
+    assert BatchGrows(launches=True) in twice.assumptions
     assert twice.interval_ms is None
 
 
@@ -311,7 +314,7 @@ def test_ranks_are_counted_and_not_their_accelerators(tmp_path: Path) -> None:
     assert run.header().workers == 4
     assert run.predict(["ranks=2"]).predicted_ms == pytest.approx(run.unchanged().predicted_ms)
     more = run.predict(["ranks=4"])
-    assert any("4 processes for 2" in each for each in more.assumptions)
+    assert MoreProcesses(2, 4.0, 2.0, synchronous=True) in more.assumptions
     assert more.predicted_ms == run.predict(["ranks=2x"]).predicted_ms
     with refused(SettingError, 0.75):
         run.predict(["ranks=0.75x"])
@@ -371,7 +374,7 @@ def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel
     faster = run.predict(["device.gpu=2x"])
     assert faster.predicted_ms == pytest.approx(run.debug().runtime_ms - 0.5, abs=0.02)
     assert faster.interval_ms is None
-    assert any("no reruns" in each for each in faster.assumptions)
+    assert NoInterval(("device.arithmetic", "device.memory")) in faster.assumptions
 
 
 def test_an_operator_of_the_cpu_that_is_scaled_changes_what_the_step_took_by_its_own_time() -> None:
@@ -386,7 +389,8 @@ def test_an_operator_of_the_cpu_that_is_scaled_changes_what_the_step_took_by_its
     for setting, left in (("2x", 0.5), ("1000x", 0.001), ("0.5x", 2)):
         found = run.predict([f"operator.aten::linear={setting}"])
         assert found.predicted_ms == pytest.approx(found.runtime_ms + (left - 1) * took_ms, rel=1e-3)
-        assert any(" ms of operator time" in each for each in found.assumptions)
+        (took,) = (each for each in found.assumptions if isinstance(each, OperatorTime))
+        assert took.time_ms == pytest.approx(took_ms, rel=1e-3)
 
 
 def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_path: Path) -> None:
@@ -740,7 +744,9 @@ def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(tmp_path:
     assert debug.runtime_ms == pytest.approx(60, abs=0.1)
     assert bottleneck_of(debug).name == "gpu"
     assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(30, abs=1)
-    assert any("30.0 ms of their work were left" in each for each in debug.assumptions)
+    (marked,) = debug.assumptions
+    assert isinstance(marked, StepsByAccelerator)
+    assert marked.queued_ms == pytest.approx(30, abs=0.1)
     assert run.debug("step:2").runtime_ms == pytest.approx(40, abs=0.1)
 
 

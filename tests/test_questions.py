@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import known
 from crystalperf.query.answers.values import Prediction
 from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.assumptions import StagesReplanned
 from crystalperf.query.frameworks.spark.partitions import configured
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
 from crystalperf.query.model.dag import ANYWHERE, Dependency, Group, Units, build
@@ -22,6 +23,8 @@ from crystalperf.query.model.policy import left_behind
 from crystalperf.query.model.records import Floats
 from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.results.assumptions import NoInterval
+from crystalperf.query.results.refusals import PlanUnknown, RecordedValueUnknown, RefusedError
 from crystalperf.query.whatif.predict import predict
 from tests.refusals import refused
 
@@ -126,7 +129,7 @@ def test_twice_the_input_is_twice_the_tasks_of_a_scan() -> None:
     run = run_of([[(0, 100), (100, 200), (200, 300)]], read=MIB, slots=1)
     answer = ask(run, "input=2x")
     assert answer.predicted_ms == pytest.approx(600)
-    assert any("3 tasks become 6" in each for each in answer.assumptions)
+    assert StagesReplanned(1, 3, 6, slots_only=False) in answer.assumptions
     assert ask(run, "input=2x", "cores=2").predicted_ms == pytest.approx(300, rel=0.01)  # two share a disk
 
 
@@ -189,7 +192,7 @@ def test_what_no_reruns_have_checked_has_no_interval_and_says_so() -> None:
     for setting in ("input=2x", "partitions=2x", "skew=none", "scheduler=fair"):
         answer = ask(run, setting)
         assert answer.interval_ms is None
-        assert any(f"predictions of {setting.partition('=')[0]}" in each for each in answer.assumptions)
+        assert NoInterval((setting.partition("=")[0],)) in answer.assumptions
     assert ask(run, "cores=2x").interval_ms is not None
 
 
@@ -197,7 +200,7 @@ def test_other_units_need_a_framework_that_cuts_them() -> None:
     plain = replace(SPARK, planner=replace(SPARK.planner, replan=None))
     answer = ask(run_of([[(0, 100)]], framework=plain), "partitions=2x")
     assert answer.predicted_ms is None
-    assert "nothing is known of how Spark would cut its stages" in answer.refused[0]
+    assert answer.refused == (PlanUnknown("Spark"),)
 
 
 @pytest.mark.parametrize(
@@ -217,5 +220,6 @@ def test_refuses_a_senseless_value_and_names_possible_ones(setting: str, possibl
 def test_partitions_that_are_not_known_cannot_be_set() -> None:
     run = run_of([[(0, 100)]])
     unknown = replace(run, recorded={**run.recorded, "units": None})
-    with refused(NoAnswerError, "partitions=400"):
+    with pytest.raises(RefusedError) as refused:
         ask(unknown, "partitions=400")
+    assert refused.value.refusal == RecordedValueUnknown("partitions=400", "partitions")

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import crystalperf as cp
 from crystalperf.query.answers.values import Debug
+from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing
 from crystalperf.query.frameworks.spark.findings import SplittableFiles
+from crystalperf.query.results.assumptions import DeviceNotModelled
 from crystalperf.query.results.findings import (
     Finding,
     FirstOnWorker,
@@ -69,7 +71,7 @@ def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 1})
     (found,) = of(debug, Straggler)
     assert found.basis == "guessed"
-    assert any("no CPU time" in each and "3.2 s of it garbage collection" in each for each in debug.assumptions)
+    assert CpuTimeMissing(3200.0) in debug.assumptions
     (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), Garbage)
     assert garbage.basis == "measured"
 
@@ -102,7 +104,7 @@ def test_a_gpus_slots_are_advised_with_a_caution(tmp_path: Path) -> None:
     assert debug.unmodelled == "GPU"
     (found,) = of(debug, IdleSlots)
     assert found.unmodelled == "GPU"
-    assert any("GPUs computed for this run" in each for each in debug.assumptions)
+    assert DeviceNotModelled("GPU") in debug.assumptions
 
 
 def test_a_plan_without_gpus_uses_none_though_the_plugin_is_there(tmp_path: Path) -> None:

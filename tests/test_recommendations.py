@@ -21,6 +21,7 @@ from crystalperf.query.frameworks.spark import recommendations as spark
 from crystalperf.query.frameworks.spark.advise.partitions import cuts
 from crystalperf.query.frameworks.spark.advise.stages import Stages
 from crystalperf.query.frameworks.spark.findings import UnaskedSlots
+from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.model.load import load
 from crystalperf.query.results import recommendations as core
@@ -320,7 +321,7 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
     assert not any(each.setting.startswith("executors=") for each in verdict.what_ifs)
     asked = cp.open_run(verdict.run).predict(["executors=2x"])
-    assert asked.refused == ("a local run is one process, so it has no second executor; ask about cores=, its slots",)
+    assert asked.refused == (LocalRun(),)
 
 
 def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from crystalperf.query.answers.values import (
 )
 from crystalperf.query.answers.verdict import bottleneck_of
 from crystalperf.query.frameworks.known import get
+from crystalperf.query.results.assumptions import InputRemote
+from crystalperf.query.text.sentences import text_of
 
 WORDS = get("spark").vocabulary
 HEADER = Header(
@@ -65,7 +67,7 @@ DEBUG = Debug(
     groups=(stage(1, 5_000.0),),
     operators=(operator(17, "Exchange by k", 9_000.0), operator(None, "compiling generated code", 700.0)),
     disagreements=(Disagreement("stage:1.0", "disk", 0.4, 0.0, 0.12), Disagreement("stage:2.0", "net", 0.1, 0.5, 0.9)),
-    assumptions=("input from s3a://bucket: read over the network, counted as net",),
+    assumptions=(InputRemote("s3a://bucket", None),),
     coordinator_ms=15_000.0,
     no_unit_ms=15_000.0,
     vocabulary=WORDS,
@@ -122,7 +124,7 @@ def test_shows_skew_of_stages_by_time_and_by_bytes() -> None:
 def test_shows_labels_that_measurements_rule_out_and_assumptions() -> None:
     text = words(DEBUG)
     assert re.search(r"stage:1\.0: .* 40 %.* 12 % .*stage:2\.0: .* 10 %.* 50 % ", text)
-    assert f"- {DEBUG.assumptions[0]}" in text
+    assert f"- {text_of(DEBUG.assumptions[0], DEBUG.words)}" in text
 
 
 def test_lists_scopes_by_the_name_that_a_request_takes() -> None:

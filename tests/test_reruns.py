@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crystalperf import query
-from crystalperf.indexes.errors import InputError, NoAnswerError, SettingError
+from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.results.refusals import RerunNotPredicted
 from crystalperf.query.run import Other, Run
 from crystalperf.query.whatif.interval import CALIBRATED
 from crystalperf.query.whatif.learning import Guess, Seen, after_run, half_width, learned
@@ -114,5 +115,7 @@ def test_a_run_tells_nothing_of_itself(runs: dict[str, Run], tmp_path: Path) -> 
 
 def test_a_run_whose_world_has_no_answer_says_nothing(runs: dict[str, Run]) -> None:
     far = Other("far", runs["q9 none"], ("cores=200x",))
-    with pytest.raises(NoAnswerError, match="far says nothing of this run"):
-        runs["q9 fr20"].predict(cores="2x", reruns=[far])
+    (refusal,) = runs["q9 fr20"].predict(cores="2x", reruns=[far]).refused
+    assert isinstance(refusal, RerunNotPredicted)
+    assert refusal.run == "far"
+    assert [each.kind for each in refusal.refusals] == ["slots-out-of-range"]

@@ -19,6 +19,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.answers.words import step_sentence
 from crystalperf.query.frameworks.tensorflow import graph, messages, xplane
 from crystalperf.query.frameworks.training import servers, wire
+from crystalperf.query.frameworks.training.assumptions import MoreProcesses, StepsSettle
 from crystalperf.query.frameworks.training.servers import Demand
 from crystalperf.query.model.records import Problems
 from tests.refusals import refused
@@ -86,7 +87,7 @@ def test_more_workers_crowd_the_servers_link() -> None:
     more = run.predict(["processes=2x"])
     assert more.predicted_ms is not None
     assert more.predicted_ms > 1.2 * more.runtime_ms
-    assert any("parameter server" in each for each in more.assumptions)
+    assert MoreProcesses(2, 4.0, 2.0, synchronous=False) in more.assumptions
     assert run.header().workers == 6
     assert run.predict(["processes=4"]).predicted_ms == more.predicted_ms
     assert run.predict(["processes=2"]).predicted_ms == run.unchanged().predicted_ms
@@ -148,12 +149,9 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
     assert {round(after_ms), round(before_ms)} <= {
         int(each) for each in re.findall(r"\d+", step_sentence(header, told))
     }
-    assert any("do not wait for each other" in each for each in told.assumptions)
     assert told.interval_ms is not None
-    ends = re.findall(
-        r"in step would take (\d+) ms, and those that fetch while others send (\d+)", "; ".join(told.assumptions)
-    )
-    in_step_ms, apart_ms = (told.runtime_ms * float(each) / before_ms for each in ends[0])
+    (steps,) = (each for each in told.assumptions if isinstance(each, StepsSettle))
+    in_step_ms, apart_ms = (told.runtime_ms * each / before_ms for each in (steps.in_step_ms, steps.apart_ms))
     assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
 
 

@@ -19,6 +19,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.model.load import load
 from crystalperf.query.run import Run
+from crystalperf.query.text.sentences import texts_of
 from crystalperf.query.whatif.question import replay_unchanged
 from lab.errors import LabError
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
@@ -265,7 +266,11 @@ def _sustained(one: Configuration, truth: bool, run: Run) -> Sustained:
         told = run.predict(list(one.asks), recorded=[RECORDED])
     except CrystalPerfError as error:
         return Sustained(truth, False, str(error))
-    said = "; ".join(told.refused[:1]) if told.predicted_ms is None else f"{told.predicted_ms:.0f} ms"
+    said = (
+        "; ".join(texts_of(told.refused[:1], told.words))
+        if told.predicted_ms is None
+        else f"{told.predicted_ms:.0f} ms"
+    )
     return Sustained(truth, told.predicted_ms is not None, said)
 
 
@@ -285,7 +290,7 @@ def _scored(one: Configuration, measure: str, truths: list[float], run: Run, see
         predicted = None if told.flow is None else told.flow.most_per_s
         interval = None if told.flow is None else told.flow.most_per_s_interval
     if predicted is None:
-        return f"{head} | {'; '.join(told.refused[:1]) or 'not told'} | | |"
+        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words)) or 'not told'} | | |"
     into.take(OURS, predicted, truth)
     off = f"{100 * (predicted / truth - 1):+.0f} %"
     if interval is None:

@@ -22,6 +22,7 @@ from typing import Any
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
+from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
 from lab.pages import put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
@@ -153,7 +154,7 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
     except CrystalPerfError as error:
         return f"{head} | {error} | | |"
     if told.predicted_ms is None:
-        return f"{head} | {'; '.join(told.refused[:1])} | | |"
+        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words))} | | |"
     per_step = base.traced_ms / told.runtime_ms
     if told.settled_step_ms is not None:
         per_step = told.settled_step_ms[0] / told.runtime_ms

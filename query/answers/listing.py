@@ -11,6 +11,7 @@ from crystalperf.query.answers.rows import Rows, of_mappings, rows_of
 from crystalperf.query.answers.rows import sentence_of as sentence_of
 from crystalperf.query.answers.values import Debug, Prediction, Sweep, Verdict
 from crystalperf.query.answers.words import bottleneck_sentence
+from crystalperf.query.text.sentences import texts_of
 
 
 @rows_of.register
@@ -51,7 +52,7 @@ def _point(setting: str, answer: Any) -> dict[str, Any]:
         "predicted_ms": answer.predicted_ms,
         "low_ms": low,
         "high_ms": high,
-        "refused": "; ".join(answer.refused) or None,
+        "refused": "; ".join(texts_of(answer.refused, answer.words)) or None,
     }
 
 
@@ -69,7 +70,7 @@ def _(answer: Verdict) -> str:
 @sentence_of.register
 def _(answer: Prediction) -> str:
     if answer.predicted_ms is None:
-        return f"{answer.setting}: {'; '.join(answer.refused)}"
+        return f"{answer.setting}: {'; '.join(texts_of(answer.refused, answer.words))}"
     figures = time_unit(answer.runtime_ms)
     low, high = answer.interval_ms or (None, None)
     sure = "" if low is None or high is None else f" (90 % range: {figures.number(low)} to {figures.text(high)})"

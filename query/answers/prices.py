@@ -179,9 +179,7 @@ def offer(asked: Asked, prediction: Prediction) -> Offer:
     )
 
 
-def chosen(
-    measure: str, runtime_ms: float, ran_on: Asked, offers: Sequence[Offer], deadline_ms: float | None
-) -> Choice:
+def chosen(unchanged: Prediction, ran_on: Asked, offers: Sequence[Offer], deadline_ms: float | None) -> Choice:
     """The offers in the order of their price, what is cheapest in time, and what no other beats in both."""
     priced = sorted((each for each in offers if each.price is not None), key=lambda each: each.price or 0.0)
     fastest, kept = math.inf, []
@@ -191,13 +189,14 @@ def chosen(
         fastest = min(fastest, each.predicted_ms)
     refused = [each for each in offers if each.price is None]
     return Choice(
-        measure=measure,
-        runtime_ms=runtime_ms,
+        measure=unchanged.measure,
+        runtime_ms=unchanged.runtime_ms,
         machine=ran_on.machine.name,
         workers=ran_on.workers,
-        price=ran_on.machine.price_per_hour * ran_on.workers * runtime_ms / 3.6e6,
+        price=ran_on.machine.price_per_hour * ran_on.workers * unchanged.runtime_ms / 3.6e6,
         deadline_ms=deadline_ms,
         offers=(*kept, *refused),
+        words=unchanged.words,
     )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
@@ -40,10 +41,12 @@ from crystalperf.query.answers.values import (
 )
 from crystalperf.query.answers.verdict import knee_of
 from crystalperf.query.results.advice import Advice as FindingAdvice
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
@@ -83,6 +86,9 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
 }
 """What is computed from an answer's fields and stands beside them."""
 
+_TEXT = {"type": "string"}
+_WORDS = "#/$defs/Words"
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -104,7 +110,7 @@ def _words_of(answer: Answer) -> Words:
 
 
 def _plain(value: Any, name: str, words: Words) -> Any:
-    """A value under the name of the field that holds it."""
+    """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
     if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
         return msgspec.to_builtins(value)
     if isinstance(value, Finding):
@@ -114,9 +120,11 @@ def _plain(value: Any, name: str, words: Words) -> Any:
     if isinstance(value, Kind):
         return {"kind": value.kind, "text": text_of(value, words), **_fields(value, words)}
     if is_dataclass(value):
+        own = getattr(value, "words", None)
+        words = own if isinstance(own, Words) else words
         found = {each.name: getattr(value, each.name) for each in fields(value)}
         found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
-        return {key: _plain(each, key, words) for key, each in found.items()}
+        return {key: _plain(each, key, words) for key, each in found.items() if not isinstance(each, Words)}
     if isinstance(value, Mapping):
         return {key: _plain(each, name, words) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -185,8 +193,12 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
+        known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
+        known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
     if "Finding" in known:
         known |= _of_kinds()
+    known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     if "Recommendation" in known:
         _recommend(known["Recommendation"])
     for shape in known.values():  # all fields are always there, so none has a default
@@ -205,6 +217,23 @@ def _schema(answer: type) -> dict[str, Any]:
         "required": list(properties),
         **({"$defs": dict(sorted(known.items()))} if known else {}),
     }
+
+
+def _wordless(shape: dict[str, Any]) -> dict[str, Any]:
+    """A shape without its words, which JSON has not."""
+    properties = {key: each for key, each in shape.get("properties", {}).items() if each.get("$ref") != _WORDS}
+    return {**shape, "properties": properties} if "properties" in shape else shape
+
+
+def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The shapes that a shape refers to, however far, itself among them."""
+    found, left = dict[str, dict[str, Any]](), [name]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found[each] = known[each]
+            left += re.findall(r'"#/\$defs/(\w+)"', json.dumps(known[each]))
+    return found
 
 
 def _of_kinds() -> dict[str, dict[str, Any]]:

@@ -14,9 +14,11 @@ from typing import Literal
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.answers.rows import Listed
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.words import Words
 from crystalperf.query.vocabulary import Exhausted, Vocabulary
@@ -402,7 +404,7 @@ class Debug(Listed):
     groups: tuple[GroupFacts, ...] = ()
     operators: tuple[OperatorTime, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     coordinator_ms: float = 0.0
     no_unit_ms: float = 0.0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
@@ -482,16 +484,21 @@ class Prediction(Listed):
     interval_shares: Mapping[str, float] = field(default_factory=dict)
     bound_ms: tuple[float | None, float | None] | None = None
     groups: tuple[GroupPrediction, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
     learned: Learned | None = None
     resource_ms: Parts = field(default_factory=dict)
     flow: FlowChange | None = None
     settled_step_ms: tuple[float, float] | None = None
     work_ratio: float = 1.0
+    words: Words = field(default_factory=Words)
 
-    def refusing(self, setting: str, reason: str, remedy: Remedy | None = None) -> Prediction:
+    def with_refusal(self, refusal: Refusal, bound_ms: tuple[float | None, float | None] | None = None) -> Prediction:
+        """The same without a time, for this reason, with what can be proved all the same."""
+        return replace(self, refused=(refusal,), remedy=refusal.remedy, bound_ms=bound_ms)
+
+    def refusing(self, setting: str, refusal: Refusal, remedy: Remedy | None = None) -> Prediction:
         """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
         return replace(
             self,
@@ -502,8 +509,8 @@ class Prediction(Listed):
             bound_ms=None,
             groups=tuple(replace(each, predicted_ms=None) for each in self.groups),
             assumptions=(),
-            refused=(reason,),
-            remedy=remedy,
+            refused=(refusal,),
+            remedy=remedy or refusal.remedy,
             resource_ms={},
             settled_step_ms=None,
             work_ratio=1.0,
@@ -569,7 +576,7 @@ class Offer:
     price_range: tuple[float, float] | None = None
     holds: Literal["yes", "perhaps", "no"] | None = None
     unbeaten: bool = False
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -586,6 +593,7 @@ class Choice:
     price: float
     deadline_ms: float | None
     offers: tuple[Offer, ...]
+    words: Words = field(default_factory=Words)
 
     @property
     def cheapest(self) -> Offer | None:
@@ -696,9 +704,10 @@ class WhatIf:
     predicted_ms: float | None
     interval_ms: tuple[float, float] | None = None
     bound_ms: tuple[float | None, float | None] | None = None
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
     flow: FlowChange | None = None
+    words: Words = field(default_factory=Words)
 
     @property
     def doubles(self) -> bool:

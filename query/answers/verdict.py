@@ -30,6 +30,7 @@ from crystalperf.query.answers.values import (
 from crystalperf.query.answers.whatifs import NOTICEABLE
 from crystalperf.query.frameworks import Framework, Vocabulary
 from crystalperf.query.frameworks.known import get
+from crystalperf.query.results.refusals import InvalidQuestion
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.asked import AskedRun
@@ -117,7 +118,10 @@ def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, 
         try:
             prediction = run.predict([question.setting], path=path)
         except CrystalPerfError as error:  # a question that makes no sense for this run is part of the answer
-            answers.append(WhatIf(question.text, question.setting, None, refused=(str(error),), remedy=error.remedy))
+            refused = (InvalidQuestion(str(error)),)
+            answers.append(
+                WhatIf(question.text, question.setting, None, refused=refused, remedy=error.remedy, words=debug.words)
+            )
             continue
         replayed_ms = prediction.replayed_ms
         answers.append(what_if(question.text, prediction))
@@ -164,6 +168,7 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
         prediction.refused,
         prediction.remedy,
         prediction.flow,
+        prediction.words,
     )
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Saving
+    from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.vocabulary import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
@@ -473,14 +474,18 @@ def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: 
     return "" if high is None else f"at most {figures.text(high)}"
 
 
-def by_reason(refused: Iterable[Prediction | WhatIf], tell: Told) -> dict[str, list[Prediction | WhatIf]]:
-    """Refused questions by the reason, and what can be done about it."""
-    found: dict[str, list[Prediction | WhatIf]] = {}
+def by_refusal(refused: Iterable[Prediction | WhatIf]) -> dict[Refusal, list[Prediction | WhatIf]]:
+    """Unanswered questions by the reason."""
+    found: dict[Refusal, list[Prediction | WhatIf]] = {}
     for answer in refused:
-        for number, reason in enumerate(answer.refused, 1):
-            sentence = tell(reason, answer.remedy if number == len(answer.refused) else None)
-            found.setdefault(printable(sentence), []).append(answer)
+        for refusal in answer.refused:
+            found.setdefault(refusal, []).append(answer)
     return found
+
+
+def _why(refusal: Refusal, answers: Sequence[Prediction | WhatIf], tell: Told) -> str:
+    """Why some questions have no answer, and what can be done about it."""
+    return printable(tell(text_of(refusal, answers[0].words), answers[0].remedy))
 
 
 def not_known_sentences(
@@ -488,19 +493,19 @@ def not_known_sentences(
 ) -> list[str]:
     """What is not answered, a sentence for each reason, with what can be said all the same."""
     found = []
-    for reason, answers in by_reason(refused, tell).items():
+    for refusal, answers in by_refusal(refused).items():
         asked = []
         for each in answers:
             bound = bound_words(each.bound_ms, runtime_ms, figures)
             asked.append(printable(f"{each.setting} ({bound})" if bound else each.setting))
-        found.append(f"Not known: {', '.join(asked)}; {reason}{'' if reason.endswith('…') else '.'}")
+        found.append(f"Not known: {', '.join(asked)}; {_why(refusal, answers, tell)}.")
     return found
 
 
 def refusal_sentence(points: Sequence[Prediction], figures: Figures, tell: Told) -> str:
     """Why there is no answer, with what can be said all the same."""
     first = points[0]
-    reasons = list(by_reason(points, tell))
+    reasons = [_why(refusal, answers, tell) for refusal, answers in by_refusal(points).items()]
     sentence = f"{first.setting}: no answer, for " if len(points) == 1 else "no answer: "
     sentence += "; ".join(reasons or ["the run does not tell"])
     bound = bound_words(first.bound_ms, first.runtime_ms, figures)

@@ -20,6 +20,14 @@ from crystalperf.query import sql
 from crystalperf.query.model.inserting import readable
 from crystalperf.query.model.places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
 from crystalperf.query.model.records import Columns, objects
+from crystalperf.query.results.assumptions import (
+    Assumption,
+    InputCached,
+    InputMixed,
+    InputPartlyRemote,
+    InputRemote,
+    MoreInputs,
+)
 
 if TYPE_CHECKING:
     from crystalperf.query.frameworks import Framework
@@ -95,44 +103,36 @@ def _moved(name: str) -> str:
 
 def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
-) -> list[str]:
-    """One sentence per file system that the given groups read from elsewhere, and one about what was in memory."""
-    wanted, units, keeps = set(groups), f"{framework.vocabulary.units}", kept_groups(reaches(connection))
+) -> list[Assumption]:
+    """One for each file system that the given groups read from elsewhere, and one about what was in memory."""
+    wanted, keeps = set(groups), kept_groups(reaches(connection))
+    unmeasured_by = None if sampled else framework.title
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}
     for each in known:
         if each.reach != "local":
             by_root.setdefault(each.root, []).append(each)
-    found = []
+    found: list[Assumption] = []
     for root, users in list(by_root.items())[:_MOST_LOCATIONS]:
         keys = [each.group_id for each in users]
-        where = f"input from {root}"
         if users[0].reach == "memory":
-            words, many = framework.vocabulary, len(users)
-            which = f"{many} {words.groups}" if many > 1 else f"1 {words.group}"
             part = [key for key in keys if keeps[key]]
             elsewhere = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
             alone = [key for key in keys if not keeps[key]]
             elsewhere += _counted(connection, alone, f"data_at IN {FAR}")[0]
-            if elsewhere:
-                total = _counted(connection, keys, "true")[1]
-                which = f"{total - elsewhere} of {total} {units} of {which}"
-            found.append(f"input of {which} was in the memory of {words.workers}: no disk and no network carried it")
+            total = _counted(connection, keys, "true")[1]
+            found.append(InputCached(len(users), total - elsewhere, total))
         elif all(key in mixed for key in keys):
-            found.append(f"{where}: read together with local files, so reading stays counted as disk")
+            found.append(InputMixed(root))
         elif users[0].reach == "net":
-            counted = "counted as net" if sampled else f"which {framework.title} does not measure: it stays unknown"
-            found.append(f"{where}: read over the network, {counted}")
+            found.append(InputRemote(root, unmeasured_by))
         else:
             far, total = _counted(connection, keys, f"data_at IN {FAR}")
             there, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
-            total -= there
-            rest = "counted as net for these, as disk for the others"
-            rest = rest if sampled else f"{framework.title} does not measure it"
-            found.append(f"{where}: {far} of {total} {units} ran on a machine without the data; {rest}")
+            found.append(InputPartlyRemote(root, far, total - there, unmeasured_by))
     if len(by_root) > _MOST_LOCATIONS:
-        found.append(f"input from {len(by_root) - _MOST_LOCATIONS} more file systems, likewise")
+        found.append(MoreInputs(len(by_root) - _MOST_LOCATIONS))
     return found
 
 

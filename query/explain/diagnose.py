@@ -40,6 +40,7 @@ from crystalperf.query.model.evidence import rests
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.records import CONTRADICTED, Floats
+from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
 from crystalperf.query.results.findings import Committing, Finding, StageCost
 from crystalperf.query.vocabulary import plural
 
@@ -347,17 +348,12 @@ def _counting(text: str) -> list[tuple[int, str]]:
 
 def _assumptions(
     connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
-) -> tuple[str, ...]:
+) -> tuple[Assumption, ...]:
     """What was taken for granted in counting time on resources, and what the answers hold for."""
-    framework = execution.framework
-    words = framework.vocabulary
     groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, framework)
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
     if unmodelled is not None:
-        found.append(
-            f"{plural(unmodelled)} computed for this run and are not modelled: what more {words.lanes}, {words.workers}"
-            f" or CPUs would bring holds only as far as {words.units} do not wait for them"
-        )
+        found.append(DeviceNotModelled(unmodelled))
     return (*found, *execution.framework.advisor.assumptions(connection, execution))
 
 

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from crystalperf.query.model.trace import Trace
     from crystalperf.query.model.world import World
     from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Recommendation
+    from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.remarks import Remark
     from crystalperf.query.text.registry import Sentences
 
@@ -110,23 +112,23 @@ class MemoryRule:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as its framework would plan it in a changed world, and what was assumed, a sentence each.
+    """A run as its framework would plan it in a changed world, and what that assumes.
 
     `lanes` is how many times its lanes there are taken to be beside what was asked.
     """
 
     execution: Execution
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     lanes: float = 1.0
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that takes for
-    granted, a sentence."""
+    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that
+    assumes."""
 
     shares: Floats
-    assumption: str
+    assumption: Assumption
 
 
 @dataclass(frozen=True)
@@ -134,13 +136,13 @@ class Steady:
     """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
 
     `ends_ms` are the least and the most that one may take in the changed world however it settles; `assumptions` says
-    what was assumed, a sentence each.
+    what that assumes.
     """
 
     before_ms: float
     after_ms: float
     ends_ms: tuple[float, float]
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class Advisor:
     """The run file, the groups of a scope → names of the operators that spilled, the one with most bytes first."""
     more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → findings of its own."""
-    assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], list[str]] = lambda _run, _scope: []
+    assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     """The run file, a scope → what was assumed in attributing its time."""
     told: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → what the framework measured of itself that no other answer has."""
@@ -309,7 +311,7 @@ class Planner:
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     """Properties of a run → what it had by setting besides workers, cores and memory: `units`, into which it cuts
     exchanged data; and those three where its tables list other things than users count."""
-    replan: Callable[[Execution, World, bool], Planned] | None = None
+    replan: Callable[[Execution, World, bool], Planned | Refusal] | None = None
     """(the run, a scenario, whether adaptive planning may change plans) → the run as it would be planned there."""
     growth: Callable[[Execution], Growth] | None = None
     """The run → how much of its time grows with the data; without it, all that is made of the data does."""
@@ -319,9 +321,9 @@ class Planner:
     """The run file, a scope of it → it as a stream; None where it is none, or was not measured."""
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
     """(most slots of a worker, properties) → slots as its user counts them, 0 where nothing says where units ran."""
-    unsure: Callable[[Execution, World], tuple[str, World] | None] = lambda _run, _world: None
+    unsure: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
     """The run, a scenario → why its answer lies between two bounds, and the scenario of the other bound."""
-    endless: Callable[[Mapping[str, str]], str | None] = lambda _properties: None
+    endless: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why no runtime is predicted, None where it ends by itself."""
     memory: MemoryRule | None = None
     """What a worker's memory is to its units."""

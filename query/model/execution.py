@@ -19,6 +19,7 @@ from crystalperf.query.model.flow import Flow
 from crystalperf.query.model.records import Floats, Ints
 from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import UNITS, Configuration, called_by
+from crystalperf.query.results.words import Words
 
 if TYPE_CHECKING:
     from crystalperf.query.frameworks import Framework
@@ -217,6 +218,11 @@ class Execution:
         own = ~np.isin(self.units.group, list(self.spilling_apart))
         volumes = self.volumes
         return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
+
+    @property
+    def words(self) -> Words:
+        """The terms in which answers about it are written."""
+        return Words(self.framework.name, self.framework.vocabulary, self.resources)
 
     @property
     def names(self) -> tuple[str, ...]:

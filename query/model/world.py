@@ -19,9 +19,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
+from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.model.amounts import grouped
+from crystalperf.query.results.refusals import RecordedValueUnknown, RefusedError
 from crystalperf.query.vocabulary import SettingUnit, Vocabulary
 
 OPERATOR = "operator."
@@ -287,7 +288,7 @@ def recorded_resources(known: Configuration, stated: Mapping[str, Sequence[Value
 def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> World:
     """One changed world.
 
-    Raises NoAnswerError where an absolute value meets an unknown recorded one, SettingError where the values make no
+    Raises RefusedError where an absolute value meets an unknown recorded one, SettingError where the values make no
     world: a fraction of a worker, more slots than can be replayed.
     """
     ratios = {}
@@ -306,10 +307,7 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
         elif key == SPEED:
             raise _relative(value.word, value.text)
         elif before is None:
-            raise NoAnswerError(
-                f"{value.describe()}: the run does not tell what it had",
-                Remedy("state what the run had", {"setting": value.word}),
-            )
+            raise RefusedError(RecordedValueUnknown(value.describe(), value.word))
         else:
             assert value.absolute is not None
             ratios[key] = value.absolute / before

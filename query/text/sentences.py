@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -19,6 +20,11 @@ def text_of(value: Kind, words: Words) -> str:
     own = _of_framework(words.framework)
     write = (own and own.find(type(value))) or _core().find(type(value))
     return write(value, words) if write else _generic(value)
+
+
+def texts_of(values: Iterable[Kind], words: Words) -> tuple[str, ...]:
+    """The sentences of several values."""
+    return tuple(text_of(each, words) for each in values)
 
 
 def lines_of(value: Kind, words: Words) -> tuple[str, ...]:

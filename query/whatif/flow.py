@@ -17,17 +17,43 @@ CPU of a worker, a worker's network.  Beyond it records wait longer and longer, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.answers.values import FlowChange, GroupPrediction, Prediction
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.flow import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
 from crystalperf.query.model.world import World, units_of
+from crystalperf.query.results.assumptions import (
+    Assumption,
+    BufferTimeout,
+    CrossingCpuKept,
+    NetworkFree,
+    OneKey,
+    OutsideLatencyKept,
+    RecordsAlike,
+    RestKept,
+    SampledCpuScales,
+    SlotsUnused,
+    SpreadKept,
+    TasksEvenOverWorkers,
+)
+from crystalperf.query.results.refusals import (
+    AtLimit,
+    BufferTimeUnknown,
+    BusyTimeUnknown,
+    LimitNotMeasured,
+    NotModelledForStreams,
+    RateBeyondMeasured,
+    RateNearLimit,
+    RateNotSustained,
+    RateUnknown,
+    Refusal,
+    SpreadOutOfRange,
+)
 from crystalperf.query.whatif.interval import MOST_APART
 
 Z90 = 1.6449
@@ -136,21 +162,18 @@ def main_resource(station: Station, names: tuple[str, ...]) -> str:
 # A changed world ----------------------------------------------------------------------------------------------------
 
 
-def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[str]]:
-    """The flow in a changed world, as a flow that could be measured there, and what was taken for granted.
-
-    Raises NoAnswerError where the run does not tell what that takes.
-    """
-    words, names, said = execution.framework.vocabulary, execution.names, list[str]()
+def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[Assumption]]:
+    """The flow in a changed world, as a flow that could be measured there, and what that assumes."""
+    names, assumed = execution.names, list[Assumption]()
     rate = world.ratio("rate")
     lanes = {each.id: units_of(world, each.id, each.name) for each in flow.stations}
     faster = {each.name: world.ratio(each.setting) for each in execution.resources}
     stations = [_changed(each, rate, lanes[each.id], faster, names) for each in flow.stations]
     recorded = {each.id: each.lanes for each in flow.stations}
     if any(ratio != 1 for ratio in lanes.values()):
-        said.append(f"records spread over the {words.units} of a {words.group} as they did, whatever their number")
+        assumed.append(SpreadKept())
         if any(each.keyed and each.busiest > SKEWED * each.busy for each in flow.stations if lanes[each.id] != 1):
-            said.append(f"what one {words.unit} has more than the others is one key's, which no {words.units} divide")
+            assumed.append(OneKey())
     count = {each.id: each.lanes for each in stations}
     hops = []
     for each in flow.hops:
@@ -166,7 +189,7 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         places = _spread_out(places, used, _times_as_much(flow.hops, farther))
         hops = [replace(each, remote=other.remote) for each, other in zip(hops, farther, strict=True)]
         if farther != list(flow.hops) and not _tells_crossing(flow):
-            said.append("CPU time for what crosses the network stays as it was: the run does not tell it")
+            assumed.append(CrossingCpuKept())
     places = tuple(
         replace(
             each,
@@ -178,23 +201,26 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         )
         for each in places
     )
+    assumed += _kept(flow, world)
+    return replace(flow, stations=tuple(stations), hops=tuple(hops), places=places, markers_ms=None), assumed
+
+
+def _kept(flow: Flow, world: World) -> Iterator[Assumption]:
+    """What stays as it was in a changed world."""
     if world.ratio("cores") != 1:
-        said.append(f"{words.lanes} alone change nothing: a job keeps its {words.units} (ask for these)")
-    if workers != 1:
-        said.append(f"the {words.units} spread evenly over the {words.workers}")
-    if rate != 1:
-        said.append("the records are of the same kind, and as unevenly spread over keys")
-    if cpu != 1:
-        said.append("what was seen on the CPU scales inversely with its speed")
+        yield SlotsUnused()
+    if world.ratio("workers") != 1:
+        yield TasksEvenOverWorkers()
+    if world.ratio("rate") != 1:
+        yield RecordsAlike()
+    if world.ratio("cpu_speed") != 1:
+        yield SampledCpuScales()
     if held := [each.name for each in flow.stations if each.held_ms > 0]:
-        said.append(f"what {' and '.join(held)} waits for outside is answered as fast as it was")
+        yield OutsideLatencyKept(tuple(held))
     if resting := [each.name for each in flow.stations if each.resting > RESTING]:
-        said.append(f"what {' and '.join(resting)} sleeps or waits for outside takes as long as it did")
-    if assumed := [each.due_ms for each in flow.hops if each.is_due_assumed]:
-        said.append(
-            f"buffers are sent after {max(assumed):.0f} ms at most: nothing states it, and too few records came to tell"
-        )
-    return replace(flow, stations=tuple(stations), hops=tuple(hops), places=places, markers_ms=None), said
+        yield RestKept(tuple(resting))
+    if due := [each.due_ms for each in flow.hops if each.is_due_assumed]:
+        yield BufferTimeout(float(max(due)))
 
 
 def _changed(
@@ -295,8 +321,7 @@ def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
 
 def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     """The time of a record and the highest rate in a changed world; refused where the rate is beyond it."""
-    names, words = execution.names, execution.framework.vocabulary
-    net = world.recorded.get("network")
+    names, net = execution.names, world.recorded.get("network")
     runtime_ms = sum(each.time_ms for each in legs(flow, measured=True, names=names, net_bytes_per_s=net))
     base = legs(flow, measured=False, names=names, net_bytes_per_s=net)
     base_ms = sum(each.time_ms for each in base)
@@ -308,22 +333,20 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
         replayed_ms=base_ms,
         predicted_ms=None,
         groups=_groups(base, None),
+        words=execution.words,
     )
-    if reason := _beyond(flow, execution, world):
-        return replace(known, refused=(reason,))
+    if refusal := _beyond(flow, execution, world):
+        return known.with_refusal(refusal)
     before = highest(flow, net)
     now = reached(flow, net) if flow.at_limit else None
-    try:
-        after_flow, said = changed(flow, execution, world)
-    except NoAnswerError as error:
-        return replace(known, refused=(str(error),), remedy=error.remedy)
+    after_flow, assumed = changed(flow, execution, world)
     net_after = None if net is None else net * world.ratio("network")
     after = highest(after_flow, net_after)
     most = after.rate_per_s
     if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
         if now.kind == "hop":
             if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
-                return replace(known, refused=(_between(flow, now, net),))
+                return known.with_refusal(_limit_not_measured(flow, now, net))
             if most > flow.rate_per_s:
                 most, after = flow.rate_per_s, now
         else:
@@ -346,31 +369,15 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
         limit_resource=after.resource or _resource_of(after_flow, after, names),
         at_least=far,
     )
-    known = replace(known, flow=change, assumptions=tuple(said))
+    known = replace(known, flow=change, assumptions=tuple(assumed))
     if flow.at_limit and world.ratio("rate") == 1:
-        why = (
-            "the recorded run was at its limit, where records wait for as long as its buffers are deep; what changes is"
-            " how many it can take"
-        )
-        return replace(known, refused=(why,))
+        return known.with_refusal(AtLimit())
     if rate >= FULLEST * most:
-        which = words.worker if after.kind == "worker" else words.group
-        who = f"{which} {after.id} is busy"
-        if after.kind == "hop":
-            who = f"what lies between {after.id.replace('>', ' and ')} is full"
         if far:
-            why = (
-                f"{_grouped(rate)} records/s are beyond what this run tells: {_grouped(most)} are sustained at least,"
-                f" and at more than {FARTHEST:g} times the recorded rate each record may take less time than it did"
-            )
-            return replace(known, refused=(why,))
-        why = (
-            f"{_grouped(rate)} records/s are more than it sustains: from {_grouped(most)} on {who} all the time, and"
-            " records wait longer and longer"
-        )
-        return replace(known, refused=(why,))
+            return known.with_refusal(RateBeyondMeasured(rate, most, FARTHEST))
+        return known.with_refusal(RateNotSustained(rate, most, after.id, after.kind))
     if world.ratio("network") != 1 and net is None:
-        said.append("the run does not tell how fast its network was; the way over it counts as nothing")
+        assumed.append(NetworkFree())
     path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
     off = (
         runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0
@@ -380,20 +387,15 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
     around = _around(predicted, *sd.values())
     if not changes_nothing and around[1] > MOST_APART * around[0]:
-        why = (
-            f"at {_grouped(rate)} records/s it is so near to what it sustains ({'at least ' if far else ''}"
-            f"{_grouped(most)}) that an error of some percent in that changes several times how long records wait"
-        )
-        if sd["buffers"] > sd["queues"]:
-            why = "how long buffers fill is most of it, which nothing states, and too few records came to tell"
-        return replace(known, refused=(why,), bound_ms=around)
+        why = BufferTimeUnknown() if sd["buffers"] > sd["queues"] else RateNearLimit(rate, most, far)
+        return known.with_refusal(why, around)
     return replace(
         known,
         predicted_ms=runtime_ms if changes_nothing else predicted,
         interval_ms=None if changes_nothing else around,
         interval_shares={name: value**2 / sum(each**2 for each in sd.values()) for name, value in sd.items()},
         groups=_groups(base, path),
-        assumptions=tuple(said),
+        assumptions=tuple(assumed),
     )
 
 
@@ -402,47 +404,32 @@ def _same(now: Limit | None, after: Limit) -> bool:
     return now is not None and (now.id, now.kind, now.resource) == (after.id, after.kind, after.resource)
 
 
-def _between(flow: Flow, limit: Limit, net_bytes_per_s: float | None) -> str:
-    """Why nothing is told of a flow that what lies between two stations holds up, and no full network does."""
+def _limit_not_measured(flow: Flow, limit: Limit, net_bytes_per_s: float | None) -> LimitNotMeasured:
+    """Why a flow has no answer whose limit lies between two stations, and is no full network."""
     source, target = (flow.station(each) for each in limit.id.split(">"))
-    return (
-        f"what holds this run up was not measured: {source.name} has to wait, and {target.name}, which takes from it,"
-        f" has time left ({100 * target.busiest:.0f} % busy); "
-        + (
-            "state how fast the network was, if it may be that"
-            if net_bytes_per_s is None
-            else "a network as fast as stated is not full, so it may be how long buffers are on their way"
-        )
-    )
+    return LimitNotMeasured(source.name, target.name, float(target.busiest), net_bytes_per_s is not None)
 
 
 def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
     return main_resource(flow.station(limit.id), names) if limit.kind == "station" else ""
 
 
-def _beyond(flow: Flow, execution: Execution, world: World) -> str | None:
+def _beyond(flow: Flow, execution: Execution, world: World) -> Refusal | None:
     """Why a question cannot be asked of a flow, or None."""
-    words = execution.framework.vocabulary
     for key in world.changes:
         if key in ("memory", "input", "skew", "scheduler") or key.startswith("operator."):
-            return f"what {world.changes[key].word} would do to a stream is not modelled"
+            return NotModelledForStreams(world.changes[key].word)
     if flow.rate_per_s <= 0:
-        return "the run does not tell its sources' rate, and without it no latency can be predicted"
+        return RateUnknown()
     for each in flow.stations:
         ratio = units_of(world, each.id, each.name)
         if max(ratio, 1 / ratio) > MOST_LANES_RATIO:
-            return (
-                f"{ratio:g} times the {words.units} of {each.name}: so far from what was recorded"
-                f" ({MOST_LANES_RATIO} times either way), nothing tells how records would spread"
-            )
+            return SpreadOutOfRange(each.name, ratio, MOST_LANES_RATIO)
     whole = sum(each.busy * each.lanes for each in flow.stations)
     unseen = sum(each.busy * each.lanes * each.unseen for each in flow.stations)
     asked = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
     if asked and unseen > UNSEEN_SHARE * whole:
-        return (
-            f"nothing recorded tells what {100 * unseen / whole:.0f} % of the {words.units}' busy time went to, so all"
-            f" of it may change with the {asked[0]}, or nothing"
-        )
+        return BusyTimeUnknown(float(unseen / whole), asked[0])
     return None
 
 
@@ -488,7 +475,3 @@ def _around(value: float, *deviations: float) -> tuple[float, float]:
 def _groups(before: list[Leg], after: list[Leg] | None) -> tuple[GroupPrediction, ...]:
     then = {} if after is None else {each.id: each.time_ms for each in after}
     return tuple(GroupPrediction(each.id, each.name, each.time_ms, then.get(each.id)) for each in before)
-
-
-def _grouped(number: float) -> str:
-    return f"{number:,.0f}".replace(",", " ")

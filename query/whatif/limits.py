@@ -10,6 +10,15 @@ from crystalperf.indexes.resources import CPU, Resource
 from crystalperf.query.model.execution import Execution, most_spilling_ms
 from crystalperf.query.model.keeping import anew, kept_bytes, usable_bytes
 from crystalperf.query.model.world import World
+from crystalperf.query.results.refusals import (
+    CacheFull,
+    CacheTooSmall,
+    Refusal,
+    RemoteReadsUnknown,
+    SendersOutOfRange,
+    SlotsOutOfRange,
+    TasksWithoutEnd,
+)
 from crystalperf.query.whatif.priors import waits_unknown
 from crystalperf.query.whatif.transfers import moves_known
 
@@ -33,46 +42,29 @@ ROOM_SAFE = 0.8
 """Share of the room for what workers keep up to which all of it finds a place: parts are not spread evenly, and while
 one is unpacked it needs room twice."""
 
-_MIB = 2**20
 
-
-def beyond(execution: Execution, world: World) -> str | None:
+def beyond(execution: Execution, world: World) -> Refusal | None:
     """Why a question is outside the model's range, or None.
 
     Every speed of a device is inside: its time shrinks towards nothing, or grows with an interval that does.
     """
-    words = execution.framework.vocabulary
-    slots = world.ratio("cores") * world.ratio("workers")
+    slots, workers = world.ratio("cores") * world.ratio("workers"), world.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
-        return (
-            f"{_times(slots)} the {words.unit} {words.lanes}: so far from what was recorded ({MOST_SLOTS_RATIO} times"
-            f" either way), nothing tells how scheduling and the {words.coordinator} would do"
-        )
+        return SlotsOutOfRange(slots, MOST_SLOTS_RATIO)
     if crosses_anew(execution, world):
-        return (
-            f"on its recorded {words.workers} all {words.exchanged} were local; with more of them most would cross the"
-            " network, and nothing in the run tells how long that takes"
-        )
-    workers = world.ratio("workers")
+        return RemoteReadsUnknown()
     if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
-        return (
-            f"{_times(workers)} the {words.workers}: {words.units} would fetch {words.exchanged} from more than"
-            f" {MOST_WORKERS_RATIO} times as many senders as in any {words.group} of the run"
-        )
+        return SendersOutOfRange(workers, MOST_WORKERS_RATIO)
     return no_room(execution, world)
 
 
-def no_room(execution: Execution, world: World) -> str | None:
+def no_room(execution: Execution, world: World) -> Refusal | None:
     """Why nothing tells how much longer a run takes whose workers would have no room for what they keep, or None."""
     ratio = world.ratio("workers") * world.ratio("memory")
     if ratio >= 1 or not (kept := kept_bytes(execution)):
         return None
-    words = execution.framework.vocabulary
     if anew(execution).any():
-        return (
-            f"what {words.workers} keep in memory had no room there already, and nothing in the run tells how much more"
-            f" of it {words.units} would read anew"
-        )
+        return CacheFull()
     workers = execution.recorded.get("workers")
     before, after = usable_bytes(execution, world)
     if not before or not workers:
@@ -80,11 +72,7 @@ def no_room(execution: Execution, world: World) -> str | None:
     room = after * workers * world.ratio("workers")
     if kept <= ROOM_SAFE * room or kept > before * workers:
         return None
-    rest = "the rest" if kept > room else "what finds none, for it is not spread evenly,"
-    return (
-        f"{words.workers} kept {kept / _MIB:.0f} MiB in memory and would have room for {room / _MIB:.0f} MiB; nothing"
-        f" in the run tells how long {words.units} take to read {rest} anew"
-    )
+    return CacheTooSmall(float(kept), float(room))
 
 
 def crosses_anew(execution: Execution, world: World) -> bool:
@@ -95,7 +83,7 @@ def crosses_anew(execution: Execution, world: World) -> bool:
     return float(volumes.local.sum()) / SLOW_BPS * 1e3 > NOTICED * execution.runtime_ms
 
 
-def lost(execution: Execution) -> str | None:
+def lost(execution: Execution) -> Refusal | None:
     """Why no question can be asked of a run whose log lacks most of its work, or None."""
     count = sum(each.lost for each in execution.lost)
     theirs = {each.group_id for each in execution.lost}
@@ -104,9 +92,7 @@ def lost(execution: Execution) -> str | None:
     total = sum(each.total for each in execution.lost) + int(np.isin(execution.units.group, others).sum())
     if count <= UNSEEN_SHARE * total:
         return None
-    return (
-        f"{count} of {total} {execution.framework.vocabulary.units} have no end in the log, so what they did is unknown"
-    )
+    return TasksWithoutEnd(count, total)
 
 
 def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
@@ -147,7 +133,3 @@ def unseen_spills(execution: Execution, world: World) -> Execution | None:
     return replace(
         execution, units=replace(units, parts_ms=parts), volumes=replace(execution.volumes, spill_ms=spilling_ms)
     )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:g} times" if ratio >= 1 else f"1/{1 / ratio:g} of"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.answers.values import GroupPrediction, Prediction
 from crystalperf.query.model.execution import Execution
@@ -25,8 +25,15 @@ from crystalperf.query.model.keeping import anew, concerned, more_room, spared_s
 from crystalperf.query.model.records import Floats
 from crystalperf.query.model.world import World
 from crystalperf.query.plugins import entries
+from crystalperf.query.results.assumptions import Assumption, BetweenEnds, CacheMisses, NoInterval, OtherPredictor
+from crystalperf.query.results.refusals import (
+    BandwidthUnknown,
+    Refusal,
+    RefusedError,
+    SpillTimeUnknown,
+    TimeUnknown,
+)
 from crystalperf.query.whatif.cold import NOTICED as COLD_NOTICED
-from crystalperf.query.whatif.effects.memory import BoundedError
 from crystalperf.query.whatif.interval import MOST_APART, interval, variances
 from crystalperf.query.whatif.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
 from crystalperf.query.whatif.path import path_parts
@@ -68,25 +75,21 @@ def predict(
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=None,
         groups=_groups(execution, base.replayed, None),
+        words=execution.words,
     )
     execution, assumed = _lent(execution, world, base, physics)
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
-        execution, assumed = with_room(execution, room), (*assumed, _roomy(execution, room))
-    if world.changes and (reason := execution.framework.planner.endless(execution.properties) or lost(execution)):
-        return replace(known, refused=(reason,))
+        execution, assumed = with_room(execution, room), (*assumed, _cache_misses(execution, room))
+    if world.changes and (refusal := execution.framework.planner.endless(execution.properties) or lost(execution)):
+        return known.with_refusal(refusal)
     question = Question(execution, world, base, replans)
     try:
         told = _told(question, physics)
-    except BoundedError as error:
-        least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
-        if len(world.changes) > 1:  # what else changes may bring or cost more
-            least = most = None
-        return replace(known, refused=(str(error),), bound_ms=(least, most))
-    except NoAnswerError as error:
-        return replace(known, refused=(str(error),), remedy=error.remedy)
+    except RefusedError as error:
+        return known.with_refusal(error.refusal, _bound_of(error, execution, world))
     if isinstance(told, _Bounds):
-        return replace(known, refused=(told.why,), bound_ms=told.ms)
+        return known.with_refusal(told.why, told.ms)
     predicted = told.ms
     parts_ms = _path_parts(question, told.answers, predicted) if path else None
     steady = execution.framework.planner.steady(execution, world) if physics is MODEL else None
@@ -126,16 +129,26 @@ def predict(
             *told.answers[0].state.assumptions,
             *told.assumptions,
             *(() if steady is None else steady.assumptions),
-            *_unchecked(unsure),
+            *([NoInterval(unsure)] if unsure else ()),
         ),
     )
+
+
+def _bound_of(error: RefusedError, execution: Execution, world: World) -> tuple[float | None, float | None] | None:
+    """The bounds of a refusal, ms; none where several settings change, for the others may bring or cost more."""
+    if error.low is None and error.high is None:
+        return None
+    if len(world.changes) > 1:
+        return None, None
+    least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
+    return least, most
 
 
 @dataclass(frozen=True)
 class _Bounds:
     """A question that gets bounds and no answer, ms, and why; None for a bound that nothing gives."""
 
-    why: str
+    why: Refusal
     ms: tuple[float | None, float | None]
 
 
@@ -151,7 +164,7 @@ class _Told:
     """What the changed bandwidths come to at least and at most; None where none changes."""
     others_ms: tuple[float, ...] = ()
     """What else it may come to."""
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     def sides(self, question: Question, others_ms: Sequence[float]) -> tuple[float, float]:
         """The least and the most that other physics, and what is open, come to."""
@@ -163,7 +176,7 @@ class _Told:
 
 
 def _told(question: Question, physics: Physics) -> _Told | _Bounds:
-    """What is told of a question.  Raises NoAnswerError, BoundedError."""
+    """What is told of a question.  Raises RefusedError."""
     execution, world, base = question.execution, question.world, question.base
     is_model, ends, unstated = physics == MODEL, None, _unstated(execution, world)
     link_bps = base.carried_bps() if is_model and _asks_for_link(execution, world) else None
@@ -179,26 +192,25 @@ def _told(question: Question, physics: Physics) -> _Told | _Bounds:
     else:
         physics = replace(physics, link_bps=link_bps) if link_bps else physics
         answer = question.answer(physics)
-    if reason := beyond(execution, world):
+    if out_of_range := beyond(execution, world):
         kept = replace(question, replans=False).answer()
         most_ms = min(answer.ms, kept.ms)  # cut anew, units may get too small to gain from so many slots
-        return _Bounds(reason, _outside(execution, world, most_ms))
+        return _Bounds(out_of_range, _outside(execution, world, most_ms))
     if found := unseen(execution, world):
         wholes = [question.of(_all_on(execution, each.name)).answer().ms for each, _ in found]
-        word, share = execution.framework.vocabulary.unit, max(share for _, share in found)
-        why = f"the run left no samples, and nothing else tells what {100 * share:.0f} % of {word} time went to"
-        return _Bounds(why, (min(answer.ms, *wholes), max(answer.ms, *wholes)))
-    others_ms, assumptions = [answer.ms], list[str]()
+        unknown = TimeUnknown(float(max(share for _, share in found)))
+        return _Bounds(unknown, (min(answer.ms, *wholes), max(answer.ms, *wholes)))
+    others_ms, assumptions = [answer.ms], list[Assumption]()
     for why, other_ms in _otherwise(question):
         if abs(other_ms - answer.ms) > NOTICED * execution.runtime_ms:
             others_ms.append(other_ms)
-            assumptions.append(f"{why}; the answer is between both ends of that")
+            assumptions.append(BetweenEnds(why))
             if max(others_ms) > NARROW * min(others_ms):
                 return _Bounds(why, (min(others_ms), max(others_ms)))
     if ends is None and is_model:
         ends = question.ends()
     if ends is not None and unstated and ends[1].ms > MOST_APART * ends[0].ms:
-        return _Bounds(_apart(unstated, execution), (ends[0].ms, ends[1].ms))
+        return _Bounds(BandwidthUnknown(tuple(each.device for each in unstated)), (ends[0].ms, ends[1].ms))
     answers = [answer] if between is None else between
     groups = [_groups(execution, base.replayed, each) for each in answers]
     if between is None:
@@ -209,17 +221,19 @@ def _told(question: Question, physics: Physics) -> _Told | _Bounds:
     return _Told(ms, answers, _between(*groups), physics, ends, tuple(others_ms), tuple(assumptions))
 
 
-def _otherwise(question: Question) -> Iterator[tuple[str, float]]:
+def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
     """What else a question may well come to, ms, and why that is not known."""
     execution, world = question.execution, question.world
     if spilled := unseen_spills(execution, world):
-        yield "the run left no samples, and nothing else tells how long it spilled", question.of(spilled).answer().ms
+        yield SpillTimeUnknown(), question.of(spilled).answer().ms
     if world.changes and (told := execution.framework.planner.unsure(execution, world)) is not None:
         why, end = told
         yield why, replace(question, world=end).answer().ms
 
 
-def _lent(execution: Execution, world: World, base: Unchanged, physics: Physics) -> tuple[Execution, tuple[str, ...]]:
+def _lent(
+    execution: Execution, world: World, base: Unchanged, physics: Physics
+) -> tuple[Execution, tuple[Assumption, ...]]:
     """The execution with what its log leaves open shared out, where that makes an answer of the question.
 
     Bounds hold whatever such time was, so they come of the log as it is.  What another CPU does to time that nobody saw
@@ -245,15 +259,11 @@ def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: flo
     return parts
 
 
-def _roomy(execution: Execution, room: float) -> str:
-    """A word on units that read anew what had no room in memory, where there is `room` times as much."""
-    words, again = execution.framework.vocabulary, anew(execution)
-    still = round(again.sum() * (1.0 - spared_share(execution, room)))
-    then = f"about {still} would" if still > 0 else "none would"
-    return (
-        f"{again.sum()} of {concerned(execution).sum()} {words.units} read anew what {words.workers} were to keep; with"
-        f" room for {room:.3g} times as much {then}"
-    )
+def _cache_misses(execution: Execution, room: float) -> CacheMisses:
+    """The units that read again what had no room in memory, and those left with room for `room` times as much."""
+    misses = int(anew(execution).sum())
+    left = round(misses * (1.0 - spared_share(execution, room)))
+    return CacheMisses(misses, int(concerned(execution).sum()), float(room), left)
 
 
 def _is_told(execution: Execution, world: World) -> bool:
@@ -278,15 +288,6 @@ def _asks_for_link(execution: Execution, world: World) -> bool:
     return bool(world.ratios) and not stated
 
 
-def _apart(unstated: Sequence[Resource], execution: Execution) -> str:
-    """Why bounds are all that can be said of a bandwidth that the run does not tell."""
-    words, devices = execution.framework.vocabulary, [each.device for each in unstated]
-    return (
-        f"the run does not tell how fast its {' and '.join(devices)} was, so of the time that its {words.units} were"
-        " seen there all may change with the bandwidth, or none"
-    )
-
-
 def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ...]) -> tuple[GroupPrediction, ...]:
     """Groups halfway between two predictions, as their ratio goes."""
     return tuple(
@@ -302,12 +303,6 @@ def _times(groups: tuple[GroupPrediction, ...], factor: float) -> tuple[GroupPre
     )
 
 
-def _unchecked(settings: Sequence[str]) -> list[str]:
-    """A word on what has no interval, for nothing tells how far off it may be."""
-    named = ", ".join(settings)
-    return [f"no reruns have checked predictions of {named}, so there is no interval"] if settings else []
-
-
 def predicted_by(name: str, execution: Execution, world: World, base: Unchanged) -> Prediction:
     """What the model of another package makes of a scope in a changed world, ms; without an interval.
 
@@ -315,8 +310,9 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
     """
     known = entries("predictors")
     if name not in known:
-        there = f"known are {', '.join(known)}" if known else "no package brings one in"
-        raise SettingError(f"'{name}' is no predictor; {there}")
+        if not known:
+            raise SettingError(f"'{name}' is no predictor; no package brings one in")
+        raise SettingError(f"'{name}' is no predictor; known are {', '.join(known)}")
     return Prediction(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -325,7 +321,8 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=float(known[name](replace(execution, recorded=world.recorded), world)),
         work_ratio=_work_ratio(execution, world),
-        assumptions=(f"predicted by {name}, which gives no interval",),
+        assumptions=(OtherPredictor(name),),
+        words=execution.words,
     )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
+from crystalperf.query.results.assumptions import Assumption, TimeImputed
 
 PLAIN_SHARE = 0.1
 """Share of the run's CPU time in units without a device from which they tell how long units wait for a CPU."""
@@ -108,8 +109,8 @@ def waits_unknown(execution: Execution) -> float:
     return float(left.sum()) / (float(execution.units.duration_ms.sum()) or 1.0)
 
 
-def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
-    """The execution with what its log leaves open shared out, and a word on where the shares come from.
+def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
+    """The execution with what its log leaves open shared out, and where the shares come from.
 
     One with samples, or of a framework without recorded runs, stays as it is.
     """
@@ -153,23 +154,19 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[str, ...]]:
         unseen_cpu=max(execution.evidence.unseen_cpu - float(share.sum()), 0.0),
     )
     lender = replace(execution, units=replace(execution.units, parts_ms=parts), evidence=evidence)
-    return lender, (_said(execution, lent, tells, used, busy),)
+    return lender, (_imputed(lent, cpu, tells, used, busy),)
 
 
-def _said(
-    execution: Execution, lent: Floats, tells: tuple[float, float] | None, used: list[Prior], busy_ms: float
-) -> str:
-    """Where the shares come from, in a sentence."""
-    words, cpu = execution.framework.vocabulary, execution.names.index(CPU)
-    whole = lent.sum(axis=0) / 1e3
-    devices = float(whole.sum() - whole[cpu])
-    text = f"without samples, {lent.sum() / 1e3:.1f} of {busy_ms / 1e3:.1f} s of {words.unit} time are shared out: "
-    runs = max((each.recordings for each in used), default=0)
-    there = f"reading files on other machines, as {runs} recorded runs of the same kind spent such time"
-    if tells is None:
-        return f"{text}{devices:.1f} s to devices and {whole[cpu]:.1f} s to waiting for a CPU in {there}"
-    text += (
-        f"{whole[cpu]:.1f} s to waiting for a CPU, for {words.units} that read and wrote no files took {tells[0]:.1f} s"
-        " more for each second of their CPU time"
+def _imputed(
+    lent: Floats, cpu: int, tells: tuple[float, float] | None, used: list[Prior], busy_ms: float
+) -> TimeImputed:
+    """Where the shares come from."""
+    whole = lent.sum(axis=0)
+    return TimeImputed(
+        imputed_ms=float(lent.sum()),
+        task_ms=busy_ms,
+        devices_ms=float(whole.sum() - whole[cpu]),
+        cpu_wait_ms=float(whole[cpu]),
+        waits_per_cpu_second=None if tells is None else tells[0],
+        recordings=max((each.recordings for each in used), default=0),
     )
-    return f"{text}; {devices:.1f} s of what is left to {there}" if devices > 0 else text

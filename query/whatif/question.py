@@ -13,7 +13,20 @@ from crystalperf.indexes.resources import CPU, NET, Resource
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.policy import Policy, chosen, policy_of
 from crystalperf.query.model.world import UNITS, World
-from crystalperf.query.vocabulary import with_article
+from crystalperf.query.results.assumptions import (
+    AddedSlots,
+    Assumption,
+    CpuLimited,
+    CpuTimeScales,
+    DeviceBandwidth,
+    DeviceTimeScales,
+    NodeShared,
+    SlotsIdle,
+    TransferTime,
+    TransferTimeAtLeast,
+    TransferTimeUnknown,
+    WorkersStay,
+)
 from crystalperf.query.whatif.cold import Cold, cold
 from crystalperf.query.whatif.effects import State, bandwidth, input, memory, operators, skew, slots, speed, unchanged
 from crystalperf.query.whatif.links import carried_bps
@@ -42,7 +55,7 @@ class Unchanged:
     """What it costs units to be the first on their worker; None where none is (cold())."""
     carried_bps: Callable[[], float | None]
     """What the network of a host carried at least, bytes a second; None where nothing tells."""
-    lent: Callable[[], tuple[Execution, tuple[str, ...]]]
+    lent: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
     """The scope with what its log leaves open shared out, and how: see borrowed()."""
 
 
@@ -139,12 +152,7 @@ class Question:
         kept = replace(self.execution, slots=self.execution.slots.staying())
         again = replace(self.base, limits=sequential_limits(kept, self.base.policy))
         found = replace(self.of(kept), base=again)._replayed(physics)
-        workers = self.execution.framework.vocabulary.workers
-        stay = (
-            f"{workers} that were lost or given back in the recorded run stay until another takes their place, for they"
-            " would be needed"
-        )
-        return found._replace(state=found.state.assuming(stay))
+        return found._replace(state=found.state.assuming(WorkersStay()))
 
     def _replayed(self, physics: Physics) -> Answer:
         """The replay, and its own makespan."""
@@ -176,65 +184,40 @@ def direction(world: World) -> tuple[bool, bool]:
     return min(ratios) >= 1, max(ratios) <= 1
 
 
-def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[str]:
-    """What the model takes for granted in this world, in sentences."""
+def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[Assumption]:
+    """What the model takes for granted in this world."""
     execution = state.execution
-    words = execution.framework.vocabulary
-    said: list[str] = []
+    found: list[Assumption] = []
     if world.ratio("cpu_speed") != 1:
-        said.append(f"CPU time scales inversely with the speed of a core; the {words.coordinator}'s own time too")
+        found.append(CpuTimeScales())
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        brings = f"every {words.unit} {words.lane} brings its own core"
-        if not execution.framework.planner.lanes_bring_cpu:
-            brings = f"more {words.lanes} bring {with_article(words.worker)} no CPU"
-        said.append(f"{brings}, every added {words.worker} its own node")
-        said.append(f"{words.units} that run on a node at a time share its disk and its network equally")
+        found += [AddedSlots(with_cores=execution.framework.planner.lanes_bring_cpu), NodeShared()]
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
         busy = int(open_then.max(initial=0))
         if len(state.slots) > busy:
-            said.append(
-                f"of {len(state.slots)} {words.lanes} at most {busy} have {with_article(words.unit)} at a time; the"
-                " rest stay idle"
-            )
+            found.append(SlotsIdle(len(state.slots), busy))
     limit = state.slots.cpu_limit()
     if np.isfinite(limit):
-        said.append(
-            f"{with_article(words.worker)} gets no more CPU than the recorded ones did at most, {limit:.2f} cores a"
-            f" {words.lane}, for they waited for it"
-        )
+        found.append(CpuLimited(float(limit)))
     for each in execution.resources:
-        ratio = world.ratio(each.setting)
-        if each.name == CPU or ratio == 1:
+        if each.name == CPU or world.ratio(each.setting) == 1:
             continue
         if each.unit == "speed":
-            said.append(f"time on the {each.device} scales inversely with its speed")
-            continue
-        if not execution.volumes.tell_bytes:
-            said.append(f"time on the {each.device} scales with its bandwidth, less the processing of each buffer")
-            continue
-        said.append(_transferred(execution, each, link_bps))
-    return said
+            found.append(DeviceTimeScales(each.device))
+        elif not execution.volumes.tell_bytes:
+            found.append(DeviceBandwidth(each.device))
+        else:
+            found.append(_transferred(execution, each, link_bps))
+    return found
 
 
-def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> str:
+def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> Assumption:
     """What of the time on a device changes with its bandwidth."""
-    words = execution.framework.vocabulary
-    moved = execution.volumes.read(resource).sum() / 1e6
-    seen = execution.units.parts_ms[:, execution.names.index(resource.name)].sum() / 1e3
+    moved_bytes = float(execution.volumes.read(resource).sum())
+    seen_ms = float(execution.units.parts_ms[:, execution.names.index(resource.name)].sum())
     if execution.recorded.get(resource.setting):
-        return (
-            f"of the {seen:.1f} s that {words.units} were seen on the {resource.device}, what it took to bring"
-            f" {moved:.0f} MB changes with the bandwidth; the rest is latency"
-        )
+        return TransferTime(resource.device, seen_ms, moved_bytes)
     if resource.name == NET and link_bps is not None:
-        return (
-            f"the run does not tell how fast its {resource.device} was, but that it carried {8 * link_bps / 1e6:.1f}"
-            f" Mbit/s: of the {seen:.1f} s that {words.units} were seen there, what {moved:.0f} MB take at that rate"
-            f" changes with the bandwidth; if something else held the {words.units} up, none does, and the range"
-            " reaches there"
-        )
-    return (
-        f"the run does not tell how fast its {resource.device} was: the figure is the middle between all of the"
-        f" {seen:.1f} s that {words.units} were seen there changing with the bandwidth, and none"
-    )
+        return TransferTimeAtLeast(resource.device, seen_ms, moved_bytes, float(link_bps))
+    return TransferTimeUnknown(resource.device, seen_ms)

@@ -16,19 +16,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.model.arrays import over
 from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
 from crystalperf.query.model.policy import FIRST_COME, Policy, Waiting
 from crystalperf.query.model.records import Floats, Ints
 from crystalperf.query.model.slots import Slots
+from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
 from crystalperf.query.whatif.listing import Listed, Plan, can_list, followed, has_compiled
 
-_NO_WORKER = "the replay cannot finish: work is left for which no worker was alive"
 
-
-class NoWorkerLeftError(NoAnswerError):
+class NoWorkerLeftError(RefusedError):
     """Units are left and every worker is gone."""
+
+    def __init__(self) -> None:
+        super().__init__(NoWorkerLeft())
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def prepared(
 def _replayed(dag: Dag, listed: Listed) -> Replayed:
     """A schedule in terms of the DAG.  Raises NoWorkerLeftError where some of it never ran."""
     if np.isnan(listed.node_end_ms).any():
-        raise NoWorkerLeftError(_NO_WORKER)
+        raise NoWorkerLeftError
     return Replayed(
         start_ms=dag.start_ms,
         end_ms=float(listed.node_end_ms.max(initial=dag.start_ms)),
@@ -453,8 +454,8 @@ class _Replay:
             self._launch(now)
         if len(self.node_end) < len(self.dag.nodes):
             if self.pipes.are_waiting:
-                raise NoAnswerError("what runs in one pipeline needs more slots at a time than there are")
-            raise NoWorkerLeftError(_NO_WORKER)
+                raise RefusedError(SlotsTooFew())
+            raise NoWorkerLeftError
         return Replayed(
             start_ms=start,
             end_ms=max(self.node_end.values(), default=start),

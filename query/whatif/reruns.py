@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from crystalperf.indexes.errors import InputError, NoAnswerError
+from crystalperf.indexes.errors import InputError
 from crystalperf.query.answers.values import Advice, Advised, Learned, Prediction, Rerun
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.world import World
+from crystalperf.query.results.refusals import RefusedError, RerunNotPredicted
 from crystalperf.query.whatif.learning import Guess, Seen, after_run, half_width, learned
 
 SAME_INPUT = 0.05
@@ -50,10 +51,9 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
 
 
 def compared(name: str, world: World, prediction: Prediction, actual_ms: float) -> Compared:
-    """What another run says of the model.  Raises NoAnswerError where its world cannot be predicted."""
+    """What another run says of the model.  Raises RefusedError where its world cannot be predicted."""
     if prediction.predicted_ms is None or prediction.interval_ms is None:
-        why = prediction.refused[0] if prediction.refused else "there is no interval for such a change"
-        raise NoAnswerError(f"{name} says nothing of this run: {prediction.setting} cannot be predicted, for {why}")
+        raise RefusedError(RerunNotPredicted(name, prediction.setting, prediction.refused))
     return Compared(
         Rerun(name, prediction.setting, prediction.predicted_ms, actual_ms),
         Seen(guess_of(world, prediction), actual_ms),

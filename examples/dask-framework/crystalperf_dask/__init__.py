@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crystalperf.plugin import Framework, Reader, Vocabulary
-from crystalperf_dask import files, rules, setup, trace
+from crystalperf_dask import files, rules, sentences, setup, trace
 
 DASK = Framework(
     name="dask",
@@ -34,5 +34,5 @@ DASK = Framework(
         log="a performance report of Dask",
         log_hint="give what performance_report wrote, and client.dump_cluster_state beside it",
     ),
-    advisor=replace(rules.RULES, setup=setup.SETUP),
+    advisor=replace(rules.RULES, setup=setup.SETUP, sentences=sentences.SENTENCES),
 )

@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from crystalperf.plugin import Advice, Advisor, Recommendation, Saving, Sentences, Words
+from crystalperf.plugin import Advice, Advisor, Assumption, Recommendation, Saving
+from crystalperf_dask.assumptions import ComputingTogether, ThreadsByProfile
 from crystalperf_dask.trace import PROFILED
 
 
-def assumptions(connection: Any, execution: Any) -> list[str]:
+def assumptions(connection: Any, execution: Any) -> list[Assumption]:
     """Where the time of tasks is from."""
-    if PROFILED not in execution.properties:
-        return []
-    return [
-        "what tasks' threads did is taken from Dask's own profile: tasks of one name are alike, and a thread that does"
-        " not wait in Python's own modules computes",
-        "numpy, pandas and the like compute beside other threads of their worker; of other Python code only one thread"
-        " of a worker runs at a time",
-    ]
+    return [ThreadsByProfile(), ComputingTogether()] if PROFILED in execution.properties else []
 
 
 @dataclass(frozen=True)
@@ -35,19 +29,6 @@ class DumpState(Recommendation):
     kind: ClassVar[str] = "dump-state"
 
 
-SENTENCES = Sentences()
-
-
-@SENTENCES.of(MorePartitions)
-def more_partitions(_advice: MorePartitions, _words: Words) -> str:
-    return "more, smaller partitions would use the idle threads"
-
-
-@SENTENCES.of(DumpState)
-def dump_state(_found: DumpState, _words: Words) -> str:
-    return "Dump the cluster's state too: a report does not say what tasks waited for"
-
-
 def idle(detail: Any) -> MorePartitions | None:
     """What to do about threads without work while a step ran: nothing about a single task, for others ran then."""
     return None if detail.facts.units == 1 else MorePartitions()
@@ -59,4 +40,4 @@ def unmeasured(connection: Any) -> DumpState | None:
     return None if found is None else DumpState(price="record", because="measure", saving=Saving("measured"))
 
 
-RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured, sentences=SENTENCES)
+RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured)

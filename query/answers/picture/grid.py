@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError
+from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.answers.bottleneck import bottleneck_in
 from crystalperf.query.answers.figures import grouped, time_unit
 from crystalperf.query.answers.picture.values import Curve, Grid, Pair, Point
@@ -124,8 +124,6 @@ def _ask(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios,
     settings = [f"{words.word_of(key)}={ratio:g}x" for key, ratio in ratios]
     try:
         answers[ratios] = run.predict(settings)
-    except NoAnswerError as error:
-        answers[ratios] = run.unchanged().refusing(", ".join(settings), str(error), error.remedy)
     except CrystalPerfError:  # half of one worker is no question
         return
 

@@ -38,7 +38,7 @@ from crystalperf.query.answers.words import (
     unsubmitted_sentence,
 )
 from crystalperf.query.text.findings import advice_text
-from crystalperf.query.text.sentences import lines_of, text_of
+from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
     from crystalperf.query.answers.picture.door import Door
@@ -94,7 +94,7 @@ def said(verdict: Verdict, door: Door) -> Said:
             for each in noticeable_findings(debug.findings, unit)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
-        assumptions=debug.assumptions,
+        assumptions=texts_of(debug.assumptions, debug.words),
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
         unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
         told=tuple(text_of(each, debug.words) for each in debug.told),

@@ -12,11 +12,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.frameworks import Planned
+from crystalperf.query.frameworks.flink.assumptions import (
+    HotSubtask,
+    ParallelismKept,
+    ParallelismLimited,
+    RecordsRespread,
+    SingleSubtasksKept,
+    SlotsForSubtasks,
+)
+from crystalperf.query.frameworks.flink.refusals import EndlessStream, ParallelismOutOfRange, SubtasksForInputUnknown
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.recut import with_units
 from crystalperf.query.model.world import UNITS, World, units_of
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.refusals import Refusal
 
 SKEWED = 2.0
 """A subtask with this many times the median's time has a key of its own, which more subtasks do not divide."""
@@ -50,58 +60,40 @@ def shown_lanes(lanes: int | None, properties: Mapping[str, str]) -> int | None:
     return None if lanes is None else math.ceil(lanes / int(properties.get(SHARING, "1")))
 
 
-def endless(properties: Mapping[str, str]) -> str | None:
+def endless(properties: Mapping[str, str]) -> Refusal | None:
     """Why nothing is told of how long a stream would take that goes on until it is stopped; None of any other job."""
-    if STOPPED not in properties:
-        return None
-    return (
-        "a stream goes on until it is stopped, so how long it took says nothing of it; its latency and its highest rate"
-        " would tell, for which it takes half a minute of metrics of what its vertices exchange"
-    )
+    return EndlessStream() if STOPPED in properties else None
 
 
-def replan(execution: Execution, world: World, wanted: bool) -> Planned:
-    """The run with the subtasks that another parallelism gives it.  Raises NoAnswerError beyond the model's range."""
+def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
+    """The run with the subtasks that another parallelism gives it; a refusal beyond the model's range."""
     if world.ratio("input") != 1:
-        raise NoAnswerError("input: how many subtasks Flink would use for other data is not known; ask parallelism=")
-    said = []
+        return SubtasksForInputUnknown()
+    assumed: list[Assumption] = []
     counts = _counts(execution, world) if wanted else {}
     full = {number for number in counts if counts[number] == _most(execution, number)}
     for number, count in counts.items():
         had = int((execution.units.group == number).sum())
         if max(count / had, had / count) > MOST_RATIO:
-            name = execution.dag.groups[number].name
-            raise NoAnswerError(
-                f"parallelism: {had} to {count} subtasks of {name} are more than {MOST_RATIO} times either way, and"
-                " nothing recorded tells how records would spread"
-            )
+            return ParallelismOutOfRange(execution.dag.groups[number].name, had, count, MOST_RATIO)
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        said.append(
-            "vertices keep their parallelism, whatever slots there are: these change which subtasks run side by side"
-        )
+        assumed.append(ParallelismKept())
     if not counts:
-        return Planned(execution, tuple(said))
+        return Planned(execution, tuple(assumed))
     skewed = [
         execution.dag.groups[number].name for number, count in counts.items() if _skewed(execution, number, count)
     ]
-    said.append(
-        f"records are spread over the subtasks of {len(counts)} vert{'ex' if len(counts) == 1 else 'ices'} in equal"
-        " stretches of the recorded subtasks' work, in their order"
-    )
+    assumed.append(RecordsRespread(len(counts)))
     if skewed:
-        said.append(
-            f"one subtask of {skewed[0]} has far more than the others: if that is one key, no parallelism divides it"
-        )
-    said += [f"{execution.dag.groups[number].name} can have no more than {counts[number]}" for number in sorted(full)]
+        assumed.append(HotSubtask(skewed[0]))
+    assumed += [ParallelismLimited(execution.dag.groups[number].name, counts[number]) for number in sorted(full)]
     kept = [each.name for number, each in enumerate(execution.dag.groups) if number not in counts]
     if kept and world.ratio("units") != 1:
-        said.append(f"vertices of one subtask keep it ({kept[0]}{' and others' if len(kept) > 1 else ''})")
+        assumed.append(SingleSubtasksKept(tuple(kept)))
     lanes = _lanes(execution, counts)
     if lanes > 1:
-        said.append(
-            f"there are as many slots as {max(counts.values())} subtasks of a vertex take: the run has no number"
-        )
-    return Planned(with_units(execution, counts), tuple(said), lanes)
+        assumed.append(SlotsForSubtasks(max(counts.values())))
+    return Planned(with_units(execution, counts), tuple(assumed), lanes)
 
 
 def _lanes(execution: Execution, counts: Mapping[int, int]) -> float:

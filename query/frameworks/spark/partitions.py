@@ -15,20 +15,28 @@ A stage whose recorded number of tasks these rules do not explain stays as it is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.frameworks import Planned
+from crystalperf.query.frameworks.spark.assumptions import (
+    FilesPerPartition,
+    LargeKeyKept,
+    SamePlan,
+    StagesNotReplanned,
+    StagesReplanned,
+)
 from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
+from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from crystalperf.query.model.arrays import members
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Ints
 from crystalperf.query.model.recut import with_units
 from crystalperf.query.model.world import World
+from crystalperf.query.results.refusals import Refusal
 
 MIB = 2**20
 DEFAULTS = {
@@ -81,47 +89,24 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"units": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
 
 
-def replan(execution: Execution, world: World, wanted: bool) -> Planned:
+def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
     """The run with the tasks that Spark would cut in a changed world; as recorded where that is not wanted."""
     ratios = {key: world.ratio(key) for key in ("cores", "workers", "input", "units")}
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
         return Planned(execution)
     if ratios["workers"] != 1 and is_local(execution.properties):
-        raise NoAnswerError("a local run is one process, so it has no second executor; ask about cores=, its slots")
-    what = "these slots" if set(changed_by) <= {"cores", "workers"} else "this"
+        return LocalRun()
+    slots_only = set(changed_by) <= {"cores", "workers"}
     if not wanted:
-        return Planned(execution, (f"stages keep their recorded tasks, though Spark might cut others for {what}",))
+        return Planned(execution, (StagesNotReplanned(slots_only),))
     planned, changed, kept = recut(execution, world)
-    skewed = (_kept(kept),) if kept else ()
-    files = () if ratios["units"] == 1 or planned is execution else (_FILES,)
+    skewed = (LargeKeyKept(tuple(kept)),) if kept else ()
+    files = () if ratios["units"] == 1 or planned is execution else (FilesPerPartition(),)
     if not changed:
-        return Planned(planned, (f"Spark would cut the same tasks for {what}", *files, *skewed))
-    return Planned(
-        planned,
-        (
-            *files,
-            f"Spark would cut {changed} stage{'s' if changed > 1 else ''} into other tasks for {what}"
-            f" ({len(execution.units)} tasks become {len(planned.units)}), which share its work in the recorded order"
-            " (--no-replan keeps the tasks)",
-            *skewed,
-        ),
-    )
-
-
-_FILES = (
-    "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and shorter"
-    " with fewer"
-)
-
-
-def _kept(stages: Sequence[str]) -> str:
-    """That stages keep their tasks for a large key, in a sentence."""
-    which = f"{stages[0]} keeps its" if len(stages) == 1 else f"{stages[0]} and {len(stages) - 1} more keep their"
-    return (
-        f"{which} recorded tasks, of which one read far more than most: if that is one key, no number of partitions"
-        " divides it"
-    )
+        return Planned(planned, (SamePlan(slots_only), *files, *skewed))
+    cut = StagesReplanned(changed, len(execution.units), len(planned.units), slots_only)
+    return Planned(planned, (*files, cut, *skewed))
 
 
 def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]]:

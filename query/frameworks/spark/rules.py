@@ -15,6 +15,7 @@ from crystalperf.query.explain.findings.lanes import idle_stage, is_uneven, were
 from crystalperf.query.explain.findings.parts import LITTLE_BYTES
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
+from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
     CommitFewerFiles,
     Compiling,
@@ -36,7 +37,6 @@ from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
 from crystalperf.query.frameworks.spark.storage import file_findings
-from crystalperf.query.model.amounts import lasting
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.load import most_at_a_time
 from crystalperf.query.model.timeline import covered, merged
@@ -48,6 +48,7 @@ from crystalperf.query.results.advice import (
     RelaxPlacement,
     SmallerTasks,
 )
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Committing, Finding
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
@@ -265,9 +266,9 @@ def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list
     return [Compiling(cost, "modelled", ReuseGeneratedCode())] if cost > 0 else []
 
 
-def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """That a Python worker is busy while its task waits for it, and what stands for CPU time where there is none."""
-    found = []
+    found: list[Assumption] = []
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     tasks, timed, collected_ms = connection.execute(
         """
@@ -277,8 +278,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
         bounds,
     ).fetchall()[0]
     if tasks and not timed and not execution.has_samples:
-        collected = f", {lasting(collected_ms)} of it garbage collection" if collected_ms else ""
-        found.append(f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}")
+        found.append(CpuTimeMissing(float(collected_ms)))
     seen = connection.execute(
         """
         SELECT 1 FROM samples JOIN stacks USING (stack_id)
@@ -288,7 +288,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
         bounds,
     ).fetchone()
     if seen is not None:
-        found.append("a task that waits for its Python worker waits for that worker's CPU: counted as cpu")
+        found.append(PythonCounted())
     return found
 
 

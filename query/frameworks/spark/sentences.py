@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks import Exhausted, plural
-from crystalperf.query.frameworks.spark import findings, remarks
+from crystalperf.query.frameworks import Exhausted
+from crystalperf.query.frameworks.spark import assumptions, findings, refusals, remarks
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
     AvoidBroadcast,
@@ -33,13 +33,14 @@ from crystalperf.query.frameworks.spark.recommendations import (
     StartExecutorsEarlier,
 )
 from crystalperf.query.frameworks.spark.settings import size_text
-from crystalperf.query.model.amounts import counted, grouped, volume
+from crystalperf.query.model.amounts import counted, grouped, lasting, volume
 from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
 from crystalperf.query.text.registry import Sentences
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.vocabulary import plural
 
 SENTENCES = Sentences()
 
@@ -584,3 +585,60 @@ def check_capacity(found: CheckCapacity, _words: Words) -> str:
 
 
 # Refusals and assumptions ---------------------------------------------------------------------------------------------
+
+
+@SENTENCES.of(refusals.LocalRun)
+def local_run(_refusal: refusals.LocalRun, _words: Words) -> str:
+    return "a local run is one process, so it has no second executor; ask about cores=, its slots"
+
+
+@SENTENCES.of(assumptions.StagesNotReplanned)
+def stages_not_replanned(assumed: assumptions.StagesNotReplanned, _words: Words) -> str:
+    return f"stages keep their recorded tasks, though Spark might cut others for {_these(assumed.slots_only)}"
+
+
+@SENTENCES.of(assumptions.SamePlan)
+def same_plan(assumed: assumptions.SamePlan, _words: Words) -> str:
+    return f"Spark would cut the same tasks for {_these(assumed.slots_only)}"
+
+
+@SENTENCES.of(assumptions.StagesReplanned)
+def stages_replanned(assumed: assumptions.StagesReplanned, _words: Words) -> str:
+    return (
+        f"Spark would cut {assumed.stages} stage{'s' if assumed.stages > 1 else ''} into other tasks for"
+        f" {_these(assumed.slots_only)} ({assumed.tasks} tasks become {assumed.planned_tasks}), which share its work in"
+        " the recorded order (--no-replan keeps the tasks)"
+    )
+
+
+def _these(slots_only: bool) -> str:
+    return "these slots" if slots_only else "this"
+
+
+@SENTENCES.of(assumptions.FilesPerPartition)
+def files_per_partition(_assumed: assumptions.FilesPerPartition, _words: Words) -> str:
+    return (
+        "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and"
+        " shorter with fewer"
+    )
+
+
+@SENTENCES.of(assumptions.LargeKeyKept)
+def large_key_kept(assumed: assumptions.LargeKeyKept, _words: Words) -> str:
+    first, more = assumed.stages[0], len(assumed.stages) - 1
+    which = f"{first} and {more} more keep their" if more else f"{first} keeps its"
+    return (
+        f"{which} recorded tasks, of which one read far more than most: if that is one key, no number of partitions"
+        " divides it"
+    )
+
+
+@SENTENCES.of(assumptions.CpuTimeMissing)
+def cpu_time_missing(assumed: assumptions.CpuTimeMissing, _words: Words) -> str:
+    collected = f", {lasting(assumed.garbage_ms)} of it garbage collection" if assumed.garbage_ms else ""
+    return f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}"
+
+
+@SENTENCES.of(assumptions.PythonCounted)
+def python_counted(_assumed: assumptions.PythonCounted, _words: Words) -> str:
+    return "a task that waits for its Python worker waits for that worker's CPU: counted as cpu"

@@ -14,10 +14,12 @@ import duckdb
 from crystalperf.indexes.resources import NET
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.frameworks.training.recommendations import CollectTraces
+from crystalperf.query.frameworks.training.refusals import RanksWithoutTrace
 from crystalperf.query.frameworks.training.remarks import MayWaitForRanks
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.world import World
 from crystalperf.query.results.recommendations import Saving
+from crystalperf.query.results.refusals import Refusal
 
 WORTH = 0.1
 """Share of a run's time that its collectives take, from which ranks without a trace are worth a word."""
@@ -50,7 +52,7 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     return CollectTraces(price="record", because="measure", saving=Saving("measured"), ranks=count, missing=absent)
 
 
-def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
+def unsure(execution: Execution, world: World) -> tuple[Refusal, World] | None:
     """Why what another network, or more ranks, make of a run lies between two ends, and the world at the other one.
 
     There collectives waited for ranks all the time.  None where no rank lacks its trace.
@@ -60,7 +62,7 @@ def unsure(execution: Execution, world: World) -> tuple[str, World] | None:
     if absent <= 0 or not settings:
         return None
     other = replace(world, ratios={key: each for key, each in world.ratios.items() if key not in settings})
-    return f"collectives may have waited for {_whose(absent, count)}", other
+    return RanksWithoutTrace(absent, count), other
 
 
 def _matters(connection: duckdb.DuckDBPyConnection, since_ms: float, until_ms: float) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.frameworks import Growth
+from crystalperf.query.frameworks.training.assumptions import BatchGrows
 from crystalperf.query.frameworks.training.devices import GPU
 from crystalperf.query.model.execution import Execution
 
@@ -50,10 +51,4 @@ def growth(execution: Execution) -> Growth:
             larger += mine
     if launches:
         larger[:, execution.names.index(CPU)] = 0.0
-    said = (
-        "what works on examples takes as many times as long as the batch is larger; what works on parameters, as an"
-        " optimizer does, and exchanging gradients take as long as they did"
-    )
-    if launches:
-        said += ", and so does what a CPU does to have an accelerator compute"
-    return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), said)
+    return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), BatchGrows(launches))

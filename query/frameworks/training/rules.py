@@ -11,6 +11,7 @@ from crystalperf.query import sql
 from crystalperf.query.explain.facts import Detail
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.training import absent
+from crystalperf.query.frameworks.training.assumptions import StepsByAccelerator
 from crystalperf.query.frameworks.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.training.operators import kind_times
 from crystalperf.query.frameworks.training.remarks import (
@@ -21,6 +22,7 @@ from crystalperf.query.frameworks.training.remarks import (
     WaitForSlowest,
 )
 from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.remarks import Remark
 
 _WORTH = 0.02
@@ -40,15 +42,10 @@ def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Re
     return [*found, *_communication(connection, start, end)]
 
 
-def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[str]:
+def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """What was taken for granted in counting its time."""
     queued = execution.properties.get("queued_ms")
-    if not queued:
-        return []
-    return [
-        f"steps are told by their accelerator: {float(queued):.1f} ms of their work were left to it when the last of"
-        " them was marked"
-    ]
+    return [StepsByAccelerator(float(queued))] if queued else []
 
 
 def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:

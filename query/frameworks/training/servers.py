@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from crystalperf.query.frameworks import Steady
+from crystalperf.query.frameworks.training.assumptions import SendingCost, StepsSettle
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.world import SPEED, World
 from crystalperf.query.whatif.transfers import PAYLOAD
@@ -142,12 +143,8 @@ def steady(execution: Execution, world: World) -> Steady | None:
         for each in (1.0, 1 / SENDING_MOST, SENDING_MOST)
     )
     recorded = float(execution.properties.get("step_ms", before))
-    had = "are taken to have had a core each" if share == 1 else f"had {share:g} of a core each"
-    said = (
-        f"steps of workers that do not wait for each other: {before:.0f} ms as recorded, in the mean of how they may"
-        f" stand to each other, where the traced ones took {recorded:.0f} ms; those that stay in step would take"
-        f" {slow.together_ms:.0f} ms, and those that fetch while others send {quick.apart_ms:.0f}",
-        f"sending and receiving take {SENDING_MS_PER_MB / SENDING_MOST:.2g} to"
-        f" {SENDING_MS_PER_MB * SENDING_MOST:.2g} ms of CPU for each MB, on a server too; processes {had}",
+    assumed = (
+        StepsSettle(before, recorded, slow.together_ms, quick.apart_ms),
+        SendingCost(SENDING_MS_PER_MB / SENDING_MOST, SENDING_MS_PER_MB * SENDING_MOST, share),
     )
-    return Steady(before, after.mean_ms, (quick.apart_ms, slow.together_ms), said)
+    return Steady(before, after.mean_ms, (quick.apart_ms, slow.together_ms), assumed)

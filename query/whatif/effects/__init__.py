@@ -23,6 +23,7 @@ from crystalperf.query.model.dag import Dag
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.records import Floats
 from crystalperf.query.model.slots import Slots
+from crystalperf.query.results.assumptions import Assumption
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,11 @@ class State:
     dag: Dag
     slots: Slots
     before_ms: Floats | None = None
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
-    def assuming(self, *said: str) -> State:
+    def assuming(self, *assumed: Assumption) -> State:
         """The same state, with what was taken for granted on the way."""
-        return replace(self, assumptions=(*self.assumptions, *said))
+        return replace(self, assumptions=(*self.assumptions, *assumed))
 
 
 def around(state: State) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 
 from crystalperf.query.model.execution import Volumes
 from crystalperf.query.model.world import World
+from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
 from crystalperf.query.whatif.effects import State, around, computing, waiting
 
 
@@ -29,33 +30,25 @@ def apply(state: State, world: World) -> State:
     parts = outside + (state.parts_ms - outside) * times
     if growth is not None:
         return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
-    words, volumes = execution.framework.vocabulary, execution.volumes
+    volumes = execution.volumes
     larger = {
         name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
         for name in Volumes.__dataclass_fields__
         if name != "overhead_ms"
         for values in [getattr(volumes, name)]
     }
-    said = [
-        f"all that is made of the data grows with it, and the plan stays; the {words.coordinator}'s own time stays too"
-    ]
-    said += _memory(state, world, larger["peak_memory"])
+    memory = _memory(state, world, larger["peak_memory"])
     execution = replace(execution, volumes=replace(volumes, **larger))
-    return replace(state, execution=execution, parts_ms=parts).assuming(*said)
+    return replace(state, execution=execution, parts_ms=parts).assuming(WorkGrows(), memory)
 
 
-def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[str]:
-    """A word on units that would hold more than their share of memory, for what they would spill is not counted."""
+def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
+    """Whether units would hold more than their share of memory; what they would spill costs nothing."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.framework.planner.memory
     if memory is None or rule is None or not len(peak_bytes):
-        return ["memory is taken to suffice"]
+        return MemorySuffices()
     slots = max(execution.recorded.get("cores") or 1, 1) * world.ratio("cores")
     slot = rule.usable(memory * world.ratio("memory"), execution.properties) / slots
     short = int((peak_bytes > slot).sum())
-    units = execution.framework.vocabulary.units
-    if not short:
-        return [f"every {execution.framework.vocabulary.unit} would still fit into memory"]
-    return [
-        f"{short} of {len(peak_bytes)} {units} would need more memory than they have; what that costs is not counted"
-    ]
+    return TasksShortOfMemory(short, len(peak_bytes)) if short else TasksFit()

@@ -8,10 +8,8 @@ import numpy as np
 
 from crystalperf.query.model.records import Floats
 from crystalperf.query.model.world import World, is_meant
+from crystalperf.query.results.assumptions import OperatorTime
 from crystalperf.query.whatif.effects import State, computing
-
-_SECONDS_MS = 10_000.0
-"""Time from which on it is said in seconds."""
 
 
 def apply(state: State, world: World) -> State:
@@ -24,18 +22,14 @@ def apply(state: State, world: World) -> State:
     execution, parts = state.execution, state.parts_ms.copy()
     group, groups = execution.units.group, len(execution.dag.groups)
     whole = _sums(execution.units.parts_ms, group, groups)
-    said, saved = [], np.zeros_like(whole)
+    assumed, saved = list[OperatorTime](), np.zeros_like(whole)
     for asked, ratio in world.operators.items():
         meant = [times for name, times in execution.operators.items() if _is_asked(asked, name, world)]
         theirs = np.sum(meant, axis=0) if meant else np.zeros_like(whole)
         saved += theirs * (1 - 1 / ratio)
-        unit, digits = ("s", 1e3) if whole.sum() >= _SECONDS_MS else ("ms", 1.0)
-        said.append(
-            f"{asked} took {theirs.sum() / digits:.1f} of {whole.sum() / digits:.1f} {unit} of"
-            f" {execution.framework.vocabulary.unit} time"
-        )
+        assumed.append(OperatorTime(asked, float(theirs.sum()), float(whole.sum())))
     parts *= 1 - np.divide(saved, whole, out=np.zeros_like(whole), where=whole > 0).clip(max=1.0)[group]
-    return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(*said)
+    return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(*assumed)
 
 
 def _is_asked(asked: str, name: str, world: World) -> bool:

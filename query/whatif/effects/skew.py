@@ -10,6 +10,7 @@ import numpy as np
 from crystalperf.query.model.execution import Volumes
 from crystalperf.query.model.records import Floats
 from crystalperf.query.model.world import World
+from crystalperf.query.results.assumptions import WorkEven
 from crystalperf.query.whatif.effects import State, waiting
 
 
@@ -30,9 +31,4 @@ def apply(state: State, world: World) -> State:
         values = getattr(execution.volumes, name)
         found = mean(values.astype(np.float64))
         even[name] = found if values.dtype.kind == "f" else np.rint(found).astype(np.int64)
-    words = execution.framework.vocabulary
-    said = (
-        f"the {words.units} of each {words.group} take equally long, as many as they were (a last round that fills few"
-        f" {words.lanes} may take more than is saved); what spreading the work costs is not counted"
-    )
-    return replace(state, execution=replace(execution, volumes=Volumes(**even)), parts_ms=parts).assuming(said)
+    return replace(state, execution=replace(execution, volumes=Volumes(**even)), parts_ms=parts).assuming(WorkEven())

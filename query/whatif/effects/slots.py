@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.model.execution import Execution
 from crystalperf.query.model.slots import Slots
 from crystalperf.query.model.world import UNITS, World
+from crystalperf.query.results.assumptions import TasksKept
+from crystalperf.query.results.refusals import PlanUnknown, Refusal, RefusedError, WorkersUnknown
 from crystalperf.query.whatif.effects import State
 
 
 def apply(state: State, world: World, *, replans: bool) -> State:
-    """The state on the slots of the world.  Raises NoAnswerError where the run does not tell its workers."""
+    """The state on the slots of the world.  Raises RefusedError where the run has no workers."""
     planned = _planned(state.execution, world, replans)
     slots = changed_slots(state.execution, world, planned.lanes)
     parts = state.parts_ms
@@ -25,24 +26,26 @@ def apply(state: State, world: World, *, replans: bool) -> State:
 
 
 def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
-    """The run as its framework would plan it for these slots."""
+    """The run as its framework would plan it for these slots.  Raises RefusedError where it has no plan."""
     same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
     if same and not any(key.startswith(UNITS) for key in world.ratios):
         return Planned(execution)
     framework = execution.framework
     if framework.planner.replan is not None:
-        return framework.planner.replan(execution, world, wanted)
-    words = framework.vocabulary
+        planned = framework.planner.replan(execution, world, wanted)
+        if isinstance(planned, Refusal):
+            raise RefusedError(planned)
+        return planned
     if world.ratio("units") != 1:
-        raise NoAnswerError(f"nothing is known of how {framework.title} would cut its {words.groups} anew")
-    return Planned(execution, (f"{words.groups} keep their recorded {words.units}",))
+        raise RefusedError(PlanUnknown(framework.title))
+    return Planned(execution, (TasksKept(),))
 
 
 def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slots:
     """The slots of the changed world, so many times those asked for.
 
     Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
-    as many are left out evenly.  Raises NoAnswerError where the run does not tell its workers.
+    as many are left out evenly.  Raises RefusedError where the run has no workers.
     """
     # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
     more_workers = 1.0 if execution.framework.reader.in_order else world.ratio("workers")
@@ -51,8 +54,7 @@ def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slo
         return execution.slots
     old = execution.slots
     if not len(old):
-        words = execution.framework.vocabulary
-        raise NoAnswerError(f"the log names no {words.workers}, so the number of {words.unit} {words.lanes} is unknown")
+        raise RefusedError(WorkersUnknown())
     recorded, first, width = np.unique(old.worker, return_index=True, return_counts=True)
     count = max(round(len(recorded) * more_workers), 1)
     if count >= len(recorded):

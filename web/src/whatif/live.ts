@@ -6,7 +6,7 @@ interface Prediction {
   readonly predicted_ms: number | null;
   readonly interval_ms: readonly [number, number] | null;
   readonly groups: readonly { readonly id: string; readonly predicted_ms: number | null }[];
-  readonly refused: readonly string[];
+  readonly refused: readonly { readonly text: string }[];
 }
 
 const PAUSE_MS = 250;
@@ -42,6 +42,6 @@ function answerOf(found: Prediction, data: Data): Answer {
     bottleneck: null,
     path_parts: null,
     groups: data.dag.nodes.map((each) => byId.get(each.id) ?? null),
-    refused: found.predicted_ms === null ? found.refused.join("; ") : null,
+    refused: found.predicted_ms === null ? found.refused.map((each) => each.text).join("; ") : null,
   };
 }

@@ -1,0 +1,22 @@
+"""What an answer about a run of Dask takes for granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.plugin import Assumption
+
+
+@dataclass(frozen=True)
+class ThreadsByProfile(Assumption):
+    """Dask's own profile says what the threads of tasks did."""
+
+    kind: ClassVar[str] = "threads-by-profile"
+
+
+@dataclass(frozen=True)
+class ComputingTogether(Assumption):
+    """Libraries such as numpy compute on several threads of a worker at a time, other Python code on one."""
+
+    kind: ClassVar[str] = "computing-together"

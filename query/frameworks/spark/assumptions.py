@@ -1,0 +1,65 @@
+"""What an answer about a run of Spark takes for granted, where only Spark has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.query.results.assumptions import Assumption
+
+
+@dataclass(frozen=True)
+class StagesNotReplanned(Assumption):
+    """Stages keep their recorded tasks, as the user asked; `slots_only` is whether only slots change."""
+
+    kind: ClassVar[str] = "stages-not-replanned"
+    slots_only: bool
+
+
+@dataclass(frozen=True)
+class SamePlan(Assumption):
+    """Spark would cut the same tasks; `slots_only` is whether only slots change."""
+
+    kind: ClassVar[str] = "same-plan"
+    slots_only: bool
+
+
+@dataclass(frozen=True)
+class StagesReplanned(Assumption):
+    """Spark would cut so many stages into other tasks; `slots_only` is whether only slots change."""
+
+    kind: ClassVar[str] = "stages-replanned"
+    stages: int
+    tasks: int
+    planned_tasks: int
+    slots_only: bool
+
+
+@dataclass(frozen=True)
+class FilesPerPartition(Assumption):
+    """A task writes a shuffle file for each partition."""
+
+    kind: ClassVar[str] = "files-per-partition"
+
+
+@dataclass(frozen=True)
+class LargeKeyKept(Assumption):
+    """These stages, by their ids, keep their tasks, for one reads far more than most and may have one key."""
+
+    kind: ClassVar[str] = "large-key-kept"
+    stages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CpuTimeMissing(Assumption):
+    """The log has no CPU time of tasks, but what Spark times, of which `garbage_ms` is garbage collection."""
+
+    kind: ClassVar[str] = "cpu-time-missing"
+    garbage_ms: float
+
+
+@dataclass(frozen=True)
+class PythonCounted(Assumption):
+    """Waiting for a Python worker counts as CPU time."""
+
+    kind: ClassVar[str] = "python-counted"

@@ -1,0 +1,328 @@
+"""Why a question has no answer: the kinds of refusals that any framework's runs may have.
+
+A kind has numbers and names only; query.text.refusals words it.  What is known all the same stands in
+Prediction.bound_ms.  A framework's own kinds are in its package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crystalperf.indexes.errors import NoAnswerError, Remedy
+from crystalperf.query.results.kinds import Kind
+
+
+@dataclass(frozen=True)
+class Refusal(Kind):
+    """Why a question has no answer."""
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """What the user can do about it; None where nothing helps."""
+        return None
+
+
+class RefusedError(NoAnswerError):
+    """A refusal on its way out of the simulation; predict() and Run.predict() return it as a value.
+
+    The runtime is at least `low` or at most `high` times the recorded one, where that is known.
+    """
+
+    def __init__(self, refusal: Refusal, *, low: float | None = None, high: float | None = None) -> None:
+        super().__init__(refusal.kind, refusal.remedy)
+        self.refusal, self.low, self.high = refusal, low, high
+
+
+# The question ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InvalidQuestion(Refusal):
+    """One of several questions that makes no sense for this run, as half an executor; `error` says why."""
+
+    kind: ClassVar[str] = "invalid-question"
+    error: str
+
+
+@dataclass(frozen=True)
+class RecordedValueUnknown(Refusal):
+    """An absolute value, `asked` as KEY=VALUE, of a `setting` whose recorded value is unknown."""
+
+    kind: ClassVar[str] = "recorded-value-unknown"
+    asked: str
+    setting: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("state what the run had", {"setting": self.setting})
+
+
+@dataclass(frozen=True)
+class RerunNotPredicted(Refusal):
+    """Another run of the job whose scenario has no prediction for `refusals`, or no interval where there are none."""
+
+    kind: ClassVar[str] = "rerun-not-predicted"
+    run: str
+    setting: str
+    refusals: tuple[Refusal, ...]
+
+
+# Extrapolation --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SlotsOutOfRange(Refusal):
+    """`ratio` times the slots, more than `most_ratio` times either way."""
+
+    kind: ClassVar[str] = "slots-out-of-range"
+    ratio: float
+    most_ratio: float
+
+
+@dataclass(frozen=True)
+class SendersOutOfRange(Refusal):
+    """`ratio` times the workers, so that each task reads from more than `most_ratio` times the recorded senders."""
+
+    kind: ClassVar[str] = "senders-out-of-range"
+    ratio: float
+    most_ratio: float
+
+
+@dataclass(frozen=True)
+class RemoteReadsUnknown(Refusal):
+    """All exchanged data were local in the recorded run, and would cross the network with more workers."""
+
+    kind: ClassVar[str] = "remote-reads-unknown"
+
+
+@dataclass(frozen=True)
+class CacheFull(Refusal):
+    """Cached data had no room in the recorded run already, and would have less."""
+
+    kind: ClassVar[str] = "cache-full"
+
+
+@dataclass(frozen=True)
+class CacheTooSmall(Refusal):
+    """Workers cached so many bytes and would have room for fewer, or for hardly more than an uneven spread needs."""
+
+    kind: ClassVar[str] = "cache-too-small"
+    cached_bytes: float
+    room_bytes: float
+
+
+@dataclass(frozen=True)
+class PlanUnknown(Refusal):
+    """How a framework, by its title, would cut its stages into other tasks."""
+
+    kind: ClassVar[str] = "plan-unknown"
+    framework: str
+
+
+@dataclass(frozen=True)
+class WorkersUnknown(Refusal):
+    """The log names no workers, so the number of slots is unknown."""
+
+    kind: ClassVar[str] = "workers-unknown"
+
+
+@dataclass(frozen=True)
+class SlotsTooFew(Refusal):
+    """The tasks of one pipeline need more slots at a time than there are."""
+
+    kind: ClassVar[str] = "slots-too-few"
+
+
+@dataclass(frozen=True)
+class NoWorkerLeft(Refusal):
+    """The recorded workers were gone before all tasks had run in the replay."""
+
+    kind: ClassVar[str] = "no-worker-left"
+
+
+# What the log lacks ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TasksWithoutEnd(Refusal):
+    """So many of all tasks have no end in the log."""
+
+    kind: ClassVar[str] = "tasks-without-end"
+    tasks: int
+    total: int
+
+
+@dataclass(frozen=True)
+class TimeUnknown(Refusal):
+    """The run has no samples, and for so much of its task time nothing else has the resource."""
+
+    kind: ClassVar[str] = "time-unknown"
+    share: float
+
+
+@dataclass(frozen=True)
+class SpillTimeUnknown(Refusal):
+    """The run has no samples, and nothing else has how long it spilled."""
+
+    kind: ClassVar[str] = "spill-time-unknown"
+
+
+@dataclass(frozen=True)
+class BandwidthUnknown(Refusal):
+    """How fast the run's devices, by name, were."""
+
+    kind: ClassVar[str] = "bandwidth-unknown"
+    devices: tuple[str, ...]
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MemoryUnknown(Refusal):
+    """How much memory each worker had; `setting` is the user's word for it."""
+
+    kind: ClassVar[str] = "memory-unknown"
+    setting: str
+
+    @property
+    def remedy(self) -> Remedy:
+        return Remedy("state a setting", {"setting": self.setting})
+
+
+@dataclass(frozen=True)
+class MemoryBelowMinimum(Refusal):
+    """Less memory than a worker of the framework, by its title, starts with."""
+
+    kind: ClassVar[str] = "memory-below-minimum"
+    framework: str
+    memory_bytes: float
+    least_bytes: float
+
+
+@dataclass(frozen=True)
+class MemoryNeedUnknown(Refusal):
+    """How much of its memory the run needed."""
+
+    kind: ClassVar[str] = "memory-need-unknown"
+
+
+@dataclass(frozen=True)
+class SpilledMemoryUnknown(Refusal):
+    """So many bytes were spilled to disk; how much memory they had taken is not in the log."""
+
+    kind: ClassVar[str] = "spilled-memory-unknown"
+    disk_bytes: float
+
+
+@dataclass(frozen=True)
+class GarbageSavingUnknown(Refusal):
+    """How much more memory would shorten garbage collection, which took `share` of task time."""
+
+    kind: ClassVar[str] = "garbage-saving-unknown"
+    share: float
+
+
+@dataclass(frozen=True)
+class LiveHeapUnknown(Refusal):
+    """How much of the heap is in use for good, where garbage collection took `share` of task time already."""
+
+    kind: ClassVar[str] = "live-heap-unknown"
+    share: float
+
+
+# Streams --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NotModelledForStreams(Refusal):
+    """What a setting, by the user's word, would do to a stream."""
+
+    kind: ClassVar[str] = "not-modelled-for-streams"
+    setting: str
+
+
+@dataclass(frozen=True)
+class RateUnknown(Refusal):
+    """The rate of the stream's sources."""
+
+    kind: ClassVar[str] = "rate-unknown"
+
+
+@dataclass(frozen=True)
+class SpreadOutOfRange(Refusal):
+    """`ratio` times the tasks of a station, more than `most_ratio` times either way."""
+
+    kind: ClassVar[str] = "spread-out-of-range"
+    station: str
+    ratio: float
+    most_ratio: float
+
+
+@dataclass(frozen=True)
+class BusyTimeUnknown(Refusal):
+    """For so much of the stations' busy time nothing recorded has the resource, and the speed of a device changes."""
+
+    kind: ClassVar[str] = "busy-time-unknown"
+    share: float
+    device: str
+
+
+@dataclass(frozen=True)
+class LimitNotMeasured(Refusal):
+    """The stream's limit lies between two stations: the source waits, and the target has time left."""
+
+    kind: ClassVar[str] = "limit-not-measured"
+    source: str
+    target: str
+    target_busy_share: float
+    network_known: bool
+
+
+@dataclass(frozen=True)
+class AtLimit(Refusal):
+    """The recorded run was at its limit, so the latency is that of full buffers."""
+
+    kind: ClassVar[str] = "at-limit"
+
+
+@dataclass(frozen=True)
+class RateBeyondMeasured(Refusal):
+    """A rate above `sustained_per_s`, which is a lower bound: it is more than `most_ratio` times the recorded rate."""
+
+    kind: ClassVar[str] = "rate-beyond-measured"
+    rate_per_s: float
+    sustained_per_s: float
+    most_ratio: float
+
+
+@dataclass(frozen=True)
+class RateNotSustained(Refusal):
+    """A rate above `sustained_per_s`; `limit` is full first: a station, a worker, or a hop, SOURCE>TARGET."""
+
+    kind: ClassVar[str] = "rate-not-sustained"
+    rate_per_s: float
+    sustained_per_s: float
+    limit: str
+    limit_kind: str
+
+
+@dataclass(frozen=True)
+class RateNearLimit(Refusal):
+    """A rate so near the sustained one that a small error of that changes the latency several times.
+
+    `at_least` is whether `sustained_per_s` is a lower bound.
+    """
+
+    kind: ClassVar[str] = "rate-near-limit"
+    rate_per_s: float
+    sustained_per_s: float
+    at_least: bool
+
+
+@dataclass(frozen=True)
+class BufferTimeUnknown(Refusal):
+    """Most of the latency is filling buffers, whose timeout is unknown."""
+
+    kind: ClassVar[str] = "buffer-time-unknown"
