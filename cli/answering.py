@@ -14,6 +14,7 @@ from crystalperf.query.answers.values import NextStep, Profiled, Sweep
 if TYPE_CHECKING:
     from crystalperf.query.run import Other
 
+
 def analyze(
     paths: Sequence[str],
     output: str,
