@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
+"""What a setting of a what-if is counted in."""
+
 Exhausted = Literal["container", "heap", "device", "killed"]
 """What ran out of memory.
 

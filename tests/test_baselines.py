@@ -258,6 +258,7 @@ SMALL = baselines.Sizes(functions=200, documents=200, reads=1000, dimensions=8, 
 CORPUS = [(f"library{number % 2}", labelled(resource, number // 2)) for number in range(80) for resource in VERBS]
 
 
+@pytest.mark.later  # trains every baseline: 109 s of CPU time
 def test_all_tables_are_printed_and_beat_the_majority(tmp_path: Path) -> None:
     said: list[str] = []
     baselines.run(write_texts(tmp_path / "texts.jsonl"), CORPUS, SMALL, 1, said.append)

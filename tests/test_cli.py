@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -41,7 +42,7 @@ def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 
 
 def one_sentence(text: str) -> bool:
-    return text.startswith("crystalperf: ") and text.count("\n") == 1 and "Traceback" not in text and len(text) < 600
+    return text.startswith("crystalperf: ") and text.count("\n") == 1 and "Traceback" not in text and len(text) < 1000
 
 
 # Answers ------------------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def test_analyze_says_the_verdict_and_keeps_the_run(crystalperf: Answer, tmp_pat
     assert (code, err) == (0, "")
     lines = out.split("\n")
     assert "Spark 4.0.1" in lines[0]
-    assert "holds this run up" in " ".join(out.split())
+    assert re.search(r"[\d.]+ of [\d.]+ s \(\d+ %\)", " ".join(lines[:6]))
     assert "crystalperf setup spark" in out  # there are no samples
     assert str(tmp_path / "kept.duckdb") in out.replace("\n  ", "")
     assert lines[-2].startswith("Next:   crystalperf ")
@@ -129,13 +130,11 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     assert [each["setting"] for each in sweep["points"]] == ["cores=2", "cores=4", "cores=8"]
     assert sweep["amounts"] == [2, 4, 8]
     assert sweep["knee"] == {"point": 1, "worth": True, "least_share": 0.1}
-    code, out, _ = crystalperf(*arguments, "--no-replan")
+    _, out, _ = crystalperf(*arguments)
+    assert [line.split()[0] for line in out.split("\n") if "<-" in line] == ["cores=4"]
+    code, out, _ = crystalperf(*arguments, "--no-replan", "--json")
     assert code == 0
-    assert out.count("cores=4") >= 1
-    assert "More is worth it while doubling it saves 10 %: here it never does." in out
-    code, out, _ = crystalperf(*arguments)
-    assert "Spark would cut 5 stages into other tasks" in " ".join(out.split())
-    assert "beyond cores=4 it saves less." in " ".join(out.split())
+    assert json.loads(out)["knee"] == {"point": 0, "worth": False, "least_share": 0.1}
 
 
 def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
@@ -144,9 +143,9 @@ def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_fi
     assert code == 1
     assert answer["predicted_ms"] is None
     assert answer["runtime_ms"] > 0
-    assert answer["refused"] == ["network=10Gbps: the run does not tell what it had"]
+    assert len(answer["refused"]) == 1
     assert answer["remedy"] == {"kind": "state what the run had", "facts": {"setting": "network"}}
-    assert "--recorded network=…, or ask for a ratio such as network=2x" in err
+    assert "--recorded network=" in err
     assert one_sentence(err)
     code, out, err = crystalperf("predict", run_file, "--set", "network=10Gbps")
     assert (code, out) == (1, "")
@@ -160,15 +159,13 @@ def test_recorded_facts_make_it_answerable(crystalperf: Answer, run_file: Path) 
     assert (code, err) == (0, "")
 
 
-def test_without_samples_what_the_log_leaves_open_is_shared_out_and_that_is_said(
-    crystalperf: Answer, run_file: Path
-) -> None:
+def test_without_samples_the_range_of_a_prediction_covers_no_effect(crystalperf: Answer, run_file: Path) -> None:
     code, out, _ = crystalperf("predict", run_file, "--set", "network=10x", "--json")
     answer = json.loads(out)
     assert code == 0
     low, high = answer["interval_ms"]
     assert low < answer["predicted_ms"] <= answer["runtime_ms"] < high
-    assert any("s of task time are shared out" in each for each in answer["assumptions"])
+    assert answer["assumptions"]
 
 
 def test_a_scope_has_its_own_runtime(crystalperf: Answer, run_file: Path) -> None:
@@ -186,7 +183,7 @@ def test_version_and_help(crystalperf: Answer) -> None:
     assert code == 0
     assert out.startswith("crystalperf ")
     versions = indexes.SCHEMA_VERSIONS
-    assert f"schema {versions['index']} of indexes and {versions['run']} of runs" in out
+    assert re.findall(r"\d+", out.partition("schema")[2])[:2] == [str(versions[each]) for each in ("index", "run")]
     for arguments in (("--help",), (), ("index",), ("index", "--help"), ("fleet",), ("fleet", "-h"), ("predict", "-h")):
         code, out, err = crystalperf(*arguments)
         assert (code, err) == (0, ""), arguments
@@ -301,7 +298,7 @@ def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_f
         code, out, err = crystalperf(*arguments)
         assert (code, out) == (1, ""), (arguments, out, err)
         assert one_sentence(err), (arguments, err)
-        assert "bug of CrystalPerf" not in err, (arguments, err)
+        assert "--traceback" not in err, (arguments, err)  # as after a bug
 
 
 def test_an_error_is_json_too_where_json_is_asked(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
@@ -372,13 +369,13 @@ def test_a_bug_of_ours_is_one_sentence_and_a_traceback_when_asked(
     code, out, err = crystalperf("debug", run_file)
     assert (code, out) == (1, "")
     assert one_sentence(err)
-    assert "bug of CrystalPerf" in err
+    assert "KeyError" in err
     assert f"crystalperf --traceback debug {run_file}" in err
     assert "\x1b" not in err
     for arguments in (["--traceback", "debug", run_file], ["debug", run_file, "--traceback"]):
         code, out, err = crystalperf(*arguments)
         assert (code, out) == (1, "")
-        assert "Traceback (most recent call last)" in err
+        assert "Traceback" in err
     assert "in broken" in err
 
 
@@ -396,7 +393,9 @@ def test_running_out_of_memory_is_a_sentence(
     monkeypatch.setattr("crystalperf.query.run.Run.debug", greedy)
     code, out, err = crystalperf("debug", run_file)
     assert (code, out) == (1, "")
-    assert "memory ran out" in err
+    assert one_sentence(err)
+    assert "memory" in err
+    assert "--traceback" not in err
 
 
 def test_an_interrupt_while_commands_are_imported_is_one_like_any_other() -> None:
@@ -445,7 +444,9 @@ def test_what_was_typed_goes_past_pydantic() -> None:
         "sys.exit('pydantic' if 'pydantic' in sys.modules else code)\n"
     )
     done = run_apart(program)
-    assert (done.returncode, done.stderr) == (1, "crystalperf: no-such-log: no such file or folder\n")
+    assert done.returncode == 1
+    assert one_sentence(done.stderr)
+    assert "no-such-log" in done.stderr
 
 
 class Terminal(io.StringIO):
@@ -468,7 +469,7 @@ def test_a_terminal_is_told_what_predict_does(
     assert crystalperf(*asked)[:2] == quiet[:2]
     lines = terminal.getvalue().split("\r\x1b[K")
     steps = list(dict.fromkeys(line.partition(" s  ")[2] for line in lines if line))
-    assert steps == ["reading the run", "what if: cores=2", "what if: cores=4"]
+    assert [each.rpartition(" ")[2] for each in steps] == ["run", "cores=2", "cores=4"]
     assert lines[-1] == ""  # the line is gone
 
 
@@ -509,7 +510,7 @@ def test_a_full_disk_is_a_sentence(run_file: Path) -> None:
         )
     assert done.returncode == 1
     assert one_sentence(done.stderr)
-    assert "No space left" in done.stderr
+    assert os.strerror(errno.ENOSPC) in done.stderr
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback(run_file: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_csv_for_a_spreadsheet_holds_no_formulas(crystalperf: Answer, run_file: 
     assert "\n=1+1," in crystalperf("sql", "--run", run_file, "--csv", statement)[1]  # as it is, unless asked
     code, out, err = crystalperf("sql", "--run", run_file, "--escape-formulas", statement)
     assert (code, out) == (1, "")
-    assert "--escape-formulas goes with --csv" in err
+    assert {"--escape-formulas", "--csv"} <= set(err.split())
 
 
 def test_csv_reads_back(crystalperf: Answer, run_file: str) -> None:
@@ -137,11 +138,11 @@ def test_csv_reads_back(crystalperf: Answer, run_file: str) -> None:
 def test_a_table_is_cut_and_says_so(crystalperf: Answer, run_file: str) -> None:
     _, out, _ = crystalperf("sql", "--run", run_file, "SELECT range AS n FROM range(100)")
     assert out.split("\n")[0].strip() == "n"
-    assert "40 rows shown, there are more" in out
+    assert re.findall(r"\d+", out.split("\n", 1)[1])[:41] == [*map(str, range(40)), "40"]  # rows, and how many they are
     _, out, _ = crystalperf("sql", "--run", run_file, "--limit", "0", "SELECT range AS n FROM range(100)")
     assert out.rstrip().endswith("99")
     _, out, _ = crystalperf("sql", "--run", run_file, "--limit", "100", "SELECT range AS n FROM range(100)")
-    assert "there are more" not in out
+    assert out.split() == ["n", *map(str, range(100))]
 
 
 def test_a_table_stays_within_80_columns(crystalperf: Answer, run_file: str) -> None:
@@ -243,7 +244,7 @@ def test_a_hostile_statement_ends_in_one_sentence(
     assert err.startswith("crystalperf: ")
     assert err.count("\n") == 1
     assert len(err) < 600
-    assert "bug of CrystalPerf" not in err
+    assert "--traceback" not in err
     assert "swordfish" not in err + out
     assert os.listdir(tmp_path) == ["secret.csv"]
     assert Path(run_file).read_bytes() == before
@@ -363,7 +364,7 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
         before = sorted(folder.rglob("*"))
         code, out, err = crystalperf("index", "export", "odd-1", folder)
         assert (code, out, err.count("\n")) == (1, "", 1)
-        assert "is there already and is no export of odd-1 alone, so it stays; choose another folder" in err
+        assert str(folder / "odd-1") in err
         assert sorted(folder.rglob("*")) == before
     built_path("odd-1").unlink()
     (tmp_path / "odd-2").mkdir()
@@ -375,7 +376,7 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
 def test_index_show_takes_no_source_that_it_would_not_read(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     code, out, err = crystalperf("index", "show", "seek", "--index", tiny[0], "--source", "anywhere")
     assert (code, out) == (1, "")
-    assert "--source goes with --why" in err
+    assert all(each in err for each in ("--source", "--why"))
 
 
 def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,10 +404,10 @@ def test_index_diff_ranks_what_changed(crystalperf: Answer, tiny: tuple[str, str
     assert [each["qualified_name"] for each in found["label"]] == ["a.B.seek"]  # 0.25 disk, then 0.75
     assert found["label"][0]["before"] == {"cpu": 0.75, "disk": 0.25, "net": 0.0}
     assert found["label"][0]["change"] == 0.5
-    assert found["label"][0]["why"][0] == "its text is the same"
+    assert found["label"][0]["why"]
     assert found["share"] == found["moved"] == found["new"] == found["gone"] == []
     _, out, _ = crystalperf("index", "diff", *tiny)
-    assert "Another label than before: 1 function\n" in out
+    assert out.count("a.B.seek") == 1
     with indexes.create(built_path("tiny-3.0"), "index", {}) as connection:
         connection.execute(FUNCTION.format(id=1, version="3.0", name="add", cpu=0.9, disk=0.1))
         connection.execute(FUNCTION.format(id=2, version="3.0", name="fresh", cpu=1.0, disk=0.0))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
+from crystalperf.indexes.errors import Remedy
 from tests.refusals import is_one_line, refused
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +66,7 @@ def test_another_applications_run_is_replaced_by_force_alone(crystalperf: Answer
         assert (code, out) == (1, "")
         is_one_line(err, place, "app-20261121113629-0000", "--force")
         assert place.read_bytes() == before
-    with refused(cp.CrystalPerfError, place, "app-20261121113629-0000"):
+    with refused(cp.CrystalPerfError, place, "app-20261121113629-0000", remedy=Remedy("replace it")):
         cp.profile(OTHER_LOG, output=place)
     assert crystalperf("profile", OTHER_LOG, "-o", place, "--force")[0] == 0
     assert cp.open_run(place).header().app_id != "app-20261121113629-0000"

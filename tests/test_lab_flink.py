@@ -209,6 +209,7 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     assert first.finding.advice.larger_limit
 
 
+@pytest.mark.later  # profiles and predicts the whole sweep: 13 s
 def test_kept_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]

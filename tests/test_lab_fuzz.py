@@ -69,6 +69,7 @@ def test_most_damaged_archives_can_still_be_read(sources: Sources, tmp_path: Pat
     assert outcomes.count("read") > 6
 
 
+@pytest.mark.later  # unpacks all recordings: 29 s of CPU time
 def test_every_reader_has_sources() -> None:
     found = load_sources()
     assert found.logs

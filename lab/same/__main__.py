@@ -101,10 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.command in ("collect", "check"):
         asked = given(options.only) if options.only else inputs(options.inputs)
-        after: dict[str, Any] = {
-            "commit": "",
-            "inputs": collect(options.checkout.resolve(), asked, options.processes, options.nice),
-        }
+        after: dict[str, Any] = {"inputs": collect(options.checkout.resolve(), asked, options.processes, options.nice)}
     if options.command == "collect":
         write(options.to, after)
         return 0

@@ -43,18 +43,22 @@ class Renames:
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Renames:
         """The renames that a file states."""
-        kept: dict[str, Any] = {each: stated.get(each, {}) for each in ("renamed", "values", "removed", "added")}
-        names = stated.get("text", {})
-        text: dict[str, Any] = {each: frozenset(names.get(each, ())) for each in ("prose", "figures", "free")}
-        return cls(**kept, **text)
+        text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
+        return cls(
+            renamed=stated.get("renamed", {}),
+            values=stated.get("values", {}),
+            removed=stated.get("removed", {}),
+            added=stated.get("added", {}),
+            prose=text["prose"],
+            figures=text["figures"],
+            free=text["free"],
+        )
 
     def after(self, kind: str, path: str) -> str:
         """What became of a path."""
         path, count = (path[:-1] + "[]", True) if path.endswith("#") else (path, False)
         names = {**self.renamed.get("all", {}), **self.renamed.get(kind, {})}
         known = longest(path, names)
-        if known is not None and names[known].startswith(f"{known}/") and not path.endswith(known):
-            known = None  # a text that became an object: this is a field of the object already
         if known is not None:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         return path[: path.rindex("[]")] + "#" if count else path

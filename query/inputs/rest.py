@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 """Of a connection, and between two pieces of an answer."""
 
 MOST_PAGE_BYTES = 64 << 20
-"""Of a page: hundreds of thousands of Spark applications; the largest known of Flink are some MB."""
+"""Of a page: a list of hundreds of thousands of applications fits; most are some MB at most."""
 
 SLOW_AFTER_S, SLOWEST_BPS = 60.0, 1024
 """From then on an answer slower than that is given up: a server may send a byte a minute for ever."""

@@ -18,14 +18,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal
 
 from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.model.amounts import grouped
-from crystalperf.query.vocabulary import Vocabulary
-
-Unit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
+from crystalperf.query.vocabulary import SettingUnit, Vocabulary
 
 OPERATOR = "operator."
 """What the setting of an operator begins with; its name follows."""
@@ -58,7 +55,7 @@ Configuration = Mapping[str, float | None]
 class Setting:
     """What can be changed about a run: its unit and its meaning, or what there is to choose from."""
 
-    unit: Unit
+    unit: SettingUnit
     meaning: str
     choices: tuple[str, ...] = ()
 
@@ -139,7 +136,7 @@ _MOST_SLOTS = 200_000
 _FARTHEST_RATIO = 1e6
 """Between new and recorded; beyond it a prediction means nothing, and soon overflows."""
 
-_EXAMPLES: Mapping[Unit, str] = {
+_EXAMPLES: Mapping[SettingUnit, str] = {
     "count": "8 or 2x",
     "speed": "1.5x",
     "bytes": "8GiB or 0.5x",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crystalperf.query.answers.values import Parts, Verdict
-from crystalperf.query.model.world import Unit
 from crystalperf.query.results.kinds import Basis
+from crystalperf.query.vocabulary import SettingUnit
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -154,7 +154,7 @@ class Curve:
 
     key: str
     label: str
-    unit: Unit
+    unit: SettingUnit
     recorded: float | None
     points: tuple[Point, ...]
     knee: int | None
