@@ -4,7 +4,7 @@ import crystalperf as cp
 
 run = cp.profile(["log/", "recordings/"])
 print(run.debug().bottleneck)
-print(run.predict(cores="2x").predicted_ms)
+print(run.predict("cores=2x").predicted_ms)
 print(run.sql("SELECT most FROM group_resources").rows)
 print(cp.index("jdk-17").functions(text="socket", resource="net").total)
 """
@@ -18,22 +18,41 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from crystalperf.functions import Function, Functions, Index, index
-    from crystalperf.indexes.errors import CrystalPerfError
+    from crystalperf.indexes.errors import CrystalPerfError, Remedy
     from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
+    from crystalperf.query.answers.picture.door import Door
+    from crystalperf.query.answers.picture.values import Picture
     from crystalperf.query.answers.rows import Rows
+    from crystalperf.query.answers.serial import Answer
+    from crystalperf.query.answers.values import Advice, Choice, Offer
+    from crystalperf.query.explain.candidates import Candidate
+    from crystalperf.query.frameworks.known import Settings
+    from crystalperf.query.results.words import Words
+    from crystalperf.query.run import Other
 
 __all__ = [
+    "Advice",
+    "Answer",
+    "Candidate",
+    "Choice",
     "CrystalPerfError",
     "Debug",
+    "Door",
     "Function",
     "Functions",
     "Header",
     "Index",
+    "Offer",
+    "Other",
+    "Picture",
     "Prediction",
+    "Remedy",
     "Rows",
     "Run",
+    "Settings",
     "Sweep",
     "Verdict",
+    "Words",
     "as_json",
     "index",
     "open_run",
@@ -43,17 +62,26 @@ __all__ = [
 
 # Every module below, those of child processes too, is imported through this one: it imports none of them itself.
 _WHERE = {
-    "CrystalPerfError": "crystalperf.indexes.errors",
-    "Rows": "crystalperf.query.answers.rows",
-    **dict.fromkeys(("Function", "Functions", "Index", "index"), "crystalperf.functions"),
+    "crystalperf.functions": ("Function", "Functions", "Index", "index"),
+    "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),
+    "crystalperf.query.answers.picture.door": ("Door",),
+    "crystalperf.query.answers.picture.values": ("Picture",),
+    "crystalperf.query.answers.rows": ("Rows",),
+    "crystalperf.query.answers.serial": ("Answer",),
+    "crystalperf.query.answers.values": ("Advice", "Choice", "Offer"),
+    "crystalperf.query.explain.candidates": ("Candidate",),
+    "crystalperf.query.frameworks.known": ("Settings",),
+    "crystalperf.query.results.words": ("Words",),
+    "crystalperf.query.run": ("Other",),
 }
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module(_WHERE.get(name, "crystalperf.query")), name)
+        module = next((module for module, names in _WHERE.items() if name in names), "crystalperf.query")
+        return getattr(import_module(module), name)
     raise AttributeError(f"module 'crystalperf' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

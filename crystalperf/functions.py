@@ -16,7 +16,7 @@ MOST = 100
 """Functions of an answer unless told otherwise."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Function:
     """A function of an index.
 
@@ -40,13 +40,20 @@ class Function:
     symbol: str
     facts: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<Function {self.qualified_name} {self.label} {self.share:.2f}, {self.where}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Functions:
     """Functions found, a part of `total`: a sequence, and rows for data frames."""
 
     found: tuple[Function, ...]
     total: int
+
+    def __repr__(self) -> str:
+        first = f", first {self.found[0].qualified_name}" if self.found else ""
+        return f"<Functions {len(self.found)} of {self.total}{first}>"
 
     def __len__(self) -> int:
         return len(self.found)
@@ -69,11 +76,11 @@ class Functions:
         )
 
     def df(self) -> pandas.DataFrame:
-        """rows() as a data frame of pandas.  Raises NoAnswerError where pandas is not installed."""
+        """rows() as a data frame of pandas.  Raises ImportError where pandas is not installed."""
         return self.rows().df()
 
     def arrow(self) -> pyarrow.Table:
-        """rows() as a table of Arrow.  Raises NoAnswerError where pyarrow is not installed."""
+        """rows() as a table of Arrow.  Raises ImportError where pyarrow is not installed."""
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:

@@ -17,9 +17,10 @@ import duckdb
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
-from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
 from crystalperf.query.answers import listing as listing  # registers rows and sentences of answers
 from crystalperf.query.answers import prices, verdict
+from crystalperf.query.answers.figures import time_unit
 from crystalperf.query.answers.picture.door import ANY_DOOR, Door
 from crystalperf.query.answers.rows import TIMEOUT_S, Rows
 from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
@@ -50,7 +51,11 @@ from crystalperf.query.whatif.question import Unchanged, replay_unchanged
 from crystalperf.query.whatif.reruns import Compared, advice, compared, differences, in_their_light
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from crystalperf.query.answers.picture.values import Picture
+    from crystalperf.query.frameworks.known import Settings
+
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
 """One more run as a user can make one on the same machines, beside one with nothing changed."""
@@ -70,6 +75,15 @@ class Run:
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
         self._diagnosed = lru_cache(maxsize=2)(self._diagnose_scope)
         self._answers: dict[Hashable, Prediction] = {}
+
+    def __repr__(self) -> str:
+        try:
+            header = self.header()
+        except CrystalPerfError:  # the file is gone or damaged since
+            return f"<Run {str(self.path)!r}>"
+        version = f" {header.framework_version}" if header.framework_version else ""
+        took = time_unit(header.duration_ms).text(header.duration_ms)
+        return f"<Run {header.name!r}, {header.framework_title}{version}, {took}, {str(self.path)!r}>"
 
     def header(self) -> Header:
         """What the run is, in a few words."""
@@ -206,24 +220,24 @@ class Run:
 
     def predict(
         self,
-        settings: Sequence[str] = (),
+        settings: str | Sequence[str] = (),
         *,
-        recorded: Sequence[str] = (),
+        recorded: str | Sequence[str] = (),
         scope: str = "all",
         replan: bool = True,
         predictor: str | None = None,
-        reruns: Sequence[Other] = (),
+        reruns: Sequence[Other | Run | str | Path] = (),
         path: bool = True,
-        **changes: object,
+        **changes: Unpack[Settings],
     ) -> Prediction:
-        """The runtime under changed resources: `predict(["cores=2x"])` or `predict(cores="2x")` (paper §5).
+        """The runtime under changed resources: `predict("cores=2x")` or `predict(cores="2x")` (paper §5).
 
         Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
         where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
         stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
-        job, which correct the prediction and narrow its interval (query.whatif.learning).  `path` is whether to tell
-        what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the run has no answer to that,
-        `refused` says why.  Raises SettingError where a setting makes no sense.
+        job, or paths of them, which correct the prediction and narrow its interval (query.whatif.learning).  `path` is
+        whether to tell what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the run has no
+        answer to that, `refused` says why.  Raises SettingError where a setting makes no sense.
         """
         texts = _texts(settings, changes)
         try:
@@ -235,17 +249,17 @@ class Run:
 
     def sweep(
         self,
-        settings: Sequence[str] = (),
+        settings: str | Sequence[str] = (),
         *,
-        recorded: Sequence[str] = (),
+        recorded: str | Sequence[str] = (),
         scope: str = "all",
         replan: bool = True,
         predictor: str | None = None,
-        reruns: Sequence[Other] = (),
+        reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
-        **changes: object,
+        **changes: Unpack[Settings],
     ) -> Sweep:
-        """One prediction for each combination of listed values: `sweep(["cores=2,4,8"])`; the rest is as in predict().
+        """One prediction for each combination of listed values: `sweep("cores=2,4,8")`; the rest is as in predict().
 
         Of several questions, those that make no sense of the run, as half of one worker, say why in `refused` as well;
         one alone raises SettingError.
@@ -273,16 +287,16 @@ class Run:
 
     def advise(
         self,
-        settings: Sequence[str] = (),
+        settings: str | Sequence[str] = (),
         *,
-        recorded: Sequence[str] = (),
-        reruns: Sequence[Other] = (),
+        recorded: str | Sequence[str] = (),
+        reruns: Sequence[Other | Run | str | Path] = (),
     ) -> Advice:
         """Which one more run of the job would narrow the ranges of some questions most; none: the usual ones."""
         header = self.header()
         usual = [each.setting for each in verdict.usual_questions(header)]
         others = self._comparable(reruns, recorded)
-        asked = [self._answered(text, recorded) for text in (settings or usual)]
+        asked = [self._answered(text, recorded) for text in (_listed(settings) or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
         same = changed_world({}, self._load("all").recorded)
         known = [each for each in runs if each is not None]
@@ -295,8 +309,8 @@ class Run:
         *,
         counts: Sequence[int] = (),
         deadline_ms: float | None = None,
-        recorded: Sequence[str] = (),
-        reruns: Sequence[Other] = (),
+        recorded: str | Sequence[str] = (),
+        reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
     ) -> Choice:
         """What the run would take and cost on other machines; query.answers.prices has the table's columns.
@@ -320,7 +334,7 @@ class Run:
         here = prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
         return prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
-    def _answered(self, setting: str, recorded: Sequence[str]) -> tuple[World, Prediction] | None:
+    def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:
         """A question about the whole run with its world, where the run can be asked that."""
         try:
             world = self._world([setting], recorded, "all")
@@ -328,19 +342,21 @@ class Run:
         except (RefusedError, SettingError):
             return None
 
-    def _comparable(self, reruns: Sequence[Other], recorded: Sequence[str]) -> list[Compared]:
+    def _comparable(self, reruns: Sequence[Other | Run | str | Path], recorded: str | Sequence[str]) -> list[Compared]:
         """Other runs of the job that are to help; raises NoAnswerError where one cannot."""
         try:
             return self._compared(reruns, recorded, ALL, True)
         except RefusedError as error:
             raise NoAnswerError(text_of(error.refusal, self._load(ALL).words)) from error
 
-    def _compared(self, reruns: Sequence[Other], recorded: Sequence[str], scope: str, replan: bool) -> list[Compared]:
+    def _compared(
+        self, reruns: Sequence[Other | Run | str | Path], recorded: str | Sequence[str], scope: str, replan: bool
+    ) -> list[Compared]:
         """Other runs of the job, each with what is predicted of its world from this one.  Raises RefusedError."""
         if reruns and scope not in (ALL, WHOLE):
             raise SettingError("other runs of the job tell of the whole run only, not of a part of it")
         found, seen = [], {self._identity(): "the run itself"}
-        for each in reruns:
+        for each in map(_other, reruns):
             identity = each.run._identity()
             if identity in seen:
                 raise SettingError(
@@ -363,19 +379,19 @@ class Run:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
-    def _world(self, texts: Sequence[str], recorded: Sequence[str], scope: str) -> World:
+    def _world(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
         chosen, known = self._asked(texts, recorded, scope, lists=False)
         return changed_world({key: value for key, (value,) in chosen.items()}, known)
 
     def what_if(
         self,
-        settings: Sequence[str],
+        settings: str | Sequence[str],
         *,
-        recorded: Sequence[str] = (),
+        recorded: str | Sequence[str] = (),
         scope: str = "all",
         replan: bool = True,
         predictor: str | None = None,
-        reruns: Sequence[Other] = (),
+        reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
     ) -> Prediction | Sweep:
         """The answer to a question as it was typed: one prediction, or one for each listed value, as in sweep().
@@ -394,7 +410,7 @@ class Run:
         return found if len(found.points) > 1 else found.points[0]
 
     def _asked(
-        self, texts: Sequence[str], recorded: Sequence[str], scope: str, *, lists: bool
+        self, texts: Sequence[str], recorded: str | Sequence[str], scope: str, *, lists: bool
     ) -> tuple[dict[str, tuple[Value, ...]], Configuration]:
         """The values that are asked for, and what the run had."""
         execution = self._load(scope)
@@ -410,7 +426,7 @@ class Run:
         )
         asked = [one for text in texts for one in execution.framework.planner.expand(text)]
         wanted = parse_settings(asked, settable, words, lists=lists)
-        stated = parse_settings(recorded, settable, words, lists=False)
+        stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
     def _predicted(
@@ -499,8 +515,25 @@ def _refusal(error: RefusedError | SettingError) -> Refusal:
     return error.refusal if isinstance(error, RefusedError) else InvalidQuestion(str(error))
 
 
-def _texts(settings: Sequence[str], changes: Mapping[str, object]) -> list[str]:
-    texts = [*settings, *(f"{key}={value}" for key, value in changes.items())]
+def _other(given: Other | Run | str | Path) -> Other:
+    """Another run, from itself or from the path of a run file or a log.  Raises InputError, IndexFileError."""
+    if isinstance(given, Other):
+        return given
+    if isinstance(given, Run):
+        return Other(given.path.stem, given)
+    if store.kind_of(Path(given)) is not None:
+        return Other(str(given), Run(Path(given)))
+    from crystalperf.query.profiling import profile_inputs
+
+    return Other(str(given), Run(profile_inputs([given], None, None, (), lambda _: None)))
+
+
+def _listed(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def _texts(settings: str | Sequence[str], changes: Mapping[str, object]) -> list[str]:
+    texts = [*_listed(settings), *(f"{key}={value}" for key, value in changes.items())]
     if not texts:
         raise SettingError("nothing is changed: name a resource and what it would be, for example cores=2x")
     return texts

@@ -8,11 +8,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import inspect
 import io
 import json
 import os
 import re
+import shutil
 import sys
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,10 @@ import duckdb
 import pytest
 
 import crystalperf as cp
+from crystalperf.indexes.resources import known
 from crystalperf.query.answers.rows import Rows
+from crystalperf.query.frameworks.known import BUILT_IN, get
+from crystalperf.query.model.world import settings_of
 from tests.refusals import refused
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,14 +90,121 @@ def test_arrow_has_the_types_of_the_statement(demo_run: cp.Run) -> None:
     assert demo_run.sql("SELECT 1 AS n WHERE false").arrow().schema.field("n").type == pa.int32()
 
 
-def test_data_frames_say_what_they_need(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_frames_name_the_extra_that_they_need(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = demo_run.sql("SELECT 1 AS n")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with refused(cp.CrystalPerfError, "pandas"):
-        rows.df()
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with refused(cp.CrystalPerfError, "pyarrow"):
-        rows.arrow()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for package, extra, made in (("pandas", "pandas", rows.df), ("pyarrow", "arrow", rows.arrow)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=re.escape(f"crystalperf[{extra}]")) as error:
+            made()
+        assert error.value.name == package
+        assert any(each.startswith(package) for each in extras[extra])
+
+
+# Signatures ---------------------------------------------------------------------------------------------------------
+
+
+def signatures(name: str) -> Iterator[Callable[..., Any]]:
+    """A public function, or the public methods and properties of a class, as far as CrystalPerf defines them."""
+    value = getattr(cp, name)
+    members = [getattr(each, "fget", each) for _, each in inspect.getmembers(value)] if inspect.isclass(value) else []
+    for each in [value, *members]:
+        made = inspect.unwrap(each) if callable(each) else None
+        if inspect.isfunction(made) and not made.__name__.startswith("_") and made.__module__.startswith("crystalperf"):
+            yield made
+
+
+def test_every_type_that_a_public_signature_names_is_exported() -> None:
+    missing, looked_at = set(), 0
+    for name in cp.__all__:
+        for function in signatures(name):
+            module = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+            ours = {
+                alias.asname or alias.name
+                for node in ast.walk(module)
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("crystalperf")
+                for alias in node.names
+            } | {node.name for node in module.body if isinstance(node, ast.ClassDef)}
+            named = {
+                node.id
+                for text in function.__annotations__.values()
+                for node in ast.walk(ast.parse(text))
+                if isinstance(node, ast.Name)
+            }
+            looked_at += 1
+            missing |= {f"{each} of {function.__qualname__}" for each in named & ours - set(cp.__all__)}
+    assert looked_at > 30
+    assert not missing
+
+
+def test_every_exported_name_is_there() -> None:
+    assert all(getattr(cp, each) is not None for each in cp.__all__)
+    assert cp.__version__ in cp.__dict__.values()
+    with pytest.raises(AttributeError):
+        cp.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_keywords_are_the_settings_of_all_built_in_frameworks() -> None:
+    words = {word for each in BUILT_IN for word in get(each).vocabulary.settings if word.isidentifier()}
+    keys = {each for each in settings_of(known(), flows=True) if each.isidentifier()}
+    assert cp.Settings.__annotations__.keys() == keys | words | {"device"}
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_setting_may_be_a_string(demo_run: cp.Run) -> None:
+    assert demo_run.predict("network=10x") == demo_run.predict(["network=10x"]) == demo_run.predict(network="10x")
+    assert demo_run.sweep("network=2x,4x") == demo_run.sweep(network="2x,4x")
+    assert demo_run.predict("network=10x", recorded="network=1Gbit/s") == demo_run.predict(
+        ["network=10x"], recorded=["network=1Gbit/s"]
+    )
+
+
+def test_profile_takes_one_path_as_a_string(demo: Path, demo_run: cp.Run) -> None:
+    assert cp.profile(str(demo)).path == demo_run.path
+
+
+def test_reruns_may_be_runs_or_paths_of_runs_and_logs(demo_run: cp.Run, tmp_path: Path) -> None:
+    log = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
+    other = cp.profile(log, output=tmp_path / "other.duckdb")
+    learned = [
+        demo_run.predict("cores=2x", reruns=[each]).learned
+        for each in (cp.Other("other", other), other, other.path, str(other.path), log)
+    ]
+    for each in learned:
+        assert each is not None
+        assert [(one.setting, one.actual_ms) for one in each.reruns] == [
+            (one.setting, one.actual_ms) for one in learned[0].reruns
+        ]
+        assert each.predicted_ms == learned[0].predicted_ms
+    with pytest.raises(cp.CrystalPerfError, match="no-such-file"):
+        demo_run.predict("cores=2x", reruns=["no-such-file"])
+
+
+def test_what_is_shown_of_a_value_is_short_and_has_its_figures(demo_run: cp.Run) -> None:
+    functions = cp.index("python-3.11").functions(limit=2)
+    shown: list[tuple[object, str]] = [
+        (demo_run, "116.2 s"),
+        (demo_run.debug(), "49.5 of 116.2 s"),
+        (demo_run.verdict(), "49.5 of 116.2 s"),
+        (demo_run.predict("network=10x"), "88.8 s"),
+        (demo_run.sweep("network=2x,10x"), "88.8 s"),
+        (demo_run.sql("SELECT 17 AS n FROM range(1000)"), "1000"),
+        (cp.index("python-3.11"), "python-3.11"),
+        (functions, str(functions.total)),
+        (functions[0], functions[0].label),
+    ]
+    for value, figure in shown:
+        assert figure in repr(value)
+        assert len(repr(value)) < 400
+        assert repr(value).count("\n") <= 2
+
+
+def test_a_run_whose_file_is_gone_is_shown_by_its_path(demo_run: cp.Run, tmp_path: Path) -> None:
+    copy = cp.Run(Path(shutil.copy(demo_run.path, tmp_path / "gone.duckdb")))
+    copy.path.unlink()
+    assert str(copy.path) in repr(copy)
 
 
 def test_a_notebook_is_shown_no_strangers_markup() -> None:

@@ -11,8 +11,6 @@ from functools import singledispatch
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from crystalperf.indexes.errors import NoAnswerError
-
 if TYPE_CHECKING:
     import pandas
     import pyarrow
@@ -24,7 +22,7 @@ MOST_IN_HTML = 60
 """Rows that a notebook shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rows:
     """Rows of an answer: names of the columns, their types in DuckDB's words, and a tuple of values per row.
 
@@ -34,6 +32,10 @@ class Rows:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+    def __repr__(self) -> str:
+        first = f", first {self.rows[0]!r:.200}" if self.rows else ""
+        return f"<Rows {len(self.rows)} of ({', '.join(self.columns)}){first}>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,11 +54,13 @@ class Rows:
         return tuple(row[number] for row in self.rows)
 
     def arrow(self) -> pyarrow.Table:
-        """As a table of Arrow, of DuckDB's types.  Raises NoAnswerError where pyarrow is not installed."""
+        """As a table of Arrow, of DuckDB's types.  Raises ImportError where pyarrow is not installed."""
         try:
             import pyarrow as pa
         except ImportError as error:
-            raise NoAnswerError("an Arrow table needs the package pyarrow: `pip install pyarrow`") from error
+            raise ImportError(
+                "an Arrow table needs pyarrow: pip install 'crystalperf[arrow]'", name="pyarrow"
+            ) from error
         fields = _schema(self.columns, self.types)
         arrays = [
             pa.array([_arrow_value(row[number], self.types[number]) for row in self.rows], type=field.type)
@@ -65,13 +69,11 @@ class Rows:
         return pa.Table.from_arrays(arrays, schema=fields)
 
     def df(self) -> pandas.DataFrame:
-        """As a data frame of pandas.  Raises NoAnswerError where pandas is not installed."""
+        """As a data frame of pandas.  Raises ImportError where pandas is not installed."""
         try:
             import pandas as pd
         except ImportError as error:
-            raise NoAnswerError(
-                "a data frame needs the package pandas: `pip install pandas`; .arrow() and .rows need none"
-            ) from error
+            raise ImportError("a data frame needs pandas: pip install 'crystalperf[pandas]'", name="pandas") from error
         return pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
 
     def _repr_html_(self) -> str:
@@ -80,6 +82,12 @@ class Rows:
 
 class Listed:
     """An answer that lists something: `rows()` says what, a data frame and a notebook show it."""
+
+    def __repr__(self) -> str:
+        try:
+            return f"<{type(self).__name__}: {sentence_of(self)}>"
+        except TypeError:  # no run was opened yet, which registers the sentences
+            return object.__repr__(self)
 
     def rows(self) -> Rows:
         """What the answer lists, as rows; times in ms.
@@ -90,11 +98,11 @@ class Listed:
         return rows_of(self)
 
     def df(self) -> pandas.DataFrame:
-        """rows() as a data frame of pandas.  Raises NoAnswerError where pandas is not installed."""
+        """rows() as a data frame of pandas.  Raises ImportError where pandas is not installed."""
         return self.rows().df()
 
     def arrow(self) -> pyarrow.Table:
-        """rows() as a table of Arrow.  Raises NoAnswerError where pyarrow is not installed."""
+        """rows() as a table of Arrow.  Raises ImportError where pyarrow is not installed."""
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:

@@ -372,7 +372,7 @@ class FlowChange:
     at_least: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Debug(Listed):
     """Where the time of a scope went.
 
@@ -459,7 +459,7 @@ class Learned:
     interval_ms: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction(Listed):
     """What a changed world would make of a scope.
 
@@ -526,7 +526,7 @@ class Prediction(Listed):
         return self.predicted_ms is not None or (self.flow is not None and self.flow.most_per_s is not None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep(Listed):
     """One prediction per listed value, in the order given.
 
@@ -536,6 +536,9 @@ class Sweep(Listed):
 
     points: tuple[Prediction, ...]
     amounts: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(("<Sweep:", *(f"  {each!r}" for each in self.points))) + ">"
 
 
 @dataclass(frozen=True)
@@ -728,7 +731,7 @@ class NextStep:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict(Listed):
     """What holds a run up, where its time went, what would help, and what to do next.
 

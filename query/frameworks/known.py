@@ -5,20 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from functools import cache
 from importlib import import_module
+from typing import TypedDict
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks import Framework
 from crystalperf.query.plugins import entries
 
-_BUILT_IN = ("spark", "flink", "jax", "tensorflow", "pytorch", "mxnet")
+BUILT_IN = ("spark", "flink", "jax", "tensorflow", "pytorch", "mxnet")
 """In the order in which they are asked whether a file is theirs: JAX's are TensorFlow's too, by their form."""
+
+Amount = str | int | float
+"""Of a setting: `2x` (times as much), `4`, `8GB`, `none`."""
+
+
+class Settings(TypedDict, total=False):
+    """The settings that Run.predict() and Run.sweep() take as keywords, for editors and type checkers.
+
+    All others are written as text: names with a dot (`predict("device.gpu=2x")`) and those of other packages.
+    """
+
+    # every framework
+    workers: Amount
+    cores: Amount
+    memory: Amount
+    cpu_speed: Amount
+    disk: Amount
+    network: Amount
+    input: Amount
+    units: Amount
+    skew: Amount
+    scheduler: Amount
+    # streams
+    rate: Amount
+    # Spark
+    executors: Amount
+    partitions: Amount
+    # Flink
+    taskmanagers: Amount
+    slots: Amount
+    parallelism: Amount
+    # trainings
+    processes: Amount
+    ranks: Amount
+    lanes: Amount
+    batch: Amount
+    device: Amount
 
 
 class _Frameworks(MutableMapping[str, Framework]):
     """By name, the built-in ones first.  Of these a package is imported when it is asked for: a run needs one."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Framework | None] = dict.fromkeys(_BUILT_IN)
+        self._known: dict[str, Framework | None] = dict.fromkeys(BUILT_IN)
         for each in entries("frameworks").values():
             self._known.setdefault(each.name, each)
 
@@ -50,7 +88,7 @@ def frameworks() -> MutableMapping[str, Framework]:
 
 def is_built_in(framework: Framework) -> bool:
     """Whether a framework is one of CrystalPerf's own; what fails in others is not ours to mend."""
-    return framework.name in _BUILT_IN
+    return framework.name in BUILT_IN
 
 
 def get(name: str) -> Framework:
