@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crystalperf.query.answers.values import Advice, Choice, Offer
     from crystalperf.query.explain.candidates import Candidate
     from crystalperf.query.frameworks.known import Settings
+    from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.words import Words
     from crystalperf.query.run import Other
 
@@ -46,6 +47,7 @@ __all__ = [
     "Other",
     "Picture",
     "Prediction",
+    "Refusal",
     "Remedy",
     "Rows",
     "Run",
@@ -71,6 +73,7 @@ _WHERE = {
     "crystalperf.query.answers.values": ("Advice", "Choice", "Offer"),
     "crystalperf.query.explain.candidates": ("Candidate",),
     "crystalperf.query.frameworks.known": ("Settings",),
+    "crystalperf.query.results.refusals": ("Refusal",),
     "crystalperf.query.results.words": ("Words",),
     "crystalperf.query.run": ("Other",),
 }

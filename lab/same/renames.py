@@ -59,7 +59,9 @@ class Renames:
         path, count = (path[:-1] + "[]", True) if path.endswith("#") else (path, False)
         names = {**self.renamed.get("all", {}), **self.renamed.get(kind, {})}
         known = longest(path, names)
-        if known is not None:
+        # Texts that became objects were the end of their path; what goes on below is of a version that has the objects.
+        nested = known is not None and names[known].startswith(f"{known}/") and not path.endswith(known)
+        if known is not None and not nested:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         return path[: path.rindex("[]")] + "#" if count else path
 

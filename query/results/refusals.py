@@ -39,7 +39,7 @@ class RefusedError(NoAnswerError):
 
 @dataclass(frozen=True)
 class InvalidQuestion(Refusal):
-    """One of several questions that makes no sense for this run, as half an executor; `error` says why."""
+    """One of several questions that makes no sense for this run, as half a worker; `error` says why."""
 
     kind: ClassVar[str] = "invalid-question"
     error: str
