@@ -105,6 +105,12 @@ def test_reports_what_moved(after: Any, which: str, path: str) -> None:
     assert path in difference(BEFORE, after).counts[which]
 
 
+def test_compares_numbers_in_fields_of_prose() -> None:
+    told = {"text": {"prose": ["told"]}}
+    before, after = ({"told": {"text": words, "ms": ms}} for words, ms in (("late", 7.0), ("it was late", 8.0)))
+    assert list(difference(before, after, told).counts[FIGURES]) == ["debug told/ms"]
+
+
 @pytest.mark.parametrize("removed", [True, False])
 def test_field_without_partner_must_be_stated_as_removed(removed: bool) -> None:
     before = {**BEFORE, "seconds": 4.0}

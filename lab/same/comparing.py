@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.same.renames import Renames, longest
-from lab.same.tables import Column, is_number, kept_table, named
+from lab.same.tables import Column, is_number, kept_table, named, without_words
 
 CLOSE = 1e-9
 """Relative difference of two numbers that counts as none."""
@@ -100,10 +100,10 @@ class _Tables:
         for path in dict.fromkeys((*old, *after)):
             if path not in after:
                 was, column = old[path]
-                if longest(was, self.renames.removed) is None and not _is_nothing(column):
+                if longest(f"{self.kind}/{was}", self.renames.removed) is None and not _is_nothing(column):
                     self._add(FIELDS, path, f"only before, {_short(column)}")
             elif path not in old:
-                if longest(path, self.renames.added) is None and not _is_nothing(after[path]):
+                if longest(f"{self.kind}/{path}", self.renames.added) is None and not _is_nothing(after[path]):
                     self._add(FIELDS, path, f"only after, {_short(after[path])}")
             else:
                 self._columns(path, old[path][1], after[path])
@@ -126,7 +126,7 @@ class _Tables:
 
     def _sums(self, path: str, old: Column, new: Column) -> None:
         """Columns of which sums or a digest are left."""
-        if self.renames.is_prose(path) and not self.text:
+        if self.renames.is_prose(path) and not self.text and "sum" not in old and "sum" not in new:
             return
         if isinstance(old, Mapping) and isinstance(new, Mapping) and set(old) == set(new):
             room = max(1.0, float(old.get("count", 1)) ** 0.5)
@@ -139,7 +139,10 @@ class _Tables:
         """Sentences: whether there are any, the order of those that both have, and, if asked, the words."""
         pairs = list(zip(old, new, strict=True))
         for place, (one, other) in enumerate(pairs):
-            if bool(one) != bool(other):
+            if not isinstance(one, str | None) or not isinstance(other, str | None):
+                if not _same(path, one, other):
+                    self._add(FIGURES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
+            elif bool(one) != bool(other):
                 self._add(ENTRIES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
             elif one and named(one) != named(other) and longest(path, self.renames.free) is None:
                 self._add(FIGURES, f"{path}, what is named", f"[{place}] {named(one)} before, {named(other)} after")
@@ -162,7 +165,8 @@ class _Tables:
 def _same(path: str, one: Any, other: Any, room: float = 1.0) -> bool:
     if is_number(one) and is_number(other):
         return bool(abs(one - other) <= max(_rounding(path) * room, CLOSE * max(abs(one), abs(other))))
-    return bool(one == other)
+    both = ((one, other), (other, one))
+    return bool(one == other or any(isinstance(a, str) and without_words(a) == b for a, b in both))
 
 
 def _is_nothing(column: Column) -> bool:

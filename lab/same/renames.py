@@ -17,7 +17,8 @@ class Renames:
     """What a file of renames says (lab/reference/renames.toml).
 
     A name of a field is a part of its path, findings[]/rule; it holds wherever that part stands in a path, and for all
-    fields below it.  The longest name decides.
+    fields below it.  The longest name decides.  A name of `removed` or `added` may begin with the kind of answer,
+    analyze/exit.
 
     renamed  by kind of answer, or `all`: name before → name after
     values   by name after: value before → value after

@@ -87,7 +87,7 @@ def kept(path: str, column: Column, public: bool) -> Column:
     if isinstance(column, Mapping):
         return column
     if public and path.replace("[]", "").rpartition("/")[2] not in OURS:
-        column = [_without_words(each) if isinstance(each, str) else each for each in column]
+        column = [without_words(each) if isinstance(each, str) else each for each in column]
     if len(column) <= LONG:
         return column
     if all(each is None or is_number(each) for each in column):
@@ -102,7 +102,8 @@ def named(text: str) -> list[str]:
     return sorted(set(re.findall(r"\b[a-z]+:\d+", text)))
 
 
-def _without_words(text: str) -> str:
+def without_words(text: str) -> str:
+    """What is kept of a text of others' logs."""
     return " ".join((digest([text]), *named(text))) if text else text
 
 
