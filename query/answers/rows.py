@@ -59,7 +59,7 @@ class Rows:
             import pyarrow as pa
         except ImportError as error:
             raise ImportError(
-                "an Arrow table needs pyarrow: pip install 'crystalperf[arrow]'", name="pyarrow"
+                "an Arrow table needs pyarrow, which the extra crystalperf[arrow] installs", name="pyarrow"
             ) from error
         fields = _schema(self.columns, self.types)
         arrays = [
@@ -73,7 +73,9 @@ class Rows:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("a data frame needs pandas: pip install 'crystalperf[pandas]'", name="pandas") from error
+            raise ImportError(
+                "a data frame needs pandas, which the extra crystalperf[pandas] installs", name="pandas"
+            ) from error
         return pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
 
     def _repr_html_(self) -> str:

@@ -492,20 +492,19 @@ def not_known_sentences(
     refused: Iterable[Prediction | WhatIf], runtime_ms: float, figures: Figures, tell: Told
 ) -> list[str]:
     """What is not answered, a sentence for each reason, with what can be said all the same."""
-    found = []
+    asked: dict[str, list[str]] = {}  # refusals that differ in their numbers alone may read alike
     for refusal, answers in by_refusal(refused).items():
-        asked = []
         for each in answers:
             bound = bound_words(each.bound_ms, runtime_ms, figures)
-            asked.append(printable(f"{each.setting} ({bound})" if bound else each.setting))
-        found.append(f"Not known: {', '.join(asked)}; {_why(refusal, answers, tell)}.")
-    return found
+            setting = printable(f"{each.setting} ({bound})" if bound else each.setting)
+            asked.setdefault(_why(refusal, answers, tell), []).append(setting)
+    return [f"Not known: {', '.join(settings)}; {why}." for why, settings in asked.items()]
 
 
 def refusal_sentence(points: Sequence[Prediction], figures: Figures, tell: Told) -> str:
     """Why there is no answer, with what can be said all the same."""
     first = points[0]
-    reasons = [_why(refusal, answers, tell) for refusal, answers in by_refusal(points).items()]
+    reasons = list(dict.fromkeys(_why(refusal, answers, tell) for refusal, answers in by_refusal(points).items()))
     sentence = f"{first.setting}: no answer, for " if len(points) == 1 else "no answer: "
     sentence += "; ".join(reasons or ["the run does not tell"])
     bound = bound_words(first.bound_ms, first.runtime_ms, figures)
