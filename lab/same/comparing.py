@@ -144,7 +144,7 @@ class _Tables:
                     self._add(FIGURES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
             elif bool(one) != bool(other):
                 self._add(ENTRIES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
-            elif one and named(one) != named(other) and longest(path, self.renames.free) is None:
+            elif one and other and named(one) != named(other) and longest(path, self.renames.free) is None:
                 self._add(FIGURES, f"{path}, what is named", f"[{place}] {named(one)} before, {named(other)} after")
             elif one != other and self.text:
                 masked = _without_numbers(one) == _without_numbers(other)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from crystalperf.query.results.kinds import Kind
 from crystalperf.query.results.words import Words
 
 K = TypeVar("K", bound=Kind)
+F = TypeVar("F", bound=Callable[..., Any])
+Text = Callable[[K, Words], str]
+Lines = Callable[[K, Words], tuple[str, ...]]
 
 
 class Sentences:
@@ -26,35 +29,35 @@ class Sentences:
     def __init__(self, base: Sentences | None = None) -> None:
         """`base` has those of kinds that this one has none for."""
         self._base = base
-        self._text: dict[type[Kind], Callable[[Any, Words], str]] = {}
-        self._lines: dict[type[Kind], Callable[[Any, Words], tuple[str, ...]]] = {}
+        self._text: dict[type[Kind], Text[Any]] = {}
+        self._lines: dict[type[Kind], Lines[Any]] = {}
 
-    def of(self, kind: type[K]) -> Callable[[Callable[[K, Words], str]], Callable[[K, Words], str]]:
+    def of(self, kind: type[K]) -> Callable[[Text[K]], Text[K]]:
         """Register the function below as the one that writes values of this type."""
+        return _registering(self._text, kind)
 
-        def register(write: Callable[[K, Words], str]) -> Callable[[K, Words], str]:
-            self._text[kind] = write
-            return write
-
-        return register
-
-    def lines(
-        self, kind: type[K]
-    ) -> Callable[[Callable[[K, Words], tuple[str, ...]]], Callable[[K, Words], tuple[str, ...]]]:
+    def lines(self, kind: type[K]) -> Callable[[Lines[K]], Lines[K]]:
         """Register the function below as the one that writes the lines to paste of values of this type."""
+        return _registering(self._lines, kind)
 
-        def register(write: Callable[[K, Words], tuple[str, ...]]) -> Callable[[K, Words], tuple[str, ...]]:
-            self._lines[kind] = write
-            return write
-
-        return register
-
-    def find(self, kind: type[Kind]) -> Callable[[Any, Words], str] | None:
+    def find(self, kind: type[Kind]) -> Text[Any] | None:
         """The function for a type, or for the nearest of its bases that has one; None without any."""
-        own = next((write for each in kind.__mro__ if (write := self._text.get(each))), None)
+        own = _nearest(self._text, kind)
         return own if own or self._base is None else self._base.find(kind)
 
-    def find_lines(self, kind: type[Kind]) -> Callable[[Any, Words], tuple[str, ...]] | None:
+    def find_lines(self, kind: type[Kind]) -> Lines[Any] | None:
         """The same for its lines."""
-        own = next((write for each in kind.__mro__ if (write := self._lines.get(each))), None)
+        own = _nearest(self._lines, kind)
         return own if own or self._base is None else self._base.find_lines(kind)
+
+
+def _registering(known: dict[type[Kind], Any], kind: type[Kind]) -> Callable[[F], F]:
+    def register(write: F) -> F:
+        known[kind] = write
+        return write
+
+    return register
+
+
+def _nearest(known: Mapping[type, F], kind: type[Kind]) -> F | None:
+    return next((write for each in kind.__mro__ if (write := known.get(each))), None)
