@@ -399,11 +399,11 @@ def rows_of(fleet: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.later
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a socket of py4j
-def test_sparks_executors_read_a_fleet_with_crystalperf_as_a_py_file(
-    wheel: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The executors' Python has what CrystalPerf depends on, and CrystalPerf itself only from the ZIP."""
+def test_sparks_executors_read_a_fleet_with_crystalperf_as_a_py_file(wheel: Path, log: Path, tmp_path: Path) -> None:
+    """The executors' Python has what CrystalPerf depends on, and CrystalPerf itself only from the ZIP.
+
+    The command runs in a process of its own: Spark ships `spark.submit.pyFiles` only when it starts the JVM.
+    """
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Java is not installed")
@@ -411,12 +411,11 @@ def test_sparks_executors_read_a_fleet_with_crystalperf_as_a_py_file(
     assert tops(python) == dict.fromkeys(("crystalperf", *ROOMS))
     archive = tmp_path / "crystalperf.zip"  # Spark puts no file of another ending on the path
     shutil.copy(wheel, archive)
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    settings = (
-        f"spark.submit.pyFiles={archive}", f"spark.pyspark.python={python}", "spark.ui.enabled=false",
-    )  # fmt: skip
+    settings = (f"spark.submit.pyFiles={archive}", f"spark.pyspark.python={python}", "spark.ui.enabled=false")
     build_fleet([str(log)], tmp_path / "local", Engine("local", processes=1))
-    build_fleet([str(log)], tmp_path / "spark", Engine("spark", master="local-cluster[1,1,1024]", settings=settings))
+    build = [sys.executable, "-m", "crystalperf", "fleet", "build", log, "-o", tmp_path / "spark"]
+    engine = ["--engine", "spark", "--master", "local-cluster[1,1,1024]"]
+    run([*build, *engine, *(word for each in settings for word in ("--conf", each))])
     here, there = rows_of(tmp_path / "local"), rows_of(tmp_path / "spark")
     assert len(here["runs"]) == 1
     assert there == here

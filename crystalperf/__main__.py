@@ -1,0 +1,6 @@
+"""`python -m crystalperf`: the command where its script is not on the PATH."""
+
+from crystalperf.cli.entry import main
+
+if __name__ == "__main__":
+    main()
